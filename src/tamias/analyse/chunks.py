@@ -1,0 +1,56 @@
+"""Chunks of bytes on their way into a parser: read, brought to UTF-8, and given back as a stream."""
+
+import codecs
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+CHUNK = 1 << 14
+
+
+class _Chunked(io.RawIOBase):
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = chunk
+        target = memoryview(buffer).cast("B")
+        taken, self._rest = self._rest[: len(target)], self._rest[len(target) :]
+        target[: len(taken)] = taken
+        return len(taken)
+
+
+def as_stream(chunks: Iterable[bytes]) -> BinaryIO:
+    """The chunks as one stream; what raises in them raises in its reader."""
+    return io.BufferedReader(_Chunked(chunks), CHUNK)
+
+
+def read_chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """A stream to its end, in chunks."""
+    while data := stream.read(CHUNK):
+        yield data
+
+
+def utf8_chunks(chunks: Iterator[bytes], charset: str | None) -> Iterator[bytes]:
+    """The same text in UTF-8 without a byte order mark; what cannot be decoded is U+FFFD."""
+    if charset in (None, "utf-8", "utf8", "UTF-8"):
+        first = next(chunks, b"")
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder(charset or "utf-8")("replace")
+    yield decoder.decode(next(chunks, b"")).removeprefix("\ufeff").encode()
+    for chunk in chunks:
+        yield decoder.decode(chunk).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")

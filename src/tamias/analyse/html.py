@@ -1,0 +1,134 @@
+"""The links of a page, by selectolax: in document order, each once, as they stand."""
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.model.document import Document
+from tamias.model.errors import UrlError
+from tamias.model.finding import Finding, Links, Problem
+from tamias.model.url import resolve
+
+_LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"
+_NOWHERE = ("#", "javascript:", "mailto:", "tel:", "data:")
+_LOOKS = frozenset({"stylesheet", "icon", "mask-icon", "apple-touch-icon", "manifest", "pingback"})
+_HINTS = frozenset({"preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
+_FURNITURE = _LOOKS | _HINTS | {"nofollow"}
+"""What a link is not followed for: refused by the page, or part of its looks."""
+_ROBOTS = ("robots", "tamias")
+_FEW_TAGS = 2000
+"""Up to here even the worst formatting stays below 200 MB."""
+_MANY_TAGS = 8000
+"""Up to here even the worst nesting is parsed in a tenth of a second."""
+_COPY_WEIGHT = 40
+"""An open formatting element is copied into every paragraph: 370 bytes each, where depth costs 2 ns."""
+
+_FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strike|strong)[\s/]")
+_EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
+_TAG = re.compile(rb"<(/?)([A-Za-z][^\s/>]{0,20})")
+_FORMATTING_TAGS = frozenset(b"b i u s em tt big code font nobr small strike strong".split())
+_UNCLOSED = frozenset(
+    b"area base br col embed hr img input link meta source track wbr param"
+    b" p li dt dd tr td th thead tbody tfoot colgroup option optgroup rp rt html head body a".split()
+)
+"""Elements without an end tag, or that the next of their kind ends."""
+_WINDOWS_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252", "latin-1": "cp1252", "iso8859-9": "cp1254"}
+
+
+class HtmlAnalyser:
+    """Reads the links of HTML and XHTML pages."""
+
+    media_types = frozenset({"text/html", "application/xhtml+xml"})
+
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+        self._limits = limits or AnalyseLimits()
+
+    def analyse(self, document: Document) -> Iterator[Finding]:
+        page = document.stream.read(self._limits.html_bytes)
+        if document.stream.read(1):
+            yield Problem(
+                f"only the first {len(page)} bytes of the page were read (limit analyse.html_bytes)"
+            )
+        try:
+            _check_nesting(page, self._limits.html_nesting)
+        except RefusedError as refusal:
+            yield Problem(str(refusal))
+            return
+        yield _links(LexborHTMLParser(_text(page, document)), document.url)
+
+
+def _text(page: bytes, document: Document) -> bytes | str:
+    """Bytes for the parser, which takes them for UTF-8, or text where they are something else."""
+    if document.media_type == "application/xhtml+xml":
+        page = _EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page)
+    if document.charset in (None, "utf-8"):
+        return page
+    charset = document.charset or "utf-8"
+    return page.decode(_WINDOWS_NAMES.get(charset, charset), "replace")
+
+
+def _links(page: LexborHTMLParser, url: str) -> Links:
+    if any(_forbids_following(node) for node in page.css("meta[name]")):
+        return Links([], url)
+    found: dict[str, None] = {}
+    for node in page.css(_LINKING):
+        attributes = node.attrs
+        reference = (attributes.get("href") or attributes.get("src") or "").strip()
+        if reference and not reference.startswith(_NOWHERE) and _is_followed(attributes.get("rel")):
+            found[reference] = None
+    return Links(list(found), _base(page, url))
+
+
+def _is_followed(relation: str | None) -> bool:
+    return relation is None or _FURNITURE.isdisjoint(relation.lower().split())
+
+
+def _forbids_following(meta: LexborNode) -> bool:
+    if (meta.attrs.get("name") or "").strip().lower() not in _ROBOTS:
+        return False
+    words = (meta.attrs.get("content") or "").lower().replace(",", " ").split()
+    return "nofollow" in words or "none" in words
+
+
+def _base(page: LexborHTMLParser, url: str) -> str:
+    """The first `<base href>`, unless it is no address of the Web."""
+    node = page.css_first("base[href]")
+    if node is None:
+        return url
+    try:
+        base = resolve((node.attrs.get("href") or "").strip(), url)
+    except UrlError:
+        return url
+    return base if base.startswith(("http:", "https:", "ftp:")) else url
+
+
+def _check_nesting(page: bytes, limit: int) -> None:
+    """Refuses a page on which the parser's work would grow with the square of its size."""
+    tags = page.count(b"<")
+    if tags <= _FEW_TAGS:
+        return
+    if tags <= _MANY_TAGS and _COPY_WEIGHT * tags * len(_FORMATTING.findall(page)) <= limit:
+        return
+    depth, formatting = _deepest(page)
+    if tags * max(depth, _COPY_WEIGHT * formatting) > limit:
+        raise RefusedError(
+            f"{tags} tags nested up to {max(depth, formatting)} deep (limit analyse.html_nesting), not read"
+        )
+
+
+def _deepest(page: bytes) -> tuple[int, int]:
+    """About how many elements, and how many formatting elements, are open at once at the worst place."""
+    depth = deepest = formatting = most = 0
+    for slash, name in _TAG.findall(page):
+        tag = name.lower()
+        if tag in _UNCLOSED:
+            continue
+        step = -1 if slash else 1
+        depth = max(0, depth + step)
+        deepest = max(deepest, depth)
+        if tag in _FORMATTING_TAGS:
+            formatting = max(0, formatting + step)
+            most = max(most, formatting)
+    return deepest, most

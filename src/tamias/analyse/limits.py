@@ -1,0 +1,26 @@
+"""How far a document is followed. The parsers below do not bound these themselves."""
+
+import msgspec
+
+MIB = 1 << 20
+
+
+class AnalyseLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on reading one document. The field names are the setting words of `[analyse]`."""
+
+    max_errors: int = 100
+    """Problems told of one document; past them, reading goes on while nine of ten statements are good."""
+    xml_depth: int = 1000
+    turtle_depth: int = 1000
+    json_depth: int = 500
+    entity_bytes: int = 64 * 1024
+    """All that the entities of an XML document may declare, expanded."""
+    jsonld_bytes: int = 16 * MIB
+    """Larger JSON-LD is read as streaming JSON-LD, which wants each `@context` before what it is for."""
+    html_bytes: int = 16 * MIB
+    html_nesting: int = 20_000_000
+    """Tags of a page times their depth, which is what the work of an HTML parser grows with."""
+
+
+class RefusedError(Exception):
+    """A document is not read on, because it would cost too much; the message names the limit."""

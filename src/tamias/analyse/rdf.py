@@ -1,0 +1,143 @@
+"""RDF in any of its syntaxes into quads, by pyoxigraph, exactly as read.
+
+Memory does not grow with the document; faults are told and passed over where the syntax allows it.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import BinaryIO
+
+from pyoxigraph import Quad, RdfFormat, parse
+
+from tamias.analyse.chunks import as_stream, read_chunks, utf8_chunks
+from tamias.analyse.entities import flat_entities
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.nesting import JSON, TURTLE, XML, bounded_nesting
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.finding import Finding, Problem, Quads
+
+BATCH = 1000
+MAX_MESSAGE = 500
+FORMATS = {
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "text/turtle": RdfFormat.TURTLE,
+    "application/trig": RdfFormat.TRIG,
+    "text/n3": RdfFormat.N3,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+    "application/ld+json": RdfFormat.JSON_LD,
+}
+_REMOTE_CONTEXT = re.compile(
+    rb'"@(?:context|import)"\s*:\s*(?:\[\s*(?:\{[^{}]*\}\s*,\s*)*)?"([^"\\]{1,2000})"'
+)
+
+
+class RdfAnalyser:
+    """Reads N-Triples, N-Quads, Turtle, TriG, N3 without rules, RDF/XML and JSON-LD."""
+
+    media_types = frozenset(FORMATS)
+
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+        self._limits = limits or AnalyseLimits()
+
+    def analyse(self, document: Document) -> Iterator[Finding]:
+        syntax = FORMATS[document.media_type]
+        try:
+            yield from self._findings(document, syntax)
+        except RefusedError as refusal:
+            yield Problem(str(refusal))
+
+    def _findings(self, document: Document, syntax: RdfFormat) -> Iterator[Finding]:
+        stream = as_stream(self._checked(document, syntax))
+        if syntax == RdfFormat.JSON_LD:
+            yield from self._json_ld(stream, document.url)
+        else:
+            # Lenient only means that IRIs are not validated: no data is lost or changed by it.
+            yield from self._quads(_parser(stream, syntax, document.url, lenient=True))
+
+    def _checked(self, document: Document, syntax: RdfFormat) -> Iterator[bytes]:
+        """The document's bytes in UTF-8, with nothing in them that a parser would choke on."""
+        chunks = utf8_chunks(read_chunks(document.stream), document.charset)
+        if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
+            return chunks
+        if syntax == RdfFormat.RDF_XML:
+            chunks = flat_entities(chunks, self._limits.entity_bytes)
+            return bounded_nesting(chunks, XML, self._limits.xml_depth)
+        if syntax == RdfFormat.JSON_LD:
+            return bounded_nesting(chunks, JSON, self._limits.json_depth)
+        return bounded_nesting(chunks, TURTLE, self._limits.turtle_depth)
+
+    def _json_ld(self, stream: BinaryIO, base: str) -> Iterator[Finding]:
+        """pyoxigraph holds a whole JSON-LD document in memory, 17 times over, unless it may stream it."""
+        head = stream.read(self._limits.jsonld_bytes)
+        rest = stream.read(1)
+        syntax = RdfFormat.STREAMING_JSON_LD if rest else RdfFormat.JSON_LD
+        whole = as_stream(chain((head, rest), read_chunks(stream)))
+        for finding in self._quads(_parser(whole, syntax, base, lenient=False)):
+            if isinstance(finding, Problem) and "LoadDocumentCallback" in finding.what:
+                yield Problem(_context_missing(head))
+            else:
+                yield finding
+
+    def _quads(self, parser: Iterator[Quad]) -> Iterator[Finding]:
+        """Batches of quads; after a fault the parser is asked to go on, as it can in every syntax."""
+        faults = _Faults(self._limits.max_errors)
+        batch: list[Quad] = []
+        going_on = True
+        while going_on:
+            try:
+                batch.extend(islice(parser, BATCH - len(batch)))
+                going_on = len(batch) == BATCH
+            except SyntaxError as fault:
+                yield from faults.told(fault)
+                going_on = not faults.are_hopeless(len(batch))
+                if going_on:
+                    continue
+            except (LimitExceeded, RefusedError):
+                yield Quads(batch)
+                raise
+            if batch:
+                faults.good += len(batch)
+                yield Quads(batch)
+                batch = []
+        yield from faults.summary()
+
+
+class _Faults:
+    """Counts what is wrong with one document against what is right."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._given_up = False
+        self.good = 0
+
+    def told(self, fault: SyntaxError) -> Iterator[Problem]:
+        self._count += 1
+        if self._count <= self._most:
+            yield Problem(fault.msg[:MAX_MESSAGE], fault.lineno)
+
+    def are_hopeless(self, unsaid: int) -> bool:
+        """Whether there are too many, and more than one for nine good statements."""
+        self._given_up = self._count > self._most and self._count * 9 > self.good + unsaid
+        return self._given_up
+
+    def summary(self) -> Iterator[Problem]:
+        if self._given_up:
+            yield Problem(f"more than {self._most} errors (limit analyse.max_errors), not read on")
+        elif self._count > self._most:
+            yield Problem(f"{self._count - self._most} more errors (limit analyse.max_errors)")
+
+
+def _parser(stream: BinaryIO, syntax: RdfFormat, base: str, *, lenient: bool) -> Iterator[Quad]:
+    try:
+        return parse(stream, format=syntax, base_iri=base, lenient=lenient)
+    except ValueError:  # a URL that is no IRI; relative references become problems
+        return parse(stream, format=syntax, lenient=lenient)
+
+
+def _context_missing(head: bytes) -> str:
+    found = _REMOTE_CONTEXT.search(head)
+    name = found[1].decode("utf-8", "replace") if found else "of unknown name"
+    return f"remote JSON-LD context {name} is not at hand, document not read"

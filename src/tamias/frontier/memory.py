@@ -1,0 +1,166 @@
+"""The frontier in memory: a small twin of the real one, for unit tests of what stands on it."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from tamias.frontier.keys import hash64
+from tamias.model.figures import CrawlFigures, FrontierFigures
+from tamias.model.item import NEVER, Item, PutCount, priority_class
+from tamias.model.lease import Done, Lease, Return, Task
+from tamias.protocols import Record
+
+
+class _Host(msgspec.Struct):
+    key: str
+    qid: int
+    delay_ms: int
+    not_before: int = 0
+    blocked_until: int = 0
+    token: int | None = None
+    lease_end: int = 0
+    urls: dict[tuple[int, str], "_Url"] = msgspec.field(default_factory=dict)
+
+    def due_at(self) -> int:
+        return min((url.due for url in self.urls.values()), default=NEVER)
+
+    def ready_at(self) -> int:
+        if self.token is not None:
+            return self.lease_end + self.delay_ms
+        return max(self.not_before, self.blocked_until, self.due_at())
+
+
+class _Url(msgspec.Struct):
+    task: Task
+    due: int
+
+
+class MemoryFrontier:
+    """Carries out `tamias.protocols.Frontier` for one process and nothing beyond its life."""
+
+    def __init__(self, *, delay_ms: int = 1000, clock: Callable[[], int] | None = None) -> None:
+        self._delay_ms = delay_ms
+        self._hosts: dict[str, _Host] = {}
+        self._tokens = 0
+        self.now: Callable[[], int] = clock or (lambda: time.time_ns() // 1_000_000)
+
+    def put(self, items: Sequence[Item]) -> PutCount:
+        new = sum(self._put(item) for item in items)
+        return PutCount(new, len(items) - new)
+
+    def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
+        now = self.now()
+        ready = [host for host in self._hosts.values() if host.ready_at() <= now]
+        ready.sort(key=lambda host: (-_best_class(host, now), host.ready_at()))
+        leases = []
+        for host in ready[:hosts]:
+            self._tokens += 1
+            host.token, host.lease_end = self._tokens, now + int(seconds * 1000)
+            leases.append(_lease(host, now, per_host))
+        return leases
+
+    def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
+        renewed = []
+        for lease in leases:
+            host = self._hosts[lease.host]
+            if host.token == lease.token and host.lease_end >= self.now():
+                host.lease_end = self.now() + int(seconds * 1000)
+                renewed.append(msgspec.structs.replace(lease, ends_at=host.lease_end))
+        return renewed
+
+    def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
+        valid = [each for each in returns if self._hosts[each.lease.host].token == each.lease.token]
+        held = frozenset(each.lease.qid for each in valid)
+        if record is not None:
+            record(None, held)
+        for each in valid:
+            self._settle(each)
+        return held
+
+    def release(self, leases: Iterable[Lease]) -> None:
+        self.finish([Return(lease=lease) for lease in leases])
+
+    def sweep(self) -> int:
+        return 0
+
+    def figures(self) -> FrontierFigures:
+        now = self.now()
+        hosts = list(self._hosts.values())
+        crawls = sorted({crawl for host in hosts for crawl, _ in host.urls} | {1})
+        return FrontierFigures(
+            now=now,
+            hosts=len(hosts),
+            leased=sum(host.token is not None and host.lease_end >= now for host in hosts),
+            ready=sum(host.ready_at() <= now for host in hosts),
+            crawls=tuple(_crawl(crawl, hosts, now) for crawl in crawls),
+        )
+
+    def _put(self, item: Item) -> bool:
+        host = self._hosts.setdefault(item.host, _Host(item.host, hash64(item.host), self._delay_ms))
+        if (item.crawl, item.key) in host.urls:
+            return False
+        task = Task(
+            uid=hash64(item.key),
+            url=item.url,
+            crawl=item.crawl,
+            depth=item.depth,
+            score=item.score,
+            tags=item.tags,
+        )
+        host.urls[item.crawl, item.key] = _Url(task, self.now() if item.due is None else item.due)
+        return True
+
+    def _settle(self, each: Return) -> None:
+        host = self._hosts[each.lease.host]
+        by_uid = {(url.task.crawl, url.task.uid): url for url in host.urls.values()}
+        for done in each.done:
+            url = by_uid[done.task.crawl, done.task.uid]
+            url.task, url.due = _visited(done), done.due
+        if each.release:
+            host.token = None
+            host.delay_ms = host.delay_ms if each.delay_ms is None else each.delay_ms
+            host.not_before = max(host.not_before, self.now() + host.delay_ms)
+            host.blocked_until = max(host.blocked_until, each.blocked_until or 0)
+
+
+def _visited(done: Done) -> Task:
+    return msgspec.structs.replace(
+        done.task, status=done.outcome, fails=done.fails, etag=done.etag, last_modified=done.last_modified
+    )
+
+
+def _due(host: _Host, now: int) -> list[_Url]:
+    return [url for url in host.urls.values() if url.due <= now]
+
+
+def _best_class(host: _Host, now: int) -> int:
+    return max((priority_class(url.task.score) for url in _due(host, now)), default=0)
+
+
+def _lease(host: _Host, now: int, per_host: int) -> Lease:
+    early = sorted(_due(host, now), key=lambda url: url.due)[:50]
+    best = sorted(early, key=lambda url: (-url.task.score, url.due))[:per_host]
+    assert host.token is not None
+    return Lease(
+        host=host.key, qid=host.qid, bucket=0, token=host.token, ends_at=host.lease_end,
+        delay_ms=host.delay_ms, tasks=tuple(url.task for url in best),
+    )  # fmt: skip
+
+
+def _crawl(crawl: int, hosts: list[_Host], now: int) -> CrawlFigures:
+    mine = [(host, [url for (of, _), url in host.urls.items() if of == crawl]) for host in hosts]
+    mine = [(host, urls) for host, urls in mine if urls]
+    waiting = [(host, [url for url in urls if url.due < NEVER]) for host, urls in mine]
+    waiting = [(host, urls) for host, urls in waiting if urls]
+    return CrawlFigures(
+        crawl=crawl,
+        name="default" if crawl == 1 else str(crawl),
+        known=sum(len(urls) for _, urls in mine),
+        open=sum(len(urls) for _, urls in waiting),
+        hosts=len(mine),
+        leased=sum(host.token is not None and host.lease_end >= now for host, _ in waiting),
+        next_at=min(
+            (max(host.ready_at(), min(url.due for url in urls)) for host, urls in waiting), default=None
+        ),
+    )

@@ -1,0 +1,92 @@
+"""A batch of items on its way into one bucket, as columns: what the put statements take."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.model.item import NEVER, Item, priority_class
+
+Hash = Callable[[str], int]
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """An item with its numbers."""
+
+    item: Item
+    qid: int
+    uid: int
+    due: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Its key in the url table, within the bucket."""
+        return (self.qid, self.item.crawl, self.uid)
+
+
+def numbered(items: Iterable[Item], now: int, salt: int, hash_key: Hash) -> tuple[list[Offered], list[Item]]:
+    """The items in the order of their rows, one a place, and those whose place another URL took."""
+    taken: dict[tuple[int, int, int], Offered] = {}
+    crowded: list[Item] = []
+    for item in items:
+        due = now if item.due is None else item.due
+        uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
+        offered = Offered(item, host_hash(item.host), uid, due)
+        other = taken.setdefault(offered.place, offered)
+        if other is not offered and other.item.key != item.key:
+            crowded.append(item)
+    return [taken[place] for place in sorted(taken)], crowded
+
+
+def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offered]]:
+    """The rows of each bucket, in order."""
+    groups: dict[int, list[Offered]] = {}
+    for each in offered:
+        groups.setdefault(bucket_of(each.qid, buckets), []).append(each)
+    return groups
+
+
+def url_columns(rows: list[Offered]) -> dict[str, Any]:
+    """The parameters of `put_urls` and `compare_known`."""
+    return {
+        "qid": [row.qid for row in rows],
+        "crawl": [row.item.crawl for row in rows],
+        "uid": [row.uid for row in rows],
+        "due": [row.due for row in rows],
+        "score": [row.item.score for row in rows],
+        "depth": [row.item.depth for row in rows],
+        "url": [row.item.url for row in rows],
+        "tags": ["\t".join(row.item.tags) if row.item.tags else None for row in rows],
+    }
+
+
+class QueueNews(msgspec.Struct):
+    """What a put brought to one queue."""
+
+    due: int = NEVER
+    priority: int = 0
+    urls: int = 0
+    open: int = 0
+
+
+def queue_columns(new: Iterable[Offered], now: int) -> dict[str, list[int]]:
+    """The parameters of `wake_queues` and `wake_hosts`: one row for each queue with new URLs."""
+    news: dict[tuple[int, int], QueueNews] = {}
+    for row in new:
+        queue = news.setdefault((row.qid, row.item.crawl), QueueNews())
+        queue.urls += 1
+        if row.due < NEVER:
+            queue.open += 1
+            queue.due = min(queue.due, row.due)
+            if row.due <= now:
+                queue.priority = max(queue.priority, priority_class(row.item.score))
+    pairs = sorted(news)
+    return {
+        "qid": [qid for qid, _ in pairs],
+        "crawl": [crawl for _, crawl in pairs],
+        "due": [news[pair].due for pair in pairs],
+        "class": [news[pair].priority for pair in pairs],
+        "urls": [news[pair].urls for pair in pairs],
+        "open": [news[pair].open for pair in pairs],
+    }

@@ -1,0 +1,251 @@
+"""The frontier on PostgreSQL. What it says to the database stands in `frontier.sql`; this file says when."""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.frontier import rows
+from tamias.frontier.keys import hash64
+from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_columns, url_columns
+from tamias.frontier.rows import Row
+from tamias.model.figures import FrontierFigures
+from tamias.model.item import CLASSES, Item, PutCount
+from tamias.model.lease import Lease, Return
+from tamias.protocols import Record
+
+_SQL = statements("tamias.frontier", "frontier.sql")
+_QUEUES_PER_LEASE = 3
+_REMEMBERED_QUEUES = 100_000
+
+Same = Callable[[str, str], bool]
+
+
+class PostgresFrontier:
+    """Carries out `tamias.protocols.Frontier`. One for each thread; any number on one database."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        same_url: Same,
+        worker: int | None = None,
+        delay_ms: int = 1000,
+        clock: Callable[[], int] | None = None,
+        hash_key: Hash = hash64,
+    ) -> None:
+        """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`."""
+        self._session = session
+        self._same_url = same_url
+        self._worker = worker or secrets.randbelow(2**31 - 1) + 1
+        self._delay_ms = delay_ms
+        self._hash_key = hash_key
+        self._buckets: int = session.transact(_read_buckets)
+        self._queues: set[tuple[int, int]] = set()
+        self._calls = secrets.randbelow(CLASSES * self._buckets)
+        self.now: Callable[[], int] = clock or session.now
+
+    def put(self, items: Sequence[Item]) -> PutCount:
+        left, new, salt = list(items), 0, 0
+        while left:
+            offered, left = numbered(left, self.now(), salt, self._hash_key)
+            for bucket, part in by_bucket(offered, self._buckets).items():
+                inserted, strangers = self._put_bucket(bucket, part)
+                new += inserted
+                left += strangers
+            salt += 1
+        return PutCount(new, len(items) - new)
+
+    def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
+        leases: list[Lease] = []
+        for bucket in self._bucket_turn():
+            leases += self._lease_bucket(bucket, hosts - len(leases), per_host, seconds)
+            if len(leases) >= hosts:
+                break
+        self.release([lease for lease in leases if not lease.tasks])
+        return [lease for lease in leases if lease.tasks]
+
+    def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
+        now = self.now()
+        ends_at = now + int(seconds * 1000)
+        renewed: list[Lease] = []
+        for bucket, group in rows.by_bucket(leases):
+            kept = set(
+                self._ask("renew", {**rows.held_columns(bucket, group), "now": now, "lease_end": ends_at})
+            )
+            renewed += [rows.until(lease, ends_at) for lease in group if (lease.qid, lease.token) in kept]
+        return renewed
+
+    def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
+        held: frozenset[int] = frozenset()
+        ordered = sorted(returns, key=lambda each: (each.lease.bucket, each.lease.qid))
+        for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
+            held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), record))
+        return held
+
+    def release(self, leases: Iterable[Lease]) -> None:
+        returns = [Return(lease=lease) for lease in leases]
+        if returns:
+            self.finish(returns)
+
+    def give_back(self, workers: Sequence[int]) -> int:
+        """Ends the leases of workers that are known to be dead; returns how many there were."""
+        given = 0
+        for bucket in range(self._buckets):
+            held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
+            self.release([rows.bare_lease(bucket, qid, token) for qid, token in held])
+            given += len(held)
+        return given
+
+    def sweep(self) -> int:
+        return sum(
+            self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in range(self._buckets)
+        )
+
+    def figures(self) -> FrontierFigures:
+        return self._session.transact(self._figures)
+
+    def _put_bucket(self, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
+        """How many were new, and the items whose number belongs to another URL."""
+        self._make_queues(bucket, offered)
+        new, known, strangers = self._session.transact(lambda cursor: self._put_rows(cursor, bucket, offered))
+        if new + known < len(offered):
+            # A queue we took for known is gone: somebody deleted its crawl. Make it again.
+            self._queues.clear()
+            self._make_queues(bucket, offered)
+            again, _, strangers = self._session.transact(
+                lambda cursor: self._put_rows(cursor, bucket, offered)
+            )
+            new += again
+        return new, strangers
+
+    def _put_rows(self, cursor: Cursor, bucket: int, offered: list[Offered]) -> tuple[int, int, list[Item]]:
+        now = self.now()
+        inserted = set(_all(cursor, "put_urls", {"bucket": bucket, "now": now, **url_columns(offered)}))
+        new = [row for row in offered if row.place in inserted]
+        rest = [row for row in offered if row.place not in inserted]
+        known, strangers = self._compare(cursor, bucket, rest) if rest else (0, [])
+        if new:
+            queues = {"bucket": bucket, "now": now, **queue_columns(new, now)}
+            _do(cursor, "lock_hosts", queues)
+            _do(cursor, "wake_queues", queues)
+            _do(cursor, "wake_hosts", queues)
+        return len(new), known, strangers
+
+    def _compare(self, cursor: Cursor, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
+        ((same, places, texts),) = _all(cursor, "compare_known", {"bucket": bucket, **url_columns(offered)})
+        differing = [(offered[place - 1].item, text) for place, text in zip(places, texts, strict=True)]
+        strangers = [item for item, text in differing if not self._same_url(item.url, text)]
+        return same + len(places), strangers
+
+    def _make_queues(self, bucket: int, offered: list[Offered]) -> None:
+        unseen = {(row.qid, row.item.crawl): row.item.host for row in offered}
+        pairs = sorted(pair for pair in unseen if pair not in self._queues)
+        if not pairs:
+            return
+        queues = {
+            "bucket": bucket,
+            "qid": [qid for qid, _ in pairs],
+            "crawl": [crawl for _, crawl in pairs],
+            "hkey": [unseen[pair] for pair in pairs],
+            "delay_ms": self._delay_ms,
+        }
+
+        def make(cursor: Cursor) -> None:
+            _do(cursor, "put_hosts", queues)
+            _do(cursor, "put_queues", queues)
+
+        self._session.transact(make)
+        if len(self._queues) > _REMEMBERED_QUEUES:
+            self._queues.clear()
+        self._queues.update(pairs)
+
+    def _bucket_turn(self) -> Iterator[int]:
+        """All buckets, beginning with another one at each call."""
+        self._calls += 1
+        for step in range(self._buckets):
+            yield (self._calls + step) % self._buckets
+
+    def _lease_bucket(self, bucket: int, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        now = self.now()
+        token = self._worker << 32 | secrets.randbits(32)
+        ends_at = now + int(seconds * 1000)
+        leased = self._ask(
+            "lease",
+            {
+                **rows.probes(self._calls // self._buckets % CLASSES, hosts),
+                "bucket": bucket,
+                "now": now,
+                "token": token,
+                "lease_end": ends_at,
+                "hosts": hosts,
+                "per_host": per_host,
+                "queues": _QUEUES_PER_LEASE,
+            },
+        )
+        return rows.leases_from(leased, bucket, token, ends_at)
+
+    def _finish_bucket(
+        self, bucket: int, returns: list[Return], record: Record | None, cursor: Cursor
+    ) -> frozenset[int]:
+        claimed = rows.held_columns(bucket, [each.lease for each in returns])
+        held = frozenset(row[0] for row in _all(cursor, "lock_held", claimed))
+        valid = [each for each in returns if each.lease.qid in held]
+        news = rows.news_columns(bucket, valid)
+        if news["uid"]:
+            _do(cursor, "count_settled", news)
+            _do(cursor, "settle", news)
+        if record is not None:
+            record(cursor, held)
+        released = [each for each in valid if each.release]
+        if released:
+            hosts = {"now": self.now(), **rows.release_columns(bucket, released)}
+            _do(cursor, "refresh_queues", hosts)
+            _do(cursor, "release_hosts", hosts)
+        return held
+
+    def _sweep_bucket(self, bucket: int, cursor: Cursor) -> int:
+        now = self.now()
+        sleepers = [row[0] for row in _all(cursor, "find_sleepers", {"bucket": bucket, "now": now})]
+        if not sleepers:
+            return 0
+        hosts = {"bucket": bucket, "now": now, "qid": sorted(sleepers)}
+        _do(cursor, "lock_hosts", hosts)
+        _do(cursor, "refresh_queues", hosts)
+        return len(_all(cursor, "refresh_hosts", hosts))
+
+    def _figures(self, cursor: Cursor) -> FrontierFigures:
+        asked = [{"bucket": bucket, "now": self.now()} for bucket in range(self._buckets)]
+        hosts = [_all(cursor, "host_figures", each)[0] for each in asked]
+        queues = [row for each in asked for row in _all(cursor, "crawl_figures", each)]
+        crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()
+        return FrontierFigures(
+            now=self.now(),
+            hosts=sum(row[0] for row in hosts),
+            leased=sum(row[1] for row in hosts),
+            ready=sum(row[2] for row in hosts),
+            crawls=tuple(
+                rows.crawl_figures(crawl, name, [row for row in queues if row[0] == crawl])
+                for crawl, name in crawls
+            ),
+        )
+
+    def _ask(self, name: str, parameters: dict[str, Any]) -> list[Row]:
+        return self._session.transact(lambda cursor: _all(cursor, name, parameters))
+
+
+def _read_buckets(cursor: Cursor) -> int:
+    row = cursor.execute("SELECT buckets FROM meta").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _all(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
+    return cursor.execute(_SQL[name].text, parameters).fetchall()
+
+
+def _do(cursor: Cursor, name: str, parameters: dict[str, Any]) -> None:
+    cursor.execute(_SQL[name].text, parameters)

@@ -1,0 +1,120 @@
+"""Between rows and values on the lease's side: what the statements take, and what comes back."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from tamias.model.figures import CrawlFigures
+from tamias.model.item import CLASSES
+from tamias.model.lease import Done, Lease, Return, Task
+from tamias.model.outcome import Outcome
+
+Row = tuple[Any, ...]
+
+
+def probes(rotating: int, hosts: int) -> dict[str, list[int]]:
+    """One slot for a rotating class, then all classes downward; the rotating one without its first host."""
+    downward = list(range(CLASSES - 1, -1, -1))
+    return {
+        "class": [rotating, *downward],
+        "slots": [1, *(hosts for _ in downward)],
+        "skip": [0, *(int(each == rotating) for each in downward)],
+    }
+
+
+def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> list[Lease]:
+    """The rows of `lease`, one for each task; a host with nothing due has one row without a task."""
+    leases = []
+    for (qid, host, delay_ms), group in groupby(rows, key=lambda row: row[:3]):
+        tasks = tuple(_task(row[3:]) for row in group if row[3] is not None)
+        leases.append(
+            Lease(
+                host=host,
+                qid=qid,
+                bucket=bucket,
+                token=token,
+                ends_at=ends_at,
+                delay_ms=delay_ms,
+                tasks=tasks,
+            )
+        )
+    return leases
+
+
+def _task(row: Row) -> Task:
+    uid, url, crawl, depth, score, status, fails, etag, last_modified, tags = row
+    return Task(
+        uid=uid,
+        url=url,
+        crawl=crawl,
+        depth=depth,
+        score=score,
+        status=Outcome(status),
+        fails=fails,
+        etag=etag,
+        last_modified=last_modified,
+        tags=tuple(tags or ()),
+    )
+
+
+def bare_lease(bucket: int, qid: int, token: int) -> Lease:
+    """A lease known by its row only, to be given back."""
+    return Lease(host="", qid=qid, bucket=bucket, token=token, ends_at=0, delay_ms=0, tasks=())
+
+
+def until(lease: Lease, ends_at: int) -> Lease:
+    """The same lease with another end."""
+    return msgspec.structs.replace(lease, ends_at=ends_at)
+
+
+def by_bucket(leases: Iterable[Lease]) -> Iterator[tuple[int, list[Lease]]]:
+    """The leases of each bucket, in the order in which their hosts are locked."""
+    ordered = sorted(leases, key=lambda lease: (lease.bucket, lease.qid))
+    for bucket, group in groupby(ordered, key=lambda lease: lease.bucket):
+        yield bucket, list(group)
+
+
+def held_columns(bucket: int, leases: list[Lease]) -> dict[str, Any]:
+    """The parameters of `lock_held` and `renew`."""
+    return {"bucket": bucket, "qid": [each.qid for each in leases], "token": [each.token for each in leases]}
+
+
+def news_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
+    """The parameters of `count_settled` and `settle`."""
+    news: list[tuple[int, Done]] = [(each.lease.qid, done) for each in returns for done in each.done]
+    return {
+        "bucket": bucket,
+        "qid": [qid for qid, _ in news],
+        "crawl": [done.task.crawl for _, done in news],
+        "uid": [done.task.uid for _, done in news],
+        "due": [done.due for _, done in news],
+        "status": [int(done.outcome) for _, done in news],
+        "fails": [done.fails for _, done in news],
+        "etag": [done.etag for _, done in news],
+        "last_modified": [done.last_modified for _, done in news],
+    }
+
+
+def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
+    """The parameters of `refresh_queues` and `release_hosts`."""
+    return {
+        **held_columns(bucket, [each.lease for each in returns]),
+        "delay_ms": [each.delay_ms for each in returns],
+        "blocked_until": [each.blocked_until for each in returns],
+    }
+
+
+def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlFigures:
+    """The rows of one crawl from `crawl_figures`, one for each bucket, added up."""
+    waiting = [row[5] for row in rows if row[5] is not None]
+    return CrawlFigures(
+        crawl=crawl,
+        name=name,
+        known=sum(row[1] for row in rows),
+        open=sum(row[2] for row in rows),
+        hosts=sum(row[3] for row in rows),
+        leased=sum(row[4] for row in rows),
+        next_at=min(waiting, default=None),
+    )

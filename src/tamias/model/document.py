@@ -1,0 +1,24 @@
+"""A document: what an analyser reads, after compression and archives are peeled off."""
+
+from typing import BinaryIO
+
+import msgspec
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One readable thing: a page, an RDF file, a member of an archive."""
+
+    url: str
+    """The final URL it was read from; also the base of relative references."""
+    stream: BinaryIO
+    """Already bounded: reading past a limit raises `LimitExceeded`, never returns forever."""
+    media_type: str
+    """What was found, not what was told; parameters stripped."""
+    told_type: str | None = None
+    charset: str | None = None
+    member: str | None = None
+    """The name inside an archive, never a path."""
+
+
+class LimitExceeded(Exception):
+    """A read hit a limit of ours; the message names the limit and its setting."""

@@ -1,0 +1,83 @@
+"""Every error a user can meet.
+
+    TamiasError                  exit 1
+    ├── UsageError               exit 2    what was typed makes no sense
+    ├── UrlError                 exit 2    an address that is no URL
+    ├── ConfigError              exit 4    a setting that does not exist or does not fit
+    ├── LimitReached             exit 5    stopped by a limit the user set
+    ├── DataMissing              exit 10   no such data directory
+    ├── DataInUse                exit 11   data directory in use and not to be shared
+    ├── DiskFull                 exit 12
+    └── DatabaseError            exit 1
+        ├── DatabaseUnavailable            trying again can help
+        └── SchemaTooNew         exit 4    made by a newer Tamias
+
+An error is one sentence: what happened, to what, and what to do.
+"""
+
+from typing import ClassVar
+
+
+class TamiasError(Exception):
+    """Something failed in a way that the user should read about."""
+
+    exit_code: ClassVar[int] = 1
+    retry_can_help: ClassVar[bool] = False
+
+
+class UsageError(TamiasError):
+    """What the user typed makes no sense."""
+
+    exit_code = 2
+
+
+class UrlError(TamiasError, ValueError):
+    """An address that is no URL, or of a kind that cannot be fetched."""
+
+    exit_code = 2
+
+
+class ConfigError(TamiasError):
+    """A setting that does not exist, or a value that does not fit it."""
+
+    exit_code = 4
+
+
+class LimitReached(TamiasError):
+    """The work was stopped by a limit the user set."""
+
+    exit_code = 5
+
+
+class DataMissing(TamiasError):
+    """There is no data directory where one was named."""
+
+    exit_code = 10
+
+
+class DataInUse(TamiasError):
+    """The data directory is held by a process that cannot share it."""
+
+    exit_code = 11
+
+
+class DiskFull(TamiasError):
+    """There is no room left to write."""
+
+    exit_code = 12
+
+
+class DatabaseError(TamiasError):
+    """The database refused, or could not be started."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database cannot be reached at this moment."""
+
+    retry_can_help = True
+
+
+class SchemaTooNew(DatabaseError):
+    """The data was written by a newer version of Tamias."""
+
+    exit_code = 4

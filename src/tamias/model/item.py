@@ -1,0 +1,39 @@
+"""An item: a URL on its way into the frontier, and what the frontier answers to a put."""
+
+import msgspec
+
+NEVER = 2**63 - 1
+"""The due time, in milliseconds, of a URL that is not to be visited again."""
+
+CLASSES = 8
+"""Priority classes between hosts: class 7 is served before class 0."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL to be known by the frontier. `host` is the key of its queue."""
+
+    url: str
+    key: str
+    host: str
+    crawl: int = 1
+    depth: int = 0
+    score: float = 0.5
+    due: int | None = None
+    """Milliseconds UTC; None means now."""
+    tags: tuple[str, ...] = ()
+
+
+class PutCount(msgspec.Struct, frozen=True):
+    """What became of a batch of items: each was new or known."""
+
+    new: int
+    known: int
+
+
+def priority_class(score: float) -> int:
+    """The class of a score between 0 and 1.
+
+    >>> priority_class(0.0), priority_class(0.5), priority_class(1.0)
+    (0, 4, 7)
+    """
+    return max(0, min(CLASSES - 1, int(CLASSES * score)))

@@ -1,0 +1,62 @@
+"""A lease: one host, lent to one worker, with some of its due URLs."""
+
+import msgspec
+
+from tamias.model.outcome import Outcome
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One due URL of a leased host, with what was learnt on the last visit."""
+
+    uid: int
+    url: str
+    crawl: int
+    depth: int
+    score: float
+    status: Outcome = Outcome.NEW
+    fails: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """The right to talk to one host until `ends_at`, unless renewed.
+
+    `ends_at` is the frontier's time; `token` proves the right in every later call.
+    """
+
+    host: str
+    qid: int
+    bucket: int
+    token: int
+    ends_at: int
+    delay_ms: int
+    tasks: tuple[Task, ...]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a task, and when its URL is due again (`NEVER`: not again)."""
+
+    task: Task
+    outcome: Outcome
+    due: int
+    fails: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class Return(msgspec.Struct, frozen=True, kw_only=True):
+    """A host's news at the end of a piece of work.
+
+    With `release` the host is given back and may be leased again after its delay;
+    without it the lease goes on and only the tasks in `done` are settled.
+    """
+
+    lease: Lease
+    done: tuple[Done, ...] = ()
+    release: bool = True
+    delay_ms: int | None = None
+    """The host's new delay, such as robots.txt's Crawl-delay; None leaves it."""
+    blocked_until: int | None = None
+    """The host asked for a pause until then (Retry-After); None leaves it."""

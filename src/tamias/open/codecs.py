@@ -1,0 +1,150 @@
+"""Decoders for gzip, bzip2, xz and zstd: chunks of bounded size from a stream that nobody vouches for.
+
+Each delivers all it could read before it raises `DamageError`.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import Protocol
+
+import zstandard
+
+CHUNK = 1 << 16
+"""Bytes read at once, and the most that one step of zlib, bz2 or lzma may deliver."""
+
+ZSTD_FEED = 1 << 10
+"""Its decoder has no bound on output, but 4 bytes make at most 128 KiB: 32 MiB for one feed."""
+
+Frame = Generator[bytes, None, bytes]
+"""Yields what is decoded and returns the bytes read past the end of the frame."""
+
+
+class Source(Protocol):
+    """Anything that can be read forward."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class DamageError(Exception):
+    """Compressed data that ends early, is corrupt, or has something else behind it."""
+
+
+def gzip_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+    """The content of every member of a gzip stream."""
+    del max_memory  # a window of gzip is 32 KiB
+    return _frames(source, "gzip", b"\x1f\x8b", lambda data: deflate_frame(data, source, zlib.MAX_WBITS | 16))
+
+
+def bzip2_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+    """The content of every stream in a bzip2 file."""
+    del max_memory  # bzip2 takes 4 MB at most
+    return _frames(source, "bzip2", b"BZh", lambda data: _block_frame(data, source, bz2.BZ2Decompressor()))
+
+
+def xz_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+    """The content of every stream in an xz file."""
+
+    def frame(data: bytes) -> Frame:
+        return _block_frame(data, source, lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=max_memory))
+
+    return _frames(source, "xz", b"\xfd7zXZ", frame)
+
+
+def zstd_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+    """The content of every frame of a zstd file."""
+    return _frames(
+        source,
+        "zstd",
+        (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"),
+        lambda data: _zstd_frame(data, source, max_memory),
+    )
+
+
+def stored_chunks(source: Source) -> Iterator[bytes]:
+    """What was never compressed, in chunks."""
+    while data := source.read(CHUNK):
+        yield data
+
+
+CODECS: dict[str, Callable[[Source, int], Iterator[bytes]]] = {
+    "application/gzip": gzip_chunks,
+    "application/x-bzip2": bzip2_chunks,
+    "application/x-xz": xz_chunks,
+    "application/zstd": zstd_chunks,
+}
+
+
+def _frames(
+    source: Source, word: str, magic: bytes | tuple[bytes, ...], frame: Callable[[bytes], Frame]
+) -> Iterator[bytes]:
+    data = source.read(CHUNK)
+    while data:
+        try:
+            rest = yield from frame(data)
+        except (EOFError, zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise DamageError(f"{word} data is damaged: {error}") from None
+        data = _next_frame(rest, source)
+        if data and not (data.startswith(magic) or data[1:].startswith(magic)):
+            raise DamageError(f"something else stands after the end of the {word} data and was left out")
+
+
+def _next_frame(rest: bytes, source: Source) -> bytes:
+    """What follows a frame, without padding and with enough bytes to be recognised."""
+    rest = rest.lstrip(b"\0")
+    while len(rest) < 16 and (more := source.read(CHUNK)):
+        rest = (rest + more).lstrip(b"\0")
+    return rest
+
+
+def deflate_frame(data: bytes, source: Source, wbits: int) -> Frame:
+    """One deflate stream, raw or in a gzip or zlib wrapper as `wbits` says."""
+    decoder = zlib.decompressobj(wbits)
+    while not decoder.eof:
+        data = data or source.read(CHUNK)
+        if not data:
+            yield decoder.flush()
+            raise EOFError("ends early")
+        before = decoder.copy()
+        try:
+            chunk = decoder.decompress(data, CHUNK)
+        except zlib.error:
+            yield _up_to_the_fault(before, data)
+            raise
+        data = decoder.unconsumed_tail
+        yield chunk
+    return decoder.unused_data
+
+
+def _up_to_the_fault(decoder: "zlib._Decompress", data: bytes) -> bytes:
+    """What a failed step would have delivered: zlib throws a whole step away, be it for a bad checksum."""
+    whole = bytearray()
+    try:
+        for position in range(len(data)):
+            whole += decoder.decompress(data[position : position + 1])
+    except zlib.error:
+        pass
+    return bytes(whole)
+
+
+def _block_frame(data: bytes, source: Source, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> Frame:
+    while not decoder.eof:
+        if decoder.needs_input:
+            data = data or source.read(CHUNK)
+            if not data:
+                raise EOFError("ends early")
+        yield decoder.decompress(data, CHUNK)
+        data = b""
+    return decoder.unused_data
+
+
+def _zstd_frame(data: bytes, source: Source, max_memory: int) -> Frame:
+    decoder = zstandard.ZstdDecompressor(max_window_size=max_memory).decompressobj()
+    while not decoder.eof:
+        data = data or source.read(CHUNK)
+        if not data:
+            raise EOFError("ends early")
+        yield decoder.decompress(data[:ZSTD_FEED])
+        data = data[ZSTD_FEED:]
+    return decoder.unused_data + data

@@ -1,0 +1,56 @@
+"""How far a body may be unpacked, and the one meter that all its layers share."""
+
+import msgspec
+
+from tamias.model.document import LimitExceeded
+
+MIB = 1 << 20
+
+
+class OpenLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on unpacking one body. The field names are the setting words of `[open]`.
+
+    Linked data seldom passes 50:1 with the best codecs, and gzip cannot pass 1032:1, so a ratio of
+    250:1 stops every kind of bomb; below `ratio_after` a ratio costs too little time to matter.
+    """
+
+    max_bytes: int = 2048 * MIB
+    max_ratio: int = 250
+    ratio_after: int = 64 * MIB
+    max_members: int = 100_000
+    max_layers: int = 4
+    """Codecs and archives inside each other; a `tar.gz` has two."""
+    max_archives: int = 2
+    max_memory: int = 128 * MIB
+    """What one decoder may ask for as its window."""
+
+
+class Meter:
+    """Counts what comes out of one body, over all layers and members."""
+
+    def __init__(self, body_size: int, limits: OpenLimits) -> None:
+        self._limits = limits
+        self._ratio_bytes = max(limits.ratio_after, limits.max_ratio * body_size)
+        self._bytes = 0
+        self._members = 0
+
+    def unpacked(self, count: int) -> None:
+        """Counts decoded bytes. Raises `LimitExceeded`."""
+        self._bytes += count
+        if self._bytes > self._limits.max_bytes:
+            raise LimitExceeded(f"unpacks to more than {self._limits.max_bytes} bytes (limit open.max_bytes)")
+        if self._bytes > self._ratio_bytes:
+            ratio = self._limits.max_ratio
+            raise LimitExceeded(f"unpacks to more than {ratio} times its size (limit open.max_ratio)")
+
+    def member(self) -> None:
+        """Counts one member of an archive. Raises `LimitExceeded`."""
+        self._members += 1
+        self.check_members(self._members)
+
+    def check_members(self, count: int) -> None:
+        """Raises `LimitExceeded` when an archive claims more members than are allowed."""
+        if count > self._limits.max_members:
+            raise LimitExceeded(
+                f"archive of more than {self._limits.max_members} members (limit open.max_members)"
+            )

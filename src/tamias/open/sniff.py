@@ -1,0 +1,265 @@
+"""What a body really is. Pure: first bytes, told type and file name in, a bare media type out.
+
+A ladder: signatures, then markup, JSON, RDF text, tables. Claims decide only what the bytes leave open.
+"""
+
+import codecs
+import re
+
+from tamias.open.rdf_text import SUPERSETS, rdf_text_type
+from tamias.open.signatures import SHEET, signed_type
+
+PACKED_SUFFIXES = {"gz": "", "bz2": "", "xz": "", "zst": "", "tgz": ".tar", "tbz2": ".tar", "txz": ".tar"}
+
+ALIASES = {
+    "application/x-gzip": "application/gzip",
+    "application/bzip2": "application/x-bzip2",
+    "application/x-zstd": "application/zstd",
+    "application/x-zip-compressed": "application/zip",
+    "application/tar": "application/x-tar",
+    "application/turtle": "text/turtle",
+    "application/x-turtle": "text/turtle",
+    "application/n3": "text/n3",
+    "text/rdf+n3": "text/n3",
+    "application/x-trig": "application/trig",
+    "text/nquads": "application/n-quads",
+    "text/x-nquads": "application/n-quads",
+    "text/ntriples": "application/n-triples",
+    "application/rdf": "application/rdf+xml",
+    "text/rdf": "application/rdf+xml",
+    "text/rdf+xml": "application/rdf+xml",
+    "application/json-ld": "application/ld+json",
+    "text/json": "application/json",
+    "text/xml": "application/xml",
+    "text/comma-separated-values": "text/csv",
+    "application/csv": "text/csv",
+}
+BY_SUFFIX = {
+    "nt": "application/n-triples",
+    "nq": "application/n-quads",
+    "ttl": "text/turtle",
+    "trig": "application/trig",
+    "n3": "text/n3",
+    "rdf": "application/rdf+xml",
+    "owl": "application/rdf+xml",
+    "rdfs": "application/rdf+xml",
+    "trix": "application/trix",
+    "jsonld": "application/ld+json",
+    "rj": "application/rdf+json",
+    "json": "application/json",
+    "geojson": "application/geo+json",
+    "html": "text/html",
+    "htm": "text/html",
+    "xhtml": "application/xhtml+xml",
+    "xml": "application/xml",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "css": "text/css",
+    "js": "text/javascript",
+    "rq": "application/sparql-query",
+    "tar": "application/x-tar",
+    "xlsx": SHEET,
+    "xls": "application/vnd.ms-excel",
+}
+_UNSURE = {"", "application/octet-stream", "binary/octet-stream", "text/plain", "application/force-download"}
+_TABLES = ("text/csv", "text/tab-separated-values")
+_JSON_TYPES = ("application/json", "application/rdf+json")
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ROOTS = {
+    b"svg": "image/svg+xml",
+    b"rss": "application/rss+xml",
+    b"feed": "application/atom+xml",
+    b"sparql": "application/sparql-results+xml",
+    b"Ontology": "application/owl+xml",
+}
+_HTML_TAGS = frozenset(
+    b"a b body br center div font form frameset h1 h2 h3 head html iframe img li link meta nav ol p pre"
+    b" script section span style table title ul main header footer article".split()
+)
+_PROLOG = re.compile(
+    rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*+", re.DOTALL | re.IGNORECASE
+)
+_ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/>])")
+_HTML_DOCTYPE = re.compile(rb"<!DOCTYPE\s+html", re.IGNORECASE)
+_JSON_OPENING = re.compile(rb'\{\s*+(?:"|\}|\Z)|\[\s*+(?:[{\["\d-]|true\b|false\b|null\b|\Z|\]\s*+\Z)')
+_JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph)"\s*:')
+_RDF_JSON = re.compile(
+    rb'\{\s*"(?:https?:|urn:|_:)[^"]*"\s*:\s*\{\s*"[^"]+"\s*:\s*\[\s*\{\s*"(?:value|type|lang|datatype)"'
+)
+_GEO_JSON = re.compile(rb'\{\s*"type"\s*:\s*"FeatureCollection"')
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
+_META_CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+
+
+def found_type(head: bytes, told: str | None, name: str) -> str:
+    """The media type of a body by its first bytes; what the server told and the name are evidence only."""
+    claims = _claims(told, name)
+    if signed := signed_type(head, claims):
+        return signed
+    text = _as_utf8(head)
+    if text is None:
+        return next((claim for claim in claims if _may_be_binary(claim)), "application/octet-stream")
+    text = text.lstrip()
+    if not text:
+        return next((claim for claim in claims if not _may_be_binary(claim)), "text/plain")
+    return (
+        _markup_type(text, claims)
+        or _json_type(text, claims)
+        or rdf_text_type(text, claims)
+        or _table_type(text, claims)
+        or _plain_type(claims)
+    )
+
+
+def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
+    """The character encoding, if anything but silence speaks for one that Python knows.
+
+    A byte order mark comes first. XML's own declaration is believed before the server, whose charset is
+    often a default for the whole site; HTML has it the other way round; other RDF is UTF-8 by definition.
+    """
+    if mark := next((name for bom, name in _BOMS if head.startswith(bom)), None):
+        return mark
+    if head[:2] in (b"<\0", b"\0<"):
+        return "utf-16-le" if head[0] else "utf-16-be"
+    spoken = _CHARSET.search(told) if told else None
+    server = _known(spoken[1]) if spoken else None
+    if media_type in ("text/html", "application/xhtml+xml"):
+        return server or _declared(_META_CHARSET, head[:1024]) or _declared(_XML_ENCODING, head[:256])
+    if media_type.endswith(("+xml", "/xml", "/trix")):
+        return _declared(_XML_ENCODING, head[:256]) or server
+    if media_type.startswith("text/") and media_type not in SUPERSETS:
+        return server
+    return None
+
+
+def bare_type(told: str | None) -> str:
+    """A media type without parameters, by its usual name."""
+    bare = (told or "").partition(";")[0].strip().lower()
+    return ALIASES.get(bare, bare)
+
+
+def _claims(told: str | None, name: str) -> tuple[str, ...]:
+    suffix = BY_SUFFIX.get(name.rpartition(".")[2].lower(), "")
+    return tuple(claim for claim in (bare_type(told), suffix) if claim not in _UNSURE)
+
+
+def _as_utf8(head: bytes) -> bytes | None:
+    """The head as UTF-8 text, or None when it is no text."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<") or head[:4] == codecs.BOM_UTF32_BE:
+        charset = found_charset(head, None, "") or "utf-16"
+        return head.decode(charset, "replace").lstrip("\ufeff").encode()
+    head = head.removeprefix(codecs.BOM_UTF8)
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    return None if controls * 64 > len(head) or b"\0" in head else head
+
+
+def _markup_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+    if not text.startswith(b"<"):
+        return None
+    prolog_end = _PROLOG.match(text).end()  # type: ignore[union-attr]
+    prolog, root = text[:prolog_end], _ROOT.match(text, prolog_end)
+    if _HTML_DOCTYPE.search(prolog) or (root and root[2].lower() == b"html"):
+        return _html_kind(text, claims)
+    if root is None:
+        return _cut_markup(text, claims)
+    if (
+        root[2] == b"RDF"
+        or b"http://www.w3.org/1999/02/22-rdf-syntax-ns#" in text[prolog_end:].partition(b">")[0]
+    ):
+        return "application/rdf+xml"
+    if root[2] == b"TriX":
+        return "application/trix"
+    if (
+        root[1] is None
+        and root[2].lower() in _HTML_TAGS
+        and not text.startswith(b"<?xml")
+        and not _xml_claim(claims)
+    ):
+        return "text/html"
+    return _ROOTS.get(root[2]) or _xml_claim(claims) or "application/xml"
+
+
+def _html_kind(text: bytes, claims: tuple[str, ...]) -> str:
+    declared = text.startswith(b"<?xml") and b"http://www.w3.org/1999/xhtml" in text
+    return "application/xhtml+xml" if declared or "application/xhtml+xml" in claims else "text/html"
+
+
+def _cut_markup(text: bytes, claims: tuple[str, ...]) -> str | None:
+    """Markup whose first element is beyond the bytes seen, or that is no XML at all."""
+    if text.startswith(b"<?xml"):
+        return _xml_claim(claims) or "application/xml"
+    if text.startswith(b"<!"):
+        return _xml_claim(claims) or "text/html"
+    return None
+
+
+def _xml_claim(claims: tuple[str, ...]) -> str | None:
+    special = (
+        claim for claim in claims if claim.endswith(("+xml", "/trix")) and claim != "application/xhtml+xml"
+    )
+    return next(special, "application/xml" if "application/xml" in claims else None)
+
+
+def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+    if not _JSON_OPENING.match(text):
+        return None
+    special = [claim for claim in claims if claim.endswith("+json")]
+    if _RDF_JSON.match(text):
+        return "application/rdf+json"
+    if _JSON_LD_KEY.search(text):
+        return "application/ld+json"
+    if special:
+        return special[0]
+    return "application/geo+json" if _GEO_JSON.match(text) else "application/json"
+
+
+def _table_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+    if claimed := next((claim for claim in claims if claim in _TABLES), None):
+        return claimed
+    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    if claims or len(lines) < 3:
+        return None
+    for separator, least in ((b"\t", 1), (b";", 2), (b",", 2)):
+        columns = {line.count(separator) for line in lines[:-1]}
+        if len(columns) == 1 and columns.pop() >= least:
+            return "text/tab-separated-values" if separator == b"\t" else "text/csv"
+    return None
+
+
+def _plain_type(claims: tuple[str, ...]) -> str:
+    """Text of no known shape: a claim that the shape does not contradict, or plain text."""
+    return next(
+        (claim for claim in claims if not _may_be_binary(claim) and not _has_shape(claim)), "text/plain"
+    )
+
+
+def _has_shape(media_type: str) -> bool:
+    shaped = media_type.endswith(("xml", "json", "/trix")) or media_type == "application/xhtml+xml"
+    return shaped or media_type in ("application/n-triples", "application/n-quads")
+
+
+def _may_be_binary(media_type: str) -> bool:
+    textual = media_type.startswith("text/") or media_type in SUPERSETS
+    return not textual and not media_type.endswith(("xml", "json", "javascript", "/trix", "sparql-query"))
+
+
+def _declared(pattern: re.Pattern[bytes], head: bytes) -> str | None:
+    match = pattern.search(head)
+    return _known(match[1].decode("ascii")) if match else None
+
+
+def _known(charset: str) -> str | None:
+    try:
+        codec = codecs.lookup(charset)
+    except LookupError:
+        return None
+    return codec.name if codec._is_text_encoding else None

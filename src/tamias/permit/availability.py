@@ -1,0 +1,90 @@
+"""What the outcome of fetching robots.txt means, and for how long (RFC 9309, sections 2.3 and 2.4)."""
+
+from enum import Enum
+
+import msgspec
+
+from tamias.permit.robots import TOKEN, Rules, Verdict, parse
+
+MOST_REDIRECTS = 5
+"""Redirects to follow for robots.txt, also to other hosts; the rules hold for the host first asked."""
+
+LONGEST_CACHED = 24 * 3600
+SHORTEST_CACHED = 5 * 60
+UNREACHABLE_PAUSE = 10 * 60
+"""Seconds before an unreachable robots.txt is asked for again; who asks repeatedly lets it grow."""
+
+
+class Access(Enum):
+    """How much of a host the outcome opens."""
+
+    RULES = "rules"
+    ALL = "all"
+    NONE = "none"
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What follows from an outcome, and why in words."""
+
+    access: Access
+    reason: str
+
+
+def robots_address(url: str) -> str:
+    """The robots.txt that speaks for an absolute URL: one for each scheme, host and port.
+
+    >>> robots_address("https://me:secret@example.org:8443/a?b")
+    'https://example.org:8443/robots.txt'
+    """
+    scheme, _, rest = url.partition("://")
+    authority = rest.partition("/")[0].partition("?")[0].partition("#")[0]
+    return f"{scheme}://{authority.rpartition('@')[2]}/robots.txt"
+
+
+def meaning(status: int | None) -> Meaning:
+    """The meaning of the last answer's status; None for no answer (name, connection, TLS, time-out).
+
+    A redirect is the last answer only if there were more than `MOST_REDIRECTS`. We ask for robots.txt
+    without conditions, so a 304 answers nothing. Unreachable stays closed, however long it lasts.
+    """
+    if status is None:
+        return Meaning(Access.NONE, "robots.txt is unreachable: no answer, so nothing may be fetched")
+    if 200 <= status < 300:
+        return Meaning(Access.RULES, f"robots.txt was read (status {status})")
+    if status == 429:
+        return Meaning(Access.NONE, "robots.txt is unreachable: too many requests (429), so we wait")
+    if 400 <= status < 500:
+        return Meaning(Access.ALL, f"there is no robots.txt (status {status}), so everything may be fetched")
+    if 300 <= status < 400 and status != 304:
+        return Meaning(
+            Access.ALL, f"robots.txt redirects more than {MOST_REDIRECTS} times: as if there were none"
+        )
+    return Meaning(Access.NONE, f"robots.txt is unreachable: status {status}, so nothing may be fetched")
+
+
+def rules_of(status: int | None, body: bytes, token: str = TOKEN) -> Rules:
+    """The rules that an outcome establishes, whether or not there is a file to parse."""
+    outcome = meaning(status)
+    if outcome.access is Access.RULES:
+        return parse(body, token)
+    return Rules(blanket=Verdict(outcome.access is Access.ALL, outcome.reason))
+
+
+def expires_after(status: int | None, cache_control: str | None = None) -> int:
+    """Seconds until robots.txt is to be fetched again: at most a day, less if Cache-Control says so."""
+    if meaning(status).access is Access.NONE:
+        return UNREACHABLE_PAUSE
+    return max(SHORTEST_CACHED, min([LONGEST_CACHED, *_ages(cache_control or "")]))
+
+
+def _ages(cache_control: str) -> list[int]:
+    ages = []
+    for directive in cache_control.lower().split(","):
+        name, _, value = directive.partition("=")
+        seconds = value.strip('" ')
+        if name.strip() in ("no-cache", "no-store"):
+            ages.append(0)
+        elif name.strip() == "max-age" and seconds.isascii() and seconds.isdigit():
+            # Nine digits are far over a day already.
+            ages.append(int("0" + seconds.lstrip("0")[:9]))
+    return ages

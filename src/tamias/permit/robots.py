@@ -1,0 +1,236 @@
+"""robots.txt as RFC 9309 has it, with the misspellings that Google tolerates. No input or output.
+
+Where Google's comparison of paths and the RFC's differ, a URL is allowed only if both allow it.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
+
+TOKEN = "tamias"  # noqa: S105 - the product token of RFC 9309
+"""The name by which robots.txt addresses us; the User-Agent header must contain it."""
+
+MOST_BYTES = 500 * 1024
+"""What is read of a robots.txt; a line cut by this limit is dropped, as half a rule is another rule."""
+
+MOST_LINE_BYTES = 2083 * 8 - 1
+"""What is read of one line; Google cuts there, too."""
+
+MOST_SHOWN = 200
+"""How many characters of a line are kept, to be shown as the reason."""
+
+_USER_AGENT = ("user-agent", "useragent", "user agent")
+_ALLOW = "allow"
+_DISALLOW = ("disallow", "dissallow", "dissalow", "disalow", "diaslow", "diasllow", "disallaw")
+_SITEMAP = ("sitemap", "site-map")
+_CRAWL_DELAY = ("crawl-delay", "crawldelay", "crawl delay")
+
+_TOKEN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"  # noqa: S105 - an alphabet
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a URL may be fetched, and the line of robots.txt, or the reason, that decided."""
+
+    allowed: bool
+    rule: str
+
+
+class Rule(msgspec.Struct, frozen=True, array_like=True):
+    """One Allow or Disallow line of our group."""
+
+    allow: bool
+    pattern: str
+    line: int
+    text: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the rule says of a path that it matches."""
+        return Verdict(self.allow, f"line {self.line}: {self.text}")
+
+
+class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one robots.txt says to us. Made to be cached: msgspec writes and reads it.
+
+    The caches keep this value, not the file: it holds our group only, and needs no parsing.
+    """
+
+    literal: tuple[Rule, ...] = ()
+    """The strongest first: the longest pattern, and of equals Allow."""
+    canonical: tuple[Rule, ...] | None = None
+    """The same in the RFC's spelling; None where that makes no difference."""
+    crawl_delay: float | None = None
+    """Seconds between two requests, the longest that is asked of us."""
+    sitemaps: tuple[str, ...] = ()
+    """As written, so possibly relative or not a URL at all."""
+    suspect: bool = False
+    """It looks like a web page, such as a "not found" with status 200."""
+    blanket: Verdict | None = None
+    """One answer for every URL, where there was no robots.txt to parse."""
+
+    def verdict(self, url: str) -> Verdict:
+        """Whether an absolute URL, or a path with its query, may be fetched."""
+        path = path_of(url)
+        if path == "/robots.txt":
+            return _ROBOTS_ITSELF
+        if self.blanket is not None:
+            return self.blanket
+        verdict = _strongest(self.literal, path)
+        spelt = canonical_path(path)
+        if not verdict.allowed or (self.canonical is None and spelt == path):
+            return verdict
+        second = _strongest(self.literal if self.canonical is None else self.canonical, spelt)
+        return verdict if second.allowed else second
+
+
+_ROBOTS_ITSELF = Verdict(True, "robots.txt itself may always be read")
+_NO_MATCH = Verdict(True, "no rule of robots.txt matches")
+
+
+def parse(body: bytes, token: str = TOKEN) -> Rules:
+    """The rules for `token`: of the groups that name it or, if there are none, of those for `*`.
+
+    Never raises: a line that makes no sense is passed over.
+    """
+    reader = _Reader(_product(token))
+    lines = _lines(body)
+    for number, line in enumerate(lines, 1):
+        reader.read(number, line)
+    first = next((line for line in map(str.strip, lines) if line), "")
+    return reader.rules(suspect=first.startswith("<"))
+
+
+class _Group:
+    """The names that consecutive User-agent lines share, until a line that closes their list."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.closed = False
+
+    def name(self, name: str) -> None:
+        if self.closed:
+            self.names = set()
+            self.closed = False
+        self.names.add(name)
+
+
+class _Reader:
+    """Collects, line by line, what is said to us and what is said to everyone."""
+
+    def __init__(self, product: str) -> None:
+        self.product = product
+        self.named = False
+        # Crawl-delay does not close the list of names before rules (RFC 9309, 2.2.4), but whoever writes
+        # a delay for each of several crawlers, and no rule, means each delay for the name above it.
+        self.rule_group = _Group()
+        self.delay_group = _Group()
+        self.found: dict[str, list[Rule]] = {product: [], "*": []}
+        self.delays: dict[str, list[float]] = {product: [], "*": []}
+        self.sitemaps: dict[str, None] = {}
+
+    def read(self, number: int, line: str) -> None:
+        key, value = _key_and_value(line)
+        if key.startswith(_USER_AGENT):
+            self._name(value)
+        elif key.startswith(_ALLOW):
+            self._rule(True, value, number, line)
+        elif key.startswith(_DISALLOW):
+            self._rule(False, value, number, line)
+        elif key.startswith(_CRAWL_DELAY):
+            self._delay(value)
+        elif key.startswith(_SITEMAP) and value:
+            self.sitemaps[_shown(value)] = None
+
+    def rules(self, suspect: bool) -> Rules:
+        who = self.product if self.named else "*"
+        found = self.found[who]
+        literal = _by_strength(found)
+        canonical = _by_strength(
+            msgspec.structs.replace(rule, pattern=canonical_pattern(rule.pattern)) for rule in found
+        )
+        return Rules(
+            literal=literal,
+            canonical=None if canonical == literal else canonical,
+            crawl_delay=max(self.delays[who], default=None),
+            sitemaps=tuple(self.sitemaps),
+            suspect=suspect,
+        )
+
+    def _name(self, value: str) -> None:
+        name = "*" if value == "*" or (value[:1] == "*" and value[1].isspace()) else _product(value)
+        self.named = self.named or (name == self.product and name != "")
+        self.rule_group.name(name)
+        self.delay_group.name(name)
+
+    def _rule(self, allow: bool, value: str, number: int, line: str) -> None:
+        self.rule_group.closed = self.delay_group.closed = True
+        pattern = literal_pattern(value)
+        if not pattern:
+            return
+        for name, rules in self.found.items():
+            if name in self.rule_group.names:
+                rules.append(Rule(allow, pattern, number, _shown(line.strip()[:MOST_SHOWN])))
+
+    def _delay(self, value: str) -> None:
+        self.delay_group.closed = True
+        seconds = _seconds(value)
+        if seconds is None:
+            return
+        for name, delays in self.delays.items():
+            if name in self.delay_group.names:
+                delays.append(seconds)
+
+
+def _lines(body: bytes) -> list[str]:
+    cut = len(body) > MOST_BYTES
+    head = body[: MOST_BYTES + 1]
+    if head.startswith(_UTF_16_MARKS):
+        head = head.decode("utf-16", "replace").encode("utf-8", "replace")
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if head.startswith(mark)), b"")
+    lines = head.removeprefix(mark).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    if cut:
+        lines.pop()
+    return [line[:MOST_LINE_BYTES].decode("utf-8", "surrogateescape") for line in lines]
+
+
+def _key_and_value(line: str) -> tuple[str, str]:
+    """The two sides of the colon, the key in lower case; a forgotten colon is forgiven between two words."""
+    said = line.partition("#")[0]
+    key, colon, value = said.partition(":")
+    if colon:
+        return key.strip().lower(), value.strip()
+    words = said.split()
+    return (words[0].lower(), words[1]) if len(words) == 2 else ("", "")
+
+
+def _product(agent: str) -> str:
+    """The name at the start of a user agent, in lower case, such as `tamias` of `Tamias/1.0`."""
+    return agent[: len(agent) - len(agent.lstrip(_TOKEN_CHARACTERS))].lower()
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _shown(text: str) -> str:
+    """Text that can be stored and printed: octets that are no UTF-8 become U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _by_strength(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    return tuple(sorted(rules, key=lambda rule: (-len(rule.pattern), not rule.allow)))
+
+
+def _strongest(rules: tuple[Rule, ...], path: str) -> Verdict:
+    for rule in rules:
+        if matches(path, rule.pattern):
+            return rule.verdict
+    return _NO_MATCH

@@ -1,0 +1,108 @@
+"""Every interface between the rooms, with its contract.
+
+A part meets another only through these and through the values of `model`. Filters, fetchers,
+analysers, sinks and seeds are found by entry points (`tamias.plugins`); the built-in ones too.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from tamias.model.capture import Capture, Request, Stop
+from tamias.model.document import Document
+from tamias.model.figures import FrontierFigures
+from tamias.model.finding import Finding
+from tamias.model.item import Item, PutCount
+from tamias.model.lease import Lease, Return
+
+Record = Callable[[Any, frozenset[int]], None]
+"""Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
+writes what must become true together with the finish. May be called again if the transaction is."""
+
+Follow = Callable[[str], Awaitable[Stop | None]]
+"""Asked before a redirect is followed, with its absolute target. None: go on (any politeness delay has
+been waited for). A `Stop` ends the capture there, with that outcome and reason."""
+
+
+class SeedSource(Protocol):
+    """Turns what a user names (a URL, a list, a portal) into addresses to start from."""
+
+    def addresses(self, argument: str) -> Iterator[str]:
+        """The addresses, in order. Raises `TamiasError` when the argument cannot be read."""
+        ...
+
+
+class Filter(Protocol):
+    """Decides whether a URL may enter the frontier. Pure and fast: it sees every new link."""
+
+    def refuse(self, url: str, depth: int) -> str | None:
+        """The reason to keep the URL out, naming the rule; None lets it in. Never raises."""
+        ...
+
+
+class Frontier(Protocol):
+    """Knows every URL, lends hosts to workers, and loses nothing. Times are its own milliseconds.
+
+    Every call may raise `DatabaseUnavailable`, and may then be repeated: `put`, `renew`, `finish`
+    and `release` are idempotent, and a repeated `lease` only leaves hosts waiting for the lease to end.
+    """
+
+    def now(self) -> int:
+        """The frontier's time."""
+        ...
+
+    def put(self, items: Sequence[Item]) -> PutCount:
+        """Makes items known. A known one is left as it is. Durable when it returns."""
+        ...
+
+    def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
+        """Up to `hosts` ready hosts, each with up to `per_host` due URLs, best first.
+
+        Nobody else is given such a host until it is released or the lease has ended.
+        """
+        ...
+
+    def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
+        """The same leases with a later end. One that does not come back is lost: stop at once."""
+        ...
+
+    def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
+        """Settles tasks and gives hosts back, in one transaction per bucket.
+
+        Returns the hosts (`qid`) whose lease still held; of the others nothing was changed.
+        """
+        ...
+
+    def release(self, leases: Iterable[Lease]) -> None:
+        """Gives hosts back untouched: their tasks stay due, the delay is still kept."""
+        ...
+
+    def sweep(self) -> int:
+        """Repairs what should never need it: sleeping hosts, ended leases. Returns how many."""
+        ...
+
+    def figures(self) -> FrontierFigures:
+        """Counts and times. Costs grow with the number of hosts, not of URLs."""
+        ...
+
+
+class Fetcher(Protocol):
+    """Fetches one kind of address. Never raises for what a server does: the capture tells."""
+
+    schemes: frozenset[str]
+
+    async def fetch(self, request: Request, follow: Follow) -> Capture:
+        """One attempt within all limits; each redirect is a hop, taken only if `follow` agrees."""
+        ...
+
+
+class Analyser(Protocol):
+    """Reads one kind of document."""
+
+    media_types: frozenset[str]
+
+    def analyse(self, document: Document) -> Iterator[Finding]:
+        """Findings in batches as they are read, memory bounded; bad data becomes a `Problem`.
+
+        `LimitExceeded` from the document's stream passes through.
+        """
+        ...

@@ -1,0 +1,346 @@
+"""What every frontier promises, asked of each one we have."""
+
+import random
+
+import msgspec
+import pytest
+
+from tamias.frontier.memory import MemoryFrontier
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.item import NEVER, Item
+from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
+
+HOUR = 3_600_000
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self):
+        self.now = 1_800_000_000_000
+
+    def __call__(self):
+        return self.now
+
+    def pass_(self, seconds):
+        self.now += int(seconds * 1000)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "postgres", "postgres, 4 buckets"])
+def frontier(request, clock):
+    if request.param == "memory":
+        yield MemoryFrontier(clock=clock)
+        return
+    database = request.getfixturevalue("clean_database")
+    session = database.session()
+    if "4" in request.param:
+        session.transact(lambda cursor: cursor.execute("UPDATE meta SET buckets = 4"))
+    yield PostgresFrontier(session, same_url=str.__eq__, clock=clock)
+    session.close()
+
+
+def item(url, *, crawl=1, score=0.5, due=None, depth=0, tags=()):
+    host = url.split("/")[2]
+    return Item(url=url, key=url, host=host, crawl=crawl, score=score, due=due, depth=depth, tags=tags)
+
+
+def done(task, outcome=Outcome.OK, due=NEVER, **more):
+    return Done(task=task, outcome=outcome, due=due, **more)
+
+
+def finished(lease, **more):
+    return Return(lease=lease, done=tuple(done(task) for task in lease.tasks), **more)
+
+
+def figures(frontier, crawl=1):
+    return next(each for each in frontier.figures().crawls if each.crawl == crawl)
+
+
+def test_a_put_url_is_leased_with_all_that_was_said_of_it(frontier):
+    frontier.put([item("http://a/1", score=0.75, depth=3, tags=("csv", "at"))])
+    (lease,) = frontier.lease(10)
+    (task,) = lease.tasks
+    assert (lease.host, task.url, task.score, task.depth, task.tags) == (
+        "a",
+        "http://a/1",
+        0.75,
+        3,
+        ("csv", "at"),
+    )
+    assert task.status is Outcome.NEW
+
+
+def test_a_second_put_of_a_url_is_known_and_changes_nothing(frontier):
+    first = frontier.put([item("http://a/1", score=0.1)])
+    second = frontier.put([item("http://a/1", score=0.9)])
+    assert (first.new, first.known, second.new, second.known) == (1, 0, 0, 1)
+    assert frontier.lease(1)[0].tasks[0].score == pytest.approx(0.1)
+
+
+def test_a_url_twice_in_one_batch_is_one_url(frontier):
+    count = frontier.put([item("http://a/1"), item("http://a/1")])
+    assert (count.new, count.known) == (1, 1)
+    assert figures(frontier).known == 1
+
+
+def test_a_leased_host_is_not_leased_again(frontier):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    assert len(frontier.lease(10, per_host=1)) == 1
+    frontier.put([item("http://a/3")])
+    assert frontier.lease(10) == []
+
+
+def test_a_lease_holds_no_more_hosts_and_urls_than_asked_for(frontier):
+    frontier.put([item(f"http://h{host}/{page}") for host in range(7) for page in range(7)])
+    leases = frontier.lease(3, per_host=2)
+    assert [len(lease.tasks) for lease in leases] == [2, 2, 2]
+
+
+def test_a_finished_url_does_not_come_back(frontier, clock):
+    frontier.put([item("http://a/1")])
+    frontier.finish([finished(frontier.lease(1)[0])])
+    clock.pass_(3600)
+    assert frontier.lease(10) == []
+    assert figures(frontier).open == 0
+
+
+def test_a_url_that_was_not_settled_is_still_due_after_the_release(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(1)
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0]),))])
+    clock.pass_(1)
+    (again,) = frontier.lease(1)
+    assert [task.url for task in again.tasks] == [lease.tasks[1].url]
+
+
+def test_a_url_to_be_visited_again_comes_back_when_it_is_due_with_what_was_learnt(frontier, clock):
+    frontier.put([item("http://a/1")])
+    (lease,) = frontier.lease(1)
+    later = clock.now + HOUR
+    news = done(lease.tasks[0], Outcome.FAILED, later, fails=2, etag='"e"', last_modified="then")
+    frontier.finish([Return(lease=lease, done=(news,))])
+    clock.pass_(3599)
+    assert frontier.lease(1) == []
+    assert figures(frontier).next_at == later
+    clock.pass_(1)
+    (task,) = frontier.lease(1)[0].tasks
+    assert (task.status, task.fails, task.etag, task.last_modified) == (Outcome.FAILED, 2, '"e"', "then")
+
+
+def test_the_delay_is_kept_between_two_leases_of_a_host(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(1, per_host=1)
+    frontier.finish([finished(lease)])
+    clock.pass_(0.999)
+    assert frontier.lease(1) == []
+    clock.pass_(0.001)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_release_without_work_also_keeps_the_delay(frontier, clock):
+    frontier.put([item("http://a/1")])
+    frontier.release(frontier.lease(1))
+    assert frontier.lease(1) == []
+    clock.pass_(1)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_host_gets_the_delay_it_asked_for(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    frontier.finish([finished(frontier.lease(1, per_host=1)[0], delay_ms=5000)])
+    clock.pass_(4.9)
+    assert frontier.lease(1) == []
+    clock.pass_(0.1)
+    assert frontier.lease(1)[0].delay_ms == 5000
+
+
+def test_a_blocked_host_stays_blocked_also_when_new_urls_come(frontier, clock):
+    frontier.put([item("http://a/1")])
+    frontier.finish([finished(frontier.lease(1)[0], blocked_until=clock.now + HOUR)])
+    frontier.put([item("http://a/2")])
+    clock.pass_(3599)
+    assert frontier.lease(1) == []
+    clock.pass_(1)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_put_wakes_a_host_that_had_nothing_to_do(frontier, clock):
+    frontier.put([item("http://a/1")])
+    frontier.finish([finished(frontier.lease(1)[0])])
+    clock.pass_(10)
+    frontier.put([item("http://a/2")])
+    assert [task.url for task in frontier.lease(1)[0].tasks] == ["http://a/2"]
+
+
+def test_a_put_to_a_leased_host_is_served_after_the_release(frontier, clock):
+    frontier.put([item("http://a/1")])
+    (lease,) = frontier.lease(1)
+    frontier.put([item("http://a/2")])
+    frontier.finish([finished(lease)])
+    clock.pass_(1)
+    assert [task.url for task in frontier.lease(1)[0].tasks] == ["http://a/2"]
+
+
+def test_a_url_put_for_later_is_not_leased_before(frontier, clock):
+    frontier.put([item("http://a/1", due=clock.now + HOUR)])
+    assert frontier.lease(1) == []
+    clock.pass_(3600)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_url_put_as_never_due_is_known_and_not_open(frontier):
+    frontier.put([item("http://a/1", due=NEVER)])
+    assert frontier.lease(1) == []
+    assert (figures(frontier).known, figures(frontier).open) == (1, 0)
+
+
+def test_a_lease_that_was_not_renewed_ends_and_the_host_is_lent_again(frontier, clock):
+    frontier.put([item("http://a/1")])
+    frontier.lease(1, seconds=30)
+    clock.pass_(30)
+    assert frontier.lease(1) == [], "the dead worker may have asked the host a moment ago: one delay more"
+    clock.pass_(1)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_renewed_lease_goes_on(frontier, clock):
+    frontier.put([item("http://a/1")])
+    leases = frontier.lease(1, seconds=30)
+    clock.pass_(20)
+    (renewed,) = frontier.renew(leases, seconds=30)
+    assert renewed.ends_at == clock.now + 30_000
+    clock.pass_(20)
+    assert frontier.lease(1) == []
+
+
+def test_a_lease_that_ended_cannot_be_renewed(frontier, clock):
+    frontier.put([item("http://a/1")])
+    leases = frontier.lease(1, seconds=30)
+    clock.pass_(31)
+    assert frontier.renew(leases) == []
+
+
+def test_a_late_finish_changes_nothing(frontier, clock):
+    frontier.put([item("http://a/1")])
+    (late,) = frontier.lease(1, seconds=30)
+    clock.pass_(31)
+    (current,) = frontier.lease(1, seconds=30)
+    assert frontier.finish([finished(late)]) == frozenset()
+    assert figures(frontier).open == 1
+    assert frontier.finish([finished(current)]) == {current.qid}
+    assert figures(frontier).open == 0
+
+
+def test_a_finish_that_is_repeated_counts_once(frontier):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(1)
+    part = Return(lease=lease, done=(done(lease.tasks[0]),), release=False)
+    frontier.finish([part])
+    frontier.finish([part])
+    assert (figures(frontier).known, figures(frontier).open) == (2, 1)
+
+
+def test_settling_without_release_keeps_the_host(frontier):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(1)
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0]),), release=False)])
+    frontier.put([item("http://a/3")])
+    assert frontier.lease(1) == []
+    assert frontier.finish([Return(lease=lease, done=(done(lease.tasks[1]),))]) == {lease.qid}
+
+
+def test_the_record_is_written_with_the_hosts_that_still_held(frontier, clock):
+    frontier.put([item("http://a/1")])
+    (lost,) = frontier.lease(1, seconds=30)
+    clock.pass_(31)
+    frontier.put([item("http://b/1")])
+    held = {lease.host: lease for lease in frontier.lease(2, seconds=30)}["b"]
+    seen = []
+    frontier.finish([finished(lost), finished(held)], lambda _cursor, hosts: seen.append(hosts))
+    assert frozenset().union(*seen) == {held.qid}
+
+
+def test_the_best_urls_of_a_host_come_first_on_most_hosts(frontier):
+    frontier.put([item(f"http://h{host}/{n}", score=n / 10) for host in range(32) for n in range(10)])
+    best = [pytest.approx(score) for score in (0.9, 0.8, 0.7)]
+    leases = frontier.lease(32, per_host=3)
+    assert sum([task.score for task in lease.tasks] == best for lease in leases) >= 18
+
+
+def test_hosts_of_a_higher_class_are_lent_first_and_none_starves(frontier, clock):
+    frontier.put([item(f"http://high{n}/", score=0.95) for n in range(30)])
+    frontier.put([item(f"http://low{n}/", score=0.05) for n in range(10)])
+    order = []
+    for _ in range(40):
+        order += [lease.host for lease in frontier.lease(2)]
+    assert len(order) == len(set(order)) == 40
+    assert sum(host.startswith("high") for host in order[:20]) > 12
+
+
+def test_two_crawls_share_a_host_but_not_their_urls(frontier, clock):
+    frontier.put([item("http://a/1", crawl=1), item("http://a/1", crawl=2)])
+    (lease,) = frontier.lease(10)
+    assert sorted(task.crawl for task in lease.tasks) == [1, 2]
+    frontier.finish([finished(lease)])
+    assert figures(frontier, 1).open == 0
+
+
+def test_figures_tell_known_open_hosts_and_leases(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2"), item("http://b/1")])
+    (lease,) = frontier.lease(1, per_host=1)
+    told = figures(frontier)
+    assert (told.known, told.open, told.hosts, told.leased) == (3, 3, 2, 1)
+    frontier.finish([finished(lease)])
+    assert (figures(frontier).open, figures(frontier).leased) == (2, 0)
+
+
+def test_a_sweep_of_a_healthy_frontier_finds_nothing(frontier):
+    frontier.put([item(f"http://h{n}/", due=None) for n in range(20)])
+    frontier.lease(5)
+    assert frontier.sweep() == 0
+
+
+def test_a_random_crawl_finishes_every_url_exactly_once_at_a_time(frontier, clock):
+    chance = random.Random(7)
+    pages = [f"http://h{chance.randrange(20)}/{n}" for n in range(400)]
+    links = {page: chance.sample(pages, 6) for page in pages}
+    seen, held = set(), {}
+    frontier.put([item(page, score=chance.random()) for page in pages[:20]])
+    reachable = _closure(pages[:20], links)
+    for _ in range(4000):
+        clock.pass_(chance.random())
+        if held and chance.random() < 0.5:
+            lease = held.pop(chance.choice(sorted(held)))
+            frontier.put(
+                [item(link, score=chance.random()) for task in lease.tasks for link in links[task.url]]
+            )
+            assert frontier.finish([finished(lease)])
+            seen.update(task.url for task in lease.tasks)
+        for lease in frontier.lease(2, per_host=3, seconds=100_000):
+            assert lease.host not in held, "a host was lent twice"
+            held[lease.host] = lease
+        if not held and not figures(frontier).open:
+            break
+    assert seen == reachable
+
+
+def _closure(start, links):
+    found, left = set(start), list(start)
+    while left:
+        fresh = [link for link in links[left.pop()] if link not in found]
+        found.update(fresh)
+        left += fresh
+    return found
+
+
+def test_values_cross_the_wire_unchanged(frontier):
+    frontier.put([item("http://a/é%20'\"\\;--", tags=("ümlaut",))])
+    (lease,) = frontier.lease(1)
+    assert lease.tasks[0].url == "http://a/é%20'\"\\;--"
+    assert msgspec.json.decode(msgspec.json.encode(lease), type=type(lease)) == lease

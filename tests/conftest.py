@@ -1,0 +1,56 @@
+"""What several tests share: the public test data, unpacked where it is to be had."""
+
+import os
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))
+
+
+@pytest.fixture(scope="session")
+def suites(tmp_path_factory):
+    """`suites(name)` is the folder of an unpacked public suite; the test is skipped where it is absent."""
+
+    def unpacked(name):
+        archive = SUITES / f"{name}.tar.gz"
+        if not archive.exists():
+            pytest.skip(f"public suite {name} is not at {SUITES}")
+        folder = tmp_path_factory.getbasetemp() / f"suite-{name}"
+        if not folder.exists():
+            partial = folder.with_name(folder.name + ".partial")
+            with tarfile.open(archive) as tar:
+                safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                tar.extractall(partial, **safely)
+            partial.rename(folder)
+        return folder
+
+    return unpacked
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory):
+    """An embedded database for the whole run; tests that write to it take `clean_database`."""
+    from tamias.database.connect import Database
+
+    database = Database(tmp_path_factory.mktemp("data"))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def clean_database(database):
+    """The same with empty tables and one bucket."""
+    with closing(database.session()) as session:
+        session.transact(empty_tables)
+    return database
+
+
+def empty_tables(cursor):
+    """Leaves the schema, takes the rows."""
+    cursor.execute("TRUNCATE host, queue, url")
+    cursor.execute("DELETE FROM crawl WHERE crawl <> 1")
+    cursor.execute("UPDATE meta SET buckets = 1")

@@ -1,0 +1,135 @@
+"""What only the real frontier can get wrong: hashes, locks, wake-ups, dead workers."""
+
+import threading
+from contextlib import ExitStack, closing
+
+import pytest
+
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.item import NEVER, Item
+from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
+
+
+@pytest.fixture
+def make(clean_database):
+    """`make(**options)` is another frontier on the same tables."""
+    with ExitStack() as sessions:
+
+        def another(**options):
+            session = sessions.enter_context(closing(clean_database.session()))
+            return PostgresFrontier(session, **({"same_url": str.__eq__, "delay_ms": 0} | options))
+
+        yield another
+
+
+def items(count, host="a"):
+    return [Item(url=f"http://{host}/{n}", key=f"http://{host}/{n}", host=host) for n in range(count)]
+
+
+def finish(frontier, lease):
+    done = tuple(Done(task=task, outcome=Outcome.OK, due=NEVER) for task in lease.tasks)
+    return frontier.finish([Return(lease=lease, done=done)])
+
+
+def test_urls_whose_hashes_collide_are_all_kept_and_all_finished(make):
+    frontier = make(hash_key=lambda key: sum(key.encode()) % 3)
+    first = frontier.put(items(60))
+    second = frontier.put(items(60))
+    assert (first.new, second.new) == (60, 0)
+    seen = set()
+    while leases := frontier.lease(1, per_host=7):
+        seen.update(task.url for task in leases[0].tasks)
+        finish(frontier, leases[0])
+    assert seen == {item.url for item in items(60)}
+
+
+def test_another_spelling_of_a_known_url_is_not_a_collision(make):
+    frontier = make(same_url=lambda a, b: a.lower() == b.lower())
+    frontier.put([Item(url="http://a/x", key="k", host="a")])
+    assert frontier.put([Item(url="http://a/X", key="k", host="a")]).new == 0
+    assert len(frontier.lease(1)[0].tasks) == 1
+
+
+def test_a_put_finds_out_that_its_queue_was_deleted(make, clean_database):
+    frontier = make()
+    frontier.put(items(3))
+    with closing(clean_database.session()) as session:
+        session.transact(lambda cursor: cursor.execute("DELETE FROM url"))
+        session.transact(lambda cursor: cursor.execute("DELETE FROM queue"))
+    assert frontier.put(items(5)).new == 5
+
+
+def test_a_put_during_a_finish_wakes_the_host(make, clean_database):
+    """The finish computes the queue's next due time while the put is not yet committed."""
+    giver, taker = make(), make()
+    giver.put(items(1))
+    (lease,) = taker.lease(1)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow_record(_cursor, _held):
+        inside.set()
+        go_on.wait(10)
+
+    finishing = threading.Thread(
+        target=lambda: taker.finish(
+            [Return(lease=lease, done=(Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER),))],
+            slow_record,
+        )
+    )
+    finishing.start()
+    inside.wait(10)
+    putting = threading.Thread(target=lambda: giver.put(items(2)))
+    putting.start()
+    go_on.set()
+    finishing.join(10)
+    putting.join(10)
+    assert [task.url for task in giver.lease(1)[0].tasks] == ["http://a/1"]
+    assert giver.sweep() == 0
+
+
+def test_a_sweep_wakes_a_host_that_sleeps_with_work_to_do(make, clean_database):
+    frontier = make()
+    frontier.put(items(2))
+    with closing(clean_database.session()) as session:
+        session.transact(lambda cursor: cursor.execute(f"UPDATE host SET ready_at = {NEVER}"))
+        session.transact(lambda cursor: cursor.execute(f"UPDATE queue SET next_due = {NEVER}"))
+    assert frontier.lease(1) == []
+    assert frontier.sweep() == 1
+    assert len(frontier.lease(1)[0].tasks) == 2
+
+
+def test_the_leases_of_a_dead_worker_are_given_back_at_once(make):
+    dead, living = make(worker=7), make(worker=8)
+    living.put(items(3, "a") + items(3, "b"))
+    dead.lease(1)
+    living.lease(1)
+    assert living.give_back([7]) == 1
+    assert len(living.lease(5)) == 1
+
+
+def test_eight_threads_never_hold_a_host_twice_and_lose_nothing(make):
+    held, lock, twice, seen = set(), threading.Lock(), [], set()
+    make().put([item for host in range(40) for item in items(25, f"h{host}")])
+
+    def crawl(frontier):
+        while leases := frontier.lease(3, per_host=5):
+            for lease in leases:
+                with lock:
+                    twice.extend({lease.host} & held)
+                    held.add(lease.host)
+            frontier.put([item for lease in leases for item in items(30, lease.host)])
+            for lease in leases:
+                with lock:
+                    held.discard(lease.host)
+                    seen.update(task.url for task in lease.tasks)
+                finish(frontier, lease)
+
+    threads = [threading.Thread(target=crawl, args=[make()]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    crawl(make())
+    assert twice == []
+    assert len(seen) == 40 * 30

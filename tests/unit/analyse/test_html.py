@@ -1,0 +1,147 @@
+"""The links of pages, as browsers would see them."""
+
+import io
+
+import pytest
+
+from tamias.analyse.html import HtmlAnalyser
+from tamias.analyse.limits import AnalyseLimits
+from tamias.model.document import Document
+from tamias.model.finding import Links, Problem
+
+URL = "http://a.example/d/page"
+
+
+def analysed(page, *, media_type="text/html", charset=None, **limits):
+    page = page.encode() if isinstance(page, str) else page
+    document = Document(url=URL, stream=io.BytesIO(page), media_type=media_type, charset=charset)
+    return list(HtmlAnalyser(AnalyseLimits(**limits)).analyse(document))
+
+
+def references(page, **options):
+    [links] = analysed(page, **options)
+    return links.references
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<a href=x>1</a><a href=y>2</a>", ["x", "y"]),
+        ("<a href=x>1</a><a href=x>2</a>", ["x"]),
+        ("<a href=' x\n'>", ["x"]),
+        ("<a href='?a=1&amp;b=2'>", ["?a=1&b=2"]),
+        ("<a>no</a><a href>no</a><a href=''>no</a>", []),
+        ("<a href='#top'>no</a><a href='javascript:x()'>no</a><a href='mailto:a@b'>no</a>", []),
+        ("<map><area href=x></map>", ["x"]),
+        ("<iframe src=x></iframe>", ["x"]),
+        ("<frameset><frame src=x><frame src=y></frameset>", ["x", "y"]),
+        ("<link rel=alternate type=text/turtle href=d.ttl>", ["d.ttl"]),
+        ("<link rel=next href=x><link rel=canonical href=y><link href=z>", ["x", "y", "z"]),
+        ("<link rel=stylesheet href=x><link rel='shortcut icon' href=y><link rel=preload href=z>", []),
+        ("<a rel='nofollow' href=x><a rel='me NoFollow' href=y><a rel=me href=z>", ["z"]),
+        ("<!-- <a href=x> --><script>'<a href=y>'</script><A HREF=z>", ["z"]),
+        ("<p>unclosed <b><a href=x>and <i>crossed</b></i>", ["x"]),
+        ("", []),
+        ("just text", []),
+        ("<a href=é>", ["é"]),
+    ],
+)
+def test_links_are_found_in_order_and_once(page, expected):
+    assert references(page) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "base"),
+    [
+        ("<a href=x>", URL),
+        ("<base href='http://b.example/c/'><a href=x>", "http://b.example/c/"),
+        ("<base href='../up/'>", "http://a.example/up/"),
+        ("<base href='/1/'><base href='/2/'>", "http://a.example/1/"),
+        ("<base target=_blank><base href='/2/'>", "http://a.example/2/"),
+        ("<base href='javascript:x'>", URL),
+        ("<base href='http://[bad'>", URL),
+        ("<base href=''>", URL),
+    ],
+)
+def test_the_base_is_that_of_the_page(page, base):
+    [links] = analysed(page)
+    assert links.base == base
+
+
+@pytest.mark.parametrize(
+    ("meta", "followed"),
+    [
+        ("<meta name=robots content='index, nofollow'>", False),
+        ("<meta name=ROBOTS content=NONE>", False),
+        ("<meta name=tamias content=nofollow>", False),
+        ("<meta name=otherbot content=nofollow>", True),
+        ("<meta name=robots content='noindex'>", True),
+        ("<meta name=robots>", True),
+    ],
+)
+def test_a_page_can_forbid_that_its_links_are_followed(meta, followed):
+    assert references(f"{meta}<a href=x>") == (["x"] if followed else [])
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoded"),
+    [
+        (None, "utf-8"),
+        ("utf-8", "utf-8-sig"),
+        ("utf-16", "utf-16"),
+        ("cp1251", "cp1251"),
+        ("iso8859-1", "cp1252"),
+    ],
+)
+def test_the_charset_of_the_page_is_respected(charset, encoded):
+    name = "я" if encoded == "cp1251" else "é"
+    assert references(f"<a href={name}>".encode(encoded), charset=charset) == [name]
+
+
+def test_bytes_that_are_no_utf_8_do_no_harm():
+    assert references(b"<a href=x>\xff\xfe</a><a href='\xff'>") == ["x", "�"]
+
+
+def test_xhtml_elements_that_end_themselves_do_not_swallow_the_page():
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="s.js"/></head><a href="x"/></html>'
+    assert references(page, media_type="application/xhtml+xml") == ["x"]
+
+
+def test_a_page_that_is_too_long_is_read_as_far_as_allowed():
+    problem, links = analysed("<a href=x>" + " " * 5000 + "<a href=y>", html_bytes=1000)
+    assert isinstance(problem, Problem)
+    assert "analyse.html_bytes" in problem.what
+    assert links == Links(["x"], URL)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<div>" * 100_000,
+        b"<x-y>" * 100_000 + b"</x-y>" * 100_000,
+        b"<p>" + b"".join(b"<font size=%d>" % n for n in range(2000)) + b"</p>" + b"<p>x</p>" * 2000,
+    ],
+    ids=["blocks", "closed again", "formatting"],
+)
+def test_a_page_nested_to_harm_the_parser_is_refused(page):
+    [problem] = analysed(page)
+    assert "limit analyse.html_nesting" in problem.what
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ul>" + "<li><b class=x>1</b> <a href=x>2</a><br>" * 20_000,
+        "<table>" + "<tr><td><font size=1>a</font><td><img src=y>" * 20_000 + "<tr><td><a href=x>",
+        "<p>text<hr>" * 20_000 + "<a href=x>",
+    ],
+)
+def test_long_flat_pages_are_read(page):
+    assert references(page) == ["x"]
+
+
+def test_real_pages_have_links(suites):
+    folder = suites("real-html-samples")
+    pages = [file.read_bytes() for file in sorted(folder.rglob("*.html"))]
+    counts = [len(references(page)) for page in pages]
+    assert (len(counts), sum(counts) > 300) == (7, True)

@@ -1,0 +1,81 @@
+"""Shapes of URLs that endless sites produce."""
+
+import pytest
+
+from tamias.filters.trap import TrapFilter
+from tamias.model.errors import ConfigError
+
+
+def path(count):
+    return "http://h/" + "/".join(f"s{number}" for number in range(count))
+
+
+def query(count):
+    return "http://h/?" + "&".join(f"k{number}=v" for number in range(count))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h/",
+        "http://h/" + "x" * (2083 - len("http://h/")),
+        path(20),
+        query(30),
+        "http://h/a/a/b",
+        "http://h/a/b/a/b/a/c",
+        "http://h/a/x/a/y/a/z",
+        "http://h/1/2/3/1/2/3/",
+        "http://h////////a",
+        "http://h/?u=/a/a/a/a/",
+        "urn:a/a/a/a/a",
+        "",
+    ],
+)
+def test_ordinary_urls_are_let_in(url):
+    assert TrapFilter().refuse(url, 1_000_000) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://h/" + "x" * (2084 - len("http://h/")), "2084 characters are over max_length 2083"),
+        (path(21), "21 path segments are over max_segments 20"),
+        (query(31), "31 query pairs are over max_query_pairs 30"),
+        ("http://h/a/a/a", "/a repeats more often than max_repeats 2"),
+        ("http://h/x/y/a/a/a/", "/a repeats"),
+        ("http://h/x/a/b/a/b/a/b", "/a/b repeats"),
+        ("http://h/x/b/a/b/a/b/a/c", "/b/a repeats"),
+        ("http://h/a//a//a", "/a repeats"),
+        ("http://h/1/2/3/1/2/3/1/2/3", "/1/2/3 repeats"),
+        ("http://h/a/b/b/a/b/b/a/b/b", "/a/b/b repeats"),
+    ],
+)
+def test_traps_are_kept_out_with_rule_and_limit(url, reason):
+    assert (TrapFilter().refuse(url, 0) or "").startswith(f"trap: {reason}")
+
+
+@pytest.mark.parametrize(("depth", "refused"), [(0, False), (3, False), (4, True)])
+def test_depth_is_counted_from_the_seeds(depth, refused):
+    assert bool(TrapFilter(max_depth=3).refuse("http://h/", depth)) is refused
+
+
+def test_the_reason_names_the_depth_and_its_limit():
+    assert TrapFilter(max_depth=3).refuse("http://h/", 4) == "trap: depth 4 is over max_depth 3"
+
+
+@pytest.mark.parametrize(
+    ("limit", "url"),
+    [
+        ({"max_length": 10}, "http://h/ab"),
+        ({"max_segments": 1}, "http://h/a/b"),
+        ({"max_repeats": 1}, "http://h/a/a"),
+        ({"max_query_pairs": 0}, "http://h/?a"),
+    ],
+)
+def test_each_limit_can_be_set(limit, url):
+    assert next(iter(limit)) in (TrapFilter(**limit).refuse(url, 0) or "")
+
+
+def test_less_than_one_repeat_is_a_wrong_setting():
+    with pytest.raises(ConfigError, match="max_repeats"):
+        TrapFilter(max_repeats=0)
