@@ -1,3 +1,23 @@
-"""Tamias: a crawler and archive for the Web of Data."""
+"""Tamias: a crawler and archive for the Web of Data.
 
+>>> reading = read(b"<http://example.org/a> a <http://example.org/B> .", media_type="text/turtle")
+>>> len(list(reading.quads))
+1
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamias.crawl.reading import Reading, read
+
+__all__ = ["Reading", "read"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
+    if name in __all__:
+        from tamias.crawl import reading
+
+        return getattr(reading, name)
+    raise AttributeError(f"module 'tamias' has no attribute '{name}'")

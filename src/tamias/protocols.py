@@ -91,7 +91,14 @@ class Fetcher(Protocol):
     schemes: frozenset[str]
 
     async def fetch(self, request: Request, follow: Follow) -> Capture:
-        """One attempt within all limits; each redirect is a hop, taken only if `follow` agrees."""
+        """One attempt within all limits; each redirect is a hop, taken only if `follow` agrees.
+
+        Raises `DiskFull` when there is no room for the body.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Gives up what is under way. May be called twice."""
         ...
 
 

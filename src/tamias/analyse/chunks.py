@@ -5,6 +5,9 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+from tamias.analyse.limits import RefusedError
+from tamias.model.document import LimitExceeded
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -14,7 +17,7 @@ CHUNK = 1 << 14
 class _Chunked(io.RawIOBase):
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
-        self._rest = b""
+        self._rest = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -24,11 +27,24 @@ class _Chunked(io.RawIOBase):
             chunk = next(self._chunks, None)
             if chunk is None:
                 return 0
-            self._rest = chunk
+            self._rest = memoryview(chunk)
         target = memoryview(buffer).cast("B")
         taken, self._rest = self._rest[: len(target)], self._rest[len(target) :]
         target[: len(taken)] = taken
         return len(taken)
+
+
+class Stop:
+    """Ends a stream where reading on is refused, so that a parser still delivers all it has been given."""
+
+    reason: LimitExceeded | RefusedError | None = None
+
+    def before(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The chunks up to the one that raises; the exception is kept as the reason."""
+        try:
+            yield from chunks
+        except (LimitExceeded, RefusedError) as reason:
+            self.reason = reason
 
 
 def as_stream(chunks: Iterable[bytes]) -> BinaryIO:

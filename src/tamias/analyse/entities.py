@@ -15,15 +15,16 @@ FREE_EXPANSION = 8 * MIB
 EXPANSION_RATIO = 10
 """Entities may add this many bytes for each one read, beyond `FREE_EXPANSION`."""
 
-_MISC = re.compile(rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+_NOTE = rb"<!--(?:[^-]++|-(?!->))*-->"
+_MISC = re.compile(rb"(?:\s++|<\?(?:[^?]++|\?(?!>))*\?>|" + _NOTE + rb")*")
 _DOCTYPE = re.compile(
-    rb"""<!DOCTYPE(?:[^\["'>]++|"[^"]*+"|'[^']*+')*+"""
-    rb"""(?:\[(?:[^\]"'<]++|"[^"]*+"|'[^']*+'|<!--.*?-->|<(?!!--))*+\]\s*+)?>""",
-    re.DOTALL,
+    rb"""<!DOCTYPE(?:[^\["'>]++|"[^"]*+"|'[^']*+')*"""
+    rb"""(?:\[(?:[^\]"'<]++|"[^"]*+"|'[^']*+'|""" + _NOTE + rb"""|<(?!!--))*\]\s*+)?>"""
 )
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(_NOTE)
 _ENTITY = re.compile(rb"""<!ENTITY\s++([^\s"'%>]++)\s++(?:"([^"]*+)"|'([^']*+)')\s*+>""")
 _REFERENCE = re.compile(rb"&([^\s;&#]++);")
+_BARE_AMPERSAND = re.compile(rb"&(?!#)")
 _ENCODING = re.compile(rb"""(<\?xml[^>]*?\sencoding\s*=\s*)("[^"]*"|'[^']*')""")
 _PREDEFINED = {b"lt", b"gt", b"amp", b"quot", b"apos"}
 _ESCAPED = {sign: b"&#%d;" % sign for sign in b"\"'<>[]%"}
@@ -89,7 +90,7 @@ def _expand(
     pieces, size = _REFERENCE.split(declared[name]), 0
     for index, piece in enumerate(pieces):
         if index % 2 == 0:
-            pieces[index] = piece.replace(b"&", b"&#38;") if b"&" in piece and b"&#" not in piece else piece
+            pieces[index] = _BARE_AMPERSAND.sub(b"&#38;", piece)
         elif piece in declared:
             pieces[index] = _expand(piece, declared, flat, entity_bytes, levels - 1)
         else:

@@ -19,7 +19,7 @@ _FURNITURE = _LOOKS | _HINTS | {"nofollow"}
 """What a link is not followed for: refused by the page, or part of its looks."""
 _ROBOTS = ("robots", "tamias")
 _FEW_TAGS = 2000
-"""Up to here even the worst formatting stays below 200 MB."""
+"""Up to here even the worst formatting takes about 200 MB."""
 _MANY_TAGS = 8000
 """Up to here even the worst nesting is parsed in a tenth of a second."""
 _COPY_WEIGHT = 40

@@ -8,32 +8,71 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from tamias.analyse.limits import RefusedError
+from tamias.analyse.limits import AnalyseLimits, RefusedError
 
-MAX_TOKEN = 1 << 24
+MAX_TOKEN = 1 << 20
 """A token larger than this is no longer waited for."""
 
+# Each alternative starts with its own sign, so that there is one way to match and nothing to backtrack.
+# Possessive groups would say it better, but Python 3.11.4 and older get them wrong (gh-100061, gh-106052).
 _TURTLE_TOKEN = (
-    rb'"""(?:[^"\\]++|\\.|"(?!""))*+"""'
-    rb'|""(?=[^"])|"\n|"(?:[^"\\\n]|\\.)(?:[^"\\\n]++|\\.)*+["\n]'
-    rb"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
-    rb"|''(?=[^'])|'\n|'(?:[^'\\\n]|\\.)(?:[^'\\\n]++|\\.)*+['\n]"
-    rb'|<(?:[^<>"{}|^`\\\s]++|\\[uU])*+(?:>|(?=[<"{}|^`\\\s]))'
+    rb'"""(?:[^"\\]++|\\.|"(?!""))*"""'
+    rb'|""(?=[^"])|"\n|"(?:[^"\\\n]|\\.)(?:[^"\\\n]++|\\.)*["\n]'
+    rb"|'''(?:[^'\\]++|\\.|'(?!''))*'''"
+    rb"|''(?=[^'])|'\n|'(?:[^'\\\n]|\\.)(?:[^'\\\n]++|\\.)*['\n]"
+    rb'|<(?:[^<>"{}|^`\\\s]++|\\[uU])*(?:>|(?=[<"{}|^`\\\s]))'
     rb"|#[^\n]*+\n|\\."
 )
-_XML_ASIDE = rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
-_XML_TAG = rb"""<(?!!--|!\[CDATA\[|\?)(?:[^>"']++|"[^"]*+"|'[^']*+')*+>"""
-_XML_EMPTY_TAG = rb"""<(?=[^!?/])(?:[^>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*+/>"""
+_XML_ASIDE = rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>"
+_XML_TAG = rb"""<(?!!--|!\[CDATA\[|\?)(?:[^>"']++|"[^"]*+"|'[^']*+')*>"""
+_XML_EMPTY_TAG = rb"""<(?=[^!?/])(?:[^>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*/>"""
+
+_TURTLE_SKIP = re.compile(_TURTLE_TOKEN, re.DOTALL)
+_TURTLE_WHOLE = re.compile(rb"(?:[^\"'<#\\]++|" + _TURTLE_TOKEN + rb")*", re.DOTALL)
+_JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*"', re.DOTALL)
+_XML_SKIP = re.compile(_XML_ASIDE + rb"|<![^>]*+>|" + _XML_EMPTY_TAG)
+_XML_WHOLE = re.compile(rb"(?:[^<]++|" + _XML_ASIDE + rb"|" + _XML_TAG + rb")*")
+
+_TO_PARENTHESES = bytes.maketrans(b"[{]}\1\2", b"(())()")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[](){}"))
+_NO_TAGS = bytes(set(range(256)) - {1, 2})
+
+Outline = Callable[[bytes], tuple[bytes, bytes]]
+"""Text from the start of a token in; its nesting as ( and ) up to the last whole token, and the rest, out."""
 
 
-class Syntax(msgspec.Struct, frozen=True):
-    """How a syntax nests: what to skip, how far a piece of text is whole, and what remains as ( and )."""
+def turtle_outline(text: bytes) -> tuple[bytes, bytes]:
+    """The brackets of Turtle, TriG and N3 outside strings, IRIs and comments."""
+    end = text.rfind(b"\n") + 1
+    if end == 0 or b'"""' in text or b"'''" in text:  # else nothing goes on past the end of a line
+        end = _end(_TURTLE_WHOLE, text)
+    whole = text[:end]
+    shape = _brackets(whole)
+    return _brackets(_TURTLE_SKIP.sub(b"", whole)) if shape else shape, text[end:]
 
-    word: str
-    setting: str
-    skip: re.Pattern[bytes]
-    whole: re.Pattern[bytes]
-    shape: Callable[[bytes], bytes]
+
+def json_outline(text: bytes) -> tuple[bytes, bytes]:
+    """The brackets of JSON outside strings."""
+    bare = _JSON_STRING.sub(b"", text)
+    whole, quote, begun = bare.partition(b'"')
+    return _brackets(whole), text[len(text) - len(begun) - 1 :] if quote else b""
+
+
+def xml_outline(text: bytes) -> tuple[bytes, bytes]:
+    """The elements of XML."""
+    end = max(0, text.rfind(b"<"))
+    whole = text[:end]
+    if b"<!" in whole or b"<?" in whole or whole.count(b">") != whole.count(b"<"):
+        end = _end(_XML_WHOLE, text)
+        whole = _XML_SKIP.sub(b"", text[:end])
+        return _tags(whole), text[end:]
+    # Here every > ends a tag, so every /> ends an empty one.
+    return _tags(whole.replace(b"/>", b"\2")), text[end:]
+
+
+def _end(pattern: re.Pattern[bytes], text: bytes) -> int:
+    match = pattern.match(text)
+    return match.end() if match else 0
 
 
 def _brackets(text: bytes) -> bytes:
@@ -44,60 +83,51 @@ def _tags(text: bytes) -> bytes:
     return text.replace(b"</", b"\2").replace(b"<", b"\1").translate(_TO_PARENTHESES, _NO_TAGS)
 
 
-_TO_PARENTHESES = bytes.maketrans(b"[{]}\1\2", b"(())()")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[](){}"))
-_NO_TAGS = bytes(set(range(256)) - {1, 2})
+class Syntax(msgspec.Struct, frozen=True):
+    """How a syntax nests, in what, and the setting that limits it."""
 
-TURTLE = Syntax(
-    "brackets",
-    "turtle_depth",
-    re.compile(_TURTLE_TOKEN, re.DOTALL),
-    re.compile(rb"(?:[^\"'<#\\]++|" + _TURTLE_TOKEN + rb")*+", re.DOTALL),
-    _brackets,
-)
-JSON = Syntax(
-    "brackets",
-    "json_depth",
-    re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL),
-    re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL),
-    _brackets,
-)
-XML = Syntax(
-    "elements",
-    "xml_depth",
-    re.compile(_XML_ASIDE + rb"|<![^>]*+>|" + _XML_EMPTY_TAG, re.DOTALL),
-    re.compile(rb"(?:[^<]++|" + _XML_ASIDE + rb"|" + _XML_TAG + rb")*+", re.DOTALL),
-    _tags,
-)
+    outline: Outline
+    word: str
+    setting: str
 
 
-def bounded_nesting(chunks: Iterable[bytes], syntax: Syntax, limit: int) -> Iterator[bytes]:
-    """The same chunks; raises `RefusedError` before the one that nests deeper than the limit."""
-    depth, waiting, wanted = 0, b"", 0
-    for chunk in chunks:
-        waiting += chunk
-        # A long unfinished token is looked at again only when it has doubled: linear time over all.
-        if len(waiting) >= wanted:
-            end = syntax.whole.match(waiting).end()  # type: ignore[union-attr]
-            depth = _deeper(depth, _shape(waiting[:end], syntax), syntax, limit)
-            waiting = waiting[end:] if len(waiting) - end < MAX_TOKEN else b""
-            wanted = 2 * len(waiting)
-        yield chunk
+TURTLE = Syntax(turtle_outline, "brackets", "turtle_depth")
+JSON = Syntax(json_outline, "brackets", "json_depth")
+XML = Syntax(xml_outline, "elements", "xml_depth")
 
 
-def _shape(text: bytes, syntax: Syntax) -> bytes:
-    outline = syntax.shape(text)
-    return syntax.shape(syntax.skip.sub(b"", text)) if outline else outline
+class Nesting:
+    """How deep one document is nested, as far as it has been read."""
 
+    def __init__(self, syntax: Syntax, limits: AnalyseLimits) -> None:
+        self._syntax = syntax
+        self._limit: int = getattr(limits, syntax.setting)
+        self.depth = 0
 
-def _deeper(depth: int, shape: bytes, syntax: Syntax, limit: int) -> int:
-    opening = shape.count(b"(")
-    if depth + opening <= limit:
-        return max(0, depth + 2 * opening - len(shape))
-    for sign in shape:
-        depth = depth + 1 if sign == ord("(") else max(0, depth - 1)
-        if depth > limit:
-            raise RefusedError(
-                f"{syntax.word} nested more than {limit} deep (limit analyse.{syntax.setting}), not read on"
-            )
-    return depth
+    def watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks; raises `RefusedError` before the one that nests deeper than the limit."""
+        waiting, wanted = b"", 0
+        for chunk in chunks:
+            waiting += chunk
+            # A long unfinished token is looked at again only when it has doubled: linear time over all.
+            if len(waiting) >= wanted:
+                shape, waiting = self._syntax.outline(waiting)
+                self._go_through(shape)
+                waiting = waiting if len(waiting) < MAX_TOKEN else b""
+                wanted = 2 * len(waiting)
+            yield chunk
+        # The end of the text ends any token that the end of a line, or the next tag, would end.
+        self._go_through(self._syntax.outline(waiting + b"\n<")[0])
+
+    def _go_through(self, shape: bytes) -> None:
+        opening = shape.count(b"(")
+        if self.depth + opening <= self._limit:
+            self.depth = max(0, self.depth + 2 * opening - len(shape))
+            return
+        for sign in shape:
+            self.depth = self.depth + 1 if sign == ord("(") else max(0, self.depth - 1)
+            if self.depth > self._limit:
+                raise RefusedError(
+                    f"{self._syntax.word} nested more than {self._limit} deep"
+                    f" (limit analyse.{self._syntax.setting}), not read on"
+                )

@@ -10,11 +10,11 @@ from typing import BinaryIO
 
 from pyoxigraph import Quad, RdfFormat, parse
 
-from tamias.analyse.chunks import as_stream, read_chunks, utf8_chunks
+from tamias.analyse.chunks import Stop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.entities import flat_entities
 from tamias.analyse.limits import AnalyseLimits, RefusedError
-from tamias.analyse.nesting import JSON, TURTLE, XML, bounded_nesting
-from tamias.model.document import Document, LimitExceeded
+from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
+from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem, Quads
 
 BATCH = 1000
@@ -27,6 +27,13 @@ FORMATS = {
     "text/n3": RdfFormat.N3,
     "application/rdf+xml": RdfFormat.RDF_XML,
     "application/ld+json": RdfFormat.JSON_LD,
+}
+NESTED = {
+    RdfFormat.TURTLE: TURTLE,
+    RdfFormat.TRIG: TURTLE,
+    RdfFormat.N3: TURTLE,
+    RdfFormat.RDF_XML: XML,
+    RdfFormat.JSON_LD: JSON,
 }
 _REMOTE_CONTEXT = re.compile(
     rb'"@(?:context|import)"\s*:\s*(?:\[\s*(?:\{[^{}]*\}\s*,\s*)*)?"([^"\\]{1,2000})"'
@@ -42,39 +49,43 @@ class RdfAnalyser:
         self._limits = limits or AnalyseLimits()
 
     def analyse(self, document: Document) -> Iterator[Finding]:
+        stop = Stop()
         syntax = FORMATS[document.media_type]
-        try:
-            yield from self._findings(document, syntax)
-        except RefusedError as refusal:
-            yield Problem(str(refusal))
+        nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
+        stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
+        read = self._json_ld if syntax == RdfFormat.JSON_LD else self._lenient
+        for finding in read(stream, syntax, document.url):
+            # Whatever the parser says of the place where its input was cut off, the reason is another.
+            if not (stop.reason and isinstance(finding, Problem)):
+                yield finding
+        if isinstance(stop.reason, RefusedError):
+            yield Problem(str(stop.reason))
+        elif stop.reason:
+            raise stop.reason
+        elif syntax == RdfFormat.RDF_XML and nesting and nesting.depth:
+            yield Problem(f"XML ends inside {nesting.depth} open elements")
 
-    def _findings(self, document: Document, syntax: RdfFormat) -> Iterator[Finding]:
-        stream = as_stream(self._checked(document, syntax))
-        if syntax == RdfFormat.JSON_LD:
-            yield from self._json_ld(stream, document.url)
-        else:
-            # Lenient only means that IRIs are not validated: no data is lost or changed by it.
-            yield from self._quads(_parser(stream, syntax, document.url, lenient=True))
-
-    def _checked(self, document: Document, syntax: RdfFormat) -> Iterator[bytes]:
+    def _checked(self, document: Document, syntax: RdfFormat, nesting: Nesting | None) -> Iterator[bytes]:
         """The document's bytes in UTF-8, with nothing in them that a parser would choke on."""
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)
-        if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
-            return chunks
         if syntax == RdfFormat.RDF_XML:
             chunks = flat_entities(chunks, self._limits.entity_bytes)
-            return bounded_nesting(chunks, XML, self._limits.xml_depth)
-        if syntax == RdfFormat.JSON_LD:
-            return bounded_nesting(chunks, JSON, self._limits.json_depth)
-        return bounded_nesting(chunks, TURTLE, self._limits.turtle_depth)
+        return nesting.watched(chunks) if nesting else chunks
 
-    def _json_ld(self, stream: BinaryIO, base: str) -> Iterator[Finding]:
-        """pyoxigraph holds a whole JSON-LD document in memory, 17 times over, unless it may stream it."""
+    def _lenient(self, stream: BinaryIO, syntax: RdfFormat, base: str) -> Iterator[Finding]:
+        """Lenient only means that IRIs are not validated: no data is lost or changed by it."""
+        return self._quads(_parser(stream, syntax, base, lenient=True))
+
+    def _json_ld(self, stream: BinaryIO, syntax: RdfFormat, base: str) -> Iterator[Finding]:
+        """Not lenient, which changes results, and held in memory 17 times over unless it may be streamed."""
         head = stream.read(self._limits.jsonld_bytes)
         rest = stream.read(1)
-        syntax = RdfFormat.STREAMING_JSON_LD if rest else RdfFormat.JSON_LD
-        whole = as_stream(chain((head, rest), read_chunks(stream)))
-        for finding in self._quads(_parser(whole, syntax, base, lenient=False)):
+        if rest:
+            whole = as_stream(chain((head, rest), read_chunks(stream)))
+            parser = _parser(whole, RdfFormat.STREAMING_JSON_LD, base, lenient=False)
+        else:
+            parser = _parser(head, syntax, base, lenient=False)
+        for finding in self._quads(parser):
             if isinstance(finding, Problem) and "LoadDocumentCallback" in finding.what:
                 yield Problem(_context_missing(head))
             else:
@@ -94,9 +105,6 @@ class RdfAnalyser:
                 going_on = not faults.are_hopeless(len(batch))
                 if going_on:
                     continue
-            except (LimitExceeded, RefusedError):
-                yield Quads(batch)
-                raise
             if batch:
                 faults.good += len(batch)
                 yield Quads(batch)
@@ -130,11 +138,11 @@ class _Faults:
             yield Problem(f"{self._count - self._most} more errors (limit analyse.max_errors)")
 
 
-def _parser(stream: BinaryIO, syntax: RdfFormat, base: str, *, lenient: bool) -> Iterator[Quad]:
+def _parser(source: BinaryIO | bytes, syntax: RdfFormat, base: str, *, lenient: bool) -> Iterator[Quad]:
     try:
-        return parse(stream, format=syntax, base_iri=base, lenient=lenient)
+        return parse(source, format=syntax, base_iri=base, lenient=lenient)
     except ValueError:  # a URL that is no IRI; relative references become problems
-        return parse(stream, format=syntax, lenient=lenient)
+        return parse(source, format=syntax, lenient=lenient)
 
 
 def _context_missing(head: bytes) -> str:

@@ -28,33 +28,58 @@ class Account(msgspec.Struct, frozen=True):
     gid: int = 0
 
     def own(self, folder: Path) -> None:
-        """Makes a folder of ours usable by the account; never touches a parent."""
-        if self.kind == "other":
-            os.chown(folder, self.uid, self.gid)
+        """Gives a folder of ours to the account, with all that is in it; never touches a parent."""
+        if self.kind != "other" or folder.stat().st_uid == self.uid:
+            return
+        for path in [*folder.rglob("*"), folder]:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def must_reach(self, path: Path) -> None:
+        """Raises if the account cannot get at a path of ours, which happens only to another user."""
+        if self.kind == "other" and not _succeeds(lambda: self._look_at(path)):
+            raise DatabaseError(
+                f"PostgreSQL refuses to run as root, and account {self.uid} instead cannot reach {path}: "
+                "run tamias as an ordinary user, allow user namespaces, choose a --data that every account "
+                "can reach, or name a server with --db"
+            )
 
     def enter(self, *, ends_with_parent: bool = False) -> Callable[[], None]:
         """What the child must do between fork and exec."""
+        parent = os.getpid()
 
         def in_child() -> None:
-            if self.kind == "namespace":
-                _enter_namespace(self.uid)
-            elif self.kind == "other":
-                os.setgroups([])
-                os.setgid(self.gid)
-                os.setuid(self.uid)
+            self._become()
             if ends_with_parent:
                 _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+                if os.getppid() != parent:
+                    os._exit(1)
 
         return in_child
 
+    def _become(self) -> None:
+        if self.kind == "namespace":
+            _enter_namespace(self.uid)
+        elif self.kind == "other":
+            os.setgroups([])
+            os.setgid(self.gid)
+            os.setuid(self.uid)
 
-def server_account() -> Account:
-    """The account for servers started by this process."""
-    if os.geteuid() != 0:
+    def _look_at(self, path: Path) -> None:
+        self._become()
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise PermissionError(path)
+
+
+def server_account(folder: Path) -> Account:
+    """The account for the server of a folder: the folder's owner, whatever face that one needs."""
+    owner = folder.stat()
+    if os.geteuid() != 0 and _has_name(os.geteuid()):
         return Account("self")
-    if _namespaces_work():
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        return Account("other", owner.st_uid, owner.st_gid)
+    if _succeeds(lambda: _enter_namespace(1)):
         return Account("namespace", _ordinary_user().pw_uid)
-    return other_account()
+    return other_account() if os.geteuid() == 0 else Account("self")
 
 
 def other_account() -> Account:
@@ -75,17 +100,24 @@ def _ordinary_user() -> pwd.struct_passwd:
     )
 
 
+def _has_name(uid: int) -> bool:
+    """Containers often run as a number without an account; the server's programs insist on a name."""
+    return any(entry.pw_uid == uid for entry in pwd.getpwall())
+
+
 def _enter_namespace(uid: int) -> None:
+    outside = os.geteuid()
     if _libc.unshare(_CLONE_NEWUSER) != 0:
         raise OSError(ctypes.get_errno(), "unshare(CLONE_NEWUSER)")
-    Path("/proc/self/uid_map").write_text(f"{uid} 0 1", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{uid} {outside} 1", encoding="ascii")
 
 
-def _namespaces_work() -> bool:
+def _succeeds(attempt: Callable[[], None]) -> bool:
+    """Whether it works in a child, which keeps the consequences."""
     child = os.fork()
     if child == 0:
         try:
-            _enter_namespace(1)
+            attempt()
         except OSError:
             os._exit(1)
         os._exit(0)

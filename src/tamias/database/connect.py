@@ -1,23 +1,29 @@
 """Connections: opened, lost and opened again. Work is given as a function and runs as one transaction."""
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.embedded import Embedded
 from tamias.database.migrate import migrate
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull
 
+Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 T = TypeVar("T")
 
 _OPTIONS = "-c search_path=tamias,public -c jit=off -c client_min_messages=warning"
 _CLOCK_SECONDS = 60.0
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError, pg.DeadlockDetected, pg.SerializationFailure)
+_LOST = (psycopg.OperationalError, pg.IdleInTransactionSessionTimeout)
+# One @ at most and no / before it: else a part of the password would be read as a host's name, and shown.
+_URL = re.compile(r"postgres(ql)?://([^@/]*@)?[^@]*")
 
 
 class Database:
@@ -32,12 +38,13 @@ class Database:
         buckets: int = 1,
         patience: float = 60.0,
     ) -> None:
+        self._named = _read_url(url) if url else {}
         self.embedded = None if url else Embedded(data, create=create)
-        self._url = url
         self._patience = patience
         try:
-            with self._connection() as connection:
-                migrate(connection, create=create, buckets=buckets)
+            # An address that was mistyped should be told of at once.
+            with closing(Session(self._connection, 0.0 if url else patience)) as session:
+                session.transact(lambda cursor: migrate(cursor.connection, create=create, buckets=buckets))
         except BaseException:
             self.close()
             raise
@@ -51,38 +58,57 @@ class Database:
         if self.embedded is not None:
             self.embedded.close()
 
-    def _connection(self) -> psycopg.Connection[tuple[Any, ...]]:
-        address = self.embedded.address() if self.embedded else self._url or ""
+    def _connection(self) -> Connection:
+        place = conninfo_to_dict(self.embedded.address()) if self.embedded else self._named
+        options = f"{_OPTIONS} {place.get('options') or ''}"
+        words = {"connect_timeout": 10, "application_name": "tamias", **place, "options": options}
         try:
-            return psycopg.connect(
-                address, autocommit=True, options=_OPTIONS, application_name="tamias", connect_timeout=10
-            )
+            return psycopg.connect(autocommit=True, **words)
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(f"cannot connect to the database: {_sentence(error)}") from error
+            raise DatabaseUnavailable(f"cannot connect to {_place(place)}: {_sentence(error)}") from error
         except psycopg.Error as error:
-            raise DatabaseError(f"--db is not an address of a database: {_sentence(error)}") from error
+            raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
 
 
 class Session:
     """One connection that mends itself, and the database's clock. Not for two threads at once."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[tuple[Any, ...]]], patience: float) -> None:
+    def __init__(self, connect: Callable[[], Connection], patience: float) -> None:
         self._connect = connect
         self._patience = patience
-        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._connection: Connection | None = None
         self._offset = 0.0
         self._read_at = float("-inf")
+        self._latest = 0
 
     def now(self) -> int:
-        """The database's time in milliseconds: read once a minute, carried on by the monotonic clock."""
+        """The database's time in milliseconds: read once a minute, carried on by the monotonic clock.
+
+        It never goes back: a database's clock that was set back is waited for.
+        """
         if time.monotonic() - self._read_at > _CLOCK_SECONDS:
             self.transact(self._read_clock)
-        return int(self._offset + time.monotonic() * 1000)
+        self._latest = max(self._latest, int(self._offset + time.monotonic() * 1000))
+        return self._latest
+
+    def time(self) -> int:
+        """The same, never asking the database: for other threads than the session's own."""
+        return max(self._latest, int(self._offset + time.monotonic() * 1000))
+
+    def rows(self, statement: bytes, at_once: int = 5000) -> Iterator[tuple[Any, ...]]:
+        """A long answer, row by row, without holding it all. Not repeated when the server is lost."""
+        if self._connection is None:
+            self._connection = self._connect()
+        with self._connection.transaction(), self._connection.cursor("rows", binary=True) as cursor:
+            cursor.itersize = at_once
+            yield from cursor.execute(statement)
 
     def transact(self, work: Callable[[Cursor], T]) -> T:
         """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.
 
-        Raises `DatabaseUnavailable` when the server stays away, `DiskFull` when it has no room.
+        The loss may have come just after the commit, so the work must bear being done twice. Raises
+        `DatabaseUnavailable` when the server stays away, `DiskFull` when it has no room, and
+        `DatabaseError` when it refuses the work.
         """
         deadline = time.monotonic() + self._patience
         pause = 0.05
@@ -91,10 +117,15 @@ class Session:
                 return self._once(work)
             except pg.DiskFull as error:
                 raise DiskFull(f"the database has no room left: {_sentence(error)}") from error
-            except (*_LOST, DatabaseUnavailable) as error:
+            except DatabaseUnavailable:
+                if time.monotonic() >= deadline:
+                    raise
+            except _LOST as error:
                 self.close()
-                if time.monotonic() > deadline:
+                if time.monotonic() >= deadline:
                     raise DatabaseUnavailable(f"the database stays away: {_sentence(error)}") from error
+            except psycopg.Error as error:
+                raise DatabaseError(f"the database refused: {_sentence(error)}") from error
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
@@ -118,7 +149,26 @@ class Session:
         self._offset = row[0] - self._read_at * 1000
 
 
-def _sentence(error: Exception) -> str:
-    """The first line that says something, without the client library's preamble."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].removeprefix("FATAL:").strip() if lines else type(error).__name__
+def _read_url(url: str) -> dict[str, Any]:
+    try:
+        if _URL.fullmatch(url):
+            return conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        pass  # its words may hold the password
+    raise DatabaseError(
+        "--db is not the URL of a PostgreSQL database; write postgresql://user:password@host:port/name, "
+        "with @ and / in a password as %40 and %2F"
+    )
+
+
+def _place(place: dict[str, Any]) -> str:
+    host, port = place.get("host") or "localhost", place.get("port") or 5432
+    return f"the database {place.get('dbname') or ''} at {host}:{port}"
+
+
+def _sentence(error: psycopg.Error) -> str:
+    """What the server said, or the client library's words without its preamble."""
+    lines = [error.diag.message_primary or "", *str(error).splitlines(), type(error).__name__]
+    said = [line.strip() for line in lines if line.strip()]
+    failures = [line.rpartition("failed: ")[2] for line in said if "failed: " in line]
+    return re.sub(r"^[A-Z]+: *", "", (failures or said)[0])

@@ -1,6 +1,5 @@
 """A Tamias process and the embedded server: holds the users' lock and sees to it that a keeper is there."""
 
-import contextlib
 import fcntl
 import os
 import secrets
@@ -11,36 +10,50 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
+from psycopg.conninfo import make_conninfo
 
-from tamias.database.cluster import SUPERUSER
-from tamias.database.keeper import Running, Told, lock_file
+from tamias.database.cluster import SUPERUSER, clusters
+from tamias.database.disk import refusals
+from tamias.database.keeper import Told
+from tamias.database.locks import is_free, opened, shared
 from tamias.model import errors
-from tamias.model.errors import DatabaseError, DataInUse, DataMissing, DiskFull
+from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
 
 _NEWCOMER_SECONDS = 120
+_SOCKET_PATH_LIMIT = 107
 
 
 class Embedded:
     """This process's use of the server of one data directory, from now until `close`."""
 
     def __init__(self, data: Path, *, create: bool = True) -> None:
-        self._folder = data.absolute() / "pg"
-        if not create and not self._folder.is_dir():
-            raise DataMissing(f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' makes it")
-        self._make_folder()
-        self._users = _share(self._folder / "users.lock")
+        self._data = data.absolute()
+        self._folder = self._data / "pg"
+        with refusals(self._folder):
+            if not create and not clusters(self._folder):
+                raise DataMissing(
+                    f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' makes it"
+                )
+            self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            self._users = shared(self._folder / "users.lock")
+            self._directory = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
         self._worker_lock: IO[bytes] | None = None
-        self._keepers: list[subprocess.Popen[bytes]] = []
         self.worker = 0
 
     def address(self) -> str:
         """Where to connect to. Starts a keeper if there is none; cheap when there is one."""
-        with lock_file(self._folder / "start.lock").open("rb") as starting:
+        deadline = time.monotonic() + _NEWCOMER_SECONDS
+        with refusals(self._folder), opened(self._folder / "start.lock") as starting:
             fcntl.flock(starting, fcntl.LOCK_EX)
-            if _is_free(self._folder / "keeper.lock"):
-                self._start_keeper()
-            running = self._running()
-        return f"host={running.sockets} port=5432 user={SUPERUSER} dbname=postgres"
+            while not self._is_up():
+                if time.monotonic() > deadline:
+                    raise DataInUse(f"the keeper of {self._folder} does not answer; end it or wait for it")
+                if is_free(self._folder / "keeper.lock"):
+                    self._start_keeper()
+                else:
+                    time.sleep(0.05)
+        # An empty hostaddr keeps PGHOSTADDR out.
+        return make_conninfo(host=self._sockets(), hostaddr="", port=5432, user=SUPERUSER, dbname="postgres")
 
     def enrol(self) -> int:
         """A worker's number, proven alive by a file lock for as long as this process lives."""
@@ -60,7 +73,7 @@ class Embedded:
         if not folder.is_dir():
             return []
         numbers = [path.name for path in folder.iterdir() if path.name.isdigit()]
-        return [int(name) for name in numbers if int(name) != self.worker and _is_free(folder / name)]
+        return [int(name) for name in numbers if int(name) != self.worker and is_free(folder / name)]
 
     def forget(self, worker: int) -> None:
         """A dead worker's leases are given back; its lock file can go."""
@@ -68,64 +81,44 @@ class Embedded:
 
     def close(self) -> None:
         """This process needs the server no more; the last one to say so ends it."""
+        if self._users.closed:
+            return
         if self._worker_lock is not None:
             self._worker_lock.close()
+        os.close(self._directory)
         self._users.close()
-        for keeper in self._keepers:
-            keeper.returncode = 0  # it may outlive us on purpose: others can still be using the server
 
-    def _make_folder(self) -> None:
-        try:
-            self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        except OSError as error:
-            kind = DiskFull if error.errno in (28, 122) else DatabaseError
-            raise kind(f"cannot make {self._folder}: {error.strerror}; choose another --data") from error
+    def _is_up(self) -> bool:
+        return not is_free(self._folder / "keeper.lock") and (self._folder / "running.json").exists()
+
+    def _sockets(self) -> str:
+        """The socket folder; by way of our descriptor where its path is too long, or reads like a list."""
+        near = self._folder / "socket"
+        if len(os.fsencode(near / ".s.PGSQL.5432")) <= _SOCKET_PATH_LIMIT and "," not in str(near):
+            return str(near)
+        return f"/proc/self/fd/{self._directory}/socket"
 
     def _start_keeper(self) -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "tamias.database.keeper", str(self._folder.parent), str(writing)]
-        with _log(self._folder.parent) as log, os.fdopen(reading, "rb") as answer:
-            # Its parent need not wait for it, and a terminal's Ctrl-C must not reach it.
-            keeper = subprocess.Popen(
+        command = [sys.executable, "-P", "-m", "tamias.database.keeper", str(self._data), str(writing)]
+        with _log(self._data) as log, os.fdopen(reading, "rb") as answer:
+            # A session of its own: a terminal's Ctrl-C must not reach it.
+            first = subprocess.Popen(
                 command,
                 pass_fds=[writing],
                 start_new_session=True,
+                cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
             os.close(writing)
-            told = answer.read(64 * 1024)
-        self._keepers = [each for each in [*self._keepers, keeper] if each.poll() is None]
+            told = answer.readline(64 * 1024)
+        if first.wait() != 0:
+            raise DatabaseError(f"the database's keeper cannot be started; see {self._data / 'log'}")
         if not told:
-            raise DatabaseError(f"the database keeper ended at once; see {self._folder.parent / 'log'}")
+            raise DatabaseUnavailable(f"the database's keeper was ended; see {self._data / 'log'}")
         _raise_told(msgspec.json.decode(told, type=Told))
-
-    def _running(self) -> Running:
-        deadline = time.monotonic() + _NEWCOMER_SECONDS
-        while time.monotonic() < deadline:
-            with contextlib.suppress(FileNotFoundError):
-                return msgspec.json.decode((self._folder / "running.json").read_bytes(), type=Running)
-            if _is_free(self._folder / "keeper.lock"):
-                self._start_keeper()
-            time.sleep(0.05)
-        raise DataInUse(f"the keeper of {self._folder} does not answer; look for its process and end it")
-
-
-def _share(path: Path) -> IO[bytes]:
-    """A shared lock; waits while a keeper is stopping the server."""
-    handle = lock_file(path).open("rb")
-    fcntl.flock(handle, fcntl.LOCK_SH)
-    return handle
-
-
-def _is_free(path: Path) -> bool:
-    with lock_file(path).open("rb") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def _log(data: Path) -> IO[bytes]:

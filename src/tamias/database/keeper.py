@@ -4,13 +4,11 @@ Every Tamias process holds a shared lock on `pg/users.lock`. The keeper stops th
 lock alone, starts it again when it dies, and takes it along when it is killed itself.
 """
 
-import fcntl
 import os
 import select
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,22 +16,23 @@ from typing import IO, NoReturn
 
 import msgspec
 
-from tamias.database.account import server_account
+from tamias.database.account import Account, server_account
 from tamias.database.cluster import ready_cluster
+from tamias.database.disk import refusals
+from tamias.database.locks import alone, opened, try_alone
 from tamias.database.server import Server
-from tamias.model.errors import DatabaseError, DataInUse, TamiasError
+from tamias.model.errors import DatabaseError, TamiasError
 
 _POLL_SECONDS = 0.2
-_SOCKET_PATH_LIMIT = 107
+_LOCK_SECONDS = 30
 _LOG_LIMIT = 10 << 20
 _RESTARTS = 20
 _RESTART_WINDOW = 60.0
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What the keeper tells its users, in `pg/running.json`."""
+    """What the keeper tells its users, in `pg/running.json`, for as long as they may connect."""
 
-    sockets: str
     server_pid: int
     keeper_pid: int
 
@@ -47,54 +46,61 @@ class Told(msgspec.Struct, frozen=True):
 
 def main() -> None:
     """`python -m tamias.database.keeper DATA READY_FD`, started by `embedded.py` only."""
-    folder, ready = Path(sys.argv[1]) / "pg", int(sys.argv[2])
+    if os.fork() != 0:
+        os._exit(0)  # so that nobody who lives longer has to wait for the keeper
+    folder = Path(sys.argv[1]) / "pg"
+    with os.fdopen(int(sys.argv[2]), "wb", buffering=0) as ready:
+        _forget_surroundings()
+        try:
+            with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
+                _keep(folder, ready)
+        except TamiasError as error:
+            sys.stderr.write(f"{error}\n")
+            _tell(ready, Told(type(error).__name__, str(error)))
+
+
+def _forget_surroundings() -> None:
+    """The user's settings for PostgreSQL's programs and for language are not meant for our server.
+
+    Until the server is to be started, any signal simply ends the keeper; initdb and pg_upgrade go on without.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+    os.environ["LC_ALL"] = "C"
+
+
+def _keep(folder: Path, ready: IO[bytes]) -> None:
+    running = folder / "running.json"
+    running.unlink(missing_ok=True)
+    server = _server(folder)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)
-    with lock_file(folder / "keeper.lock").open("rb") as keeper_lock:
-        if not _wait_alone(keeper_lock, seconds=30):
-            _tell(ready, DataInUse(f"{folder} is held by a keeper that does not end; look for its process"))
-            return
-        _keep(folder, ready)
-
-
-def lock_file(path: Path) -> Path:
-    """The file itself, made if need be; what is locked is never deleted."""
-    path.touch(mode=0o600, exist_ok=True)
-    return path
-
-
-def _keep(folder: Path, ready: int) -> None:
-    sockets = _socket_folder(folder)
-    server: Server | None = None
     try:
-        server = _start(folder, sockets)
-        _publish(folder, sockets, server)
-        _tell(ready, None)
-        _watch(folder, sockets, server)
-    except TamiasError as error:
-        _tell(ready, error)
+        server.start()
+        _publish(running, server)
+        _tell(ready, Told())
+        _watch(folder, running, server)
     finally:
-        with suppress(FileNotFoundError):
-            (folder / "running.json").unlink()
-        if server is not None:
-            server.stop()
-        shutil.rmtree(sockets, ignore_errors=True)
+        running.unlink(missing_ok=True)
+        server.stop()
 
 
-def _start(folder: Path, sockets: Path) -> Server:
-    account = server_account()
-    account.own(sockets)
-    cluster, programs = ready_cluster(folder, sockets, account)
-    server = Server(cluster, programs, account, sockets, _log_file(folder))
-    server.start()
-    return server
+def _server(folder: Path) -> Server:
+    account = server_account(folder)
+    account.own(folder)
+    account.must_reach(folder)
+    _make_sockets(folder / "socket", account)
+    log = _log_file(folder)
+    cluster, programs = ready_cluster(folder, account, log)
+    return Server(cluster, programs, account, log)
 
 
-def _watch(folder: Path, sockets: Path, server: Server) -> None:
+def _watch(folder: Path, running: Path, server: Server) -> None:
     """Until nobody uses the server. A server that dies is started again, but not for ever."""
     restarts: list[float] = []
-    with lock_file(folder / "users.lock").open("rb") as users:
-        while not _try_alone(users):
+    with opened(folder / "users.lock") as users:
+        while not try_alone(users):
             _sleep_or_death(server.pid)
             if server.poll() is None:
                 continue
@@ -105,10 +111,9 @@ def _watch(folder: Path, sockets: Path, server: Server) -> None:
                 )
             restarts.append(time.monotonic())
             server.start()
-            _publish(folder, sockets, server)
+            _publish(running, server)
         # The lock is held meanwhile, so a newcomer waits for a clean stop.
-        with suppress(FileNotFoundError):
-            (folder / "running.json").unlink()
+        running.unlink()
         server.stop()
 
 
@@ -123,14 +128,10 @@ def _sleep_or_death(pid: int) -> None:
         os.close(watched)
 
 
-def _socket_folder(folder: Path) -> Path:
-    """`pg/socket`, or a private folder elsewhere when that path is too long for a socket."""
-    near = folder / "socket"
-    if len(os.fsencode(near / ".s.PGSQL.5432")) >= _SOCKET_PATH_LIMIT:
-        return Path(tempfile.mkdtemp(prefix="tamias-"))
-    shutil.rmtree(near, ignore_errors=True)
-    near.mkdir(mode=0o700)
-    return near
+def _make_sockets(sockets: Path, account: Account) -> None:
+    shutil.rmtree(sockets, ignore_errors=True)
+    sockets.mkdir(mode=0o700)
+    account.own(sockets)
 
 
 def _log_file(folder: Path) -> Path:
@@ -142,35 +143,17 @@ def _log_file(folder: Path) -> Path:
     return log
 
 
-def _publish(folder: Path, sockets: Path, server: Server) -> None:
-    note = Running(str(sockets), server.pid, os.getpid())
-    partial = folder / "running.json.new"
-    partial.write_bytes(msgspec.json.encode(note))
-    partial.replace(folder / "running.json")
+def _publish(running: Path, server: Server) -> None:
+    partial = running.with_name("running.json.new")
+    partial.write_bytes(msgspec.json.encode(Running(server.pid, os.getpid())))
+    partial.replace(running)
 
 
-def _tell(ready: int, error: TamiasError | None) -> None:
-    told = Told() if error is None else Told(type(error).__name__, str(error))
-    with suppress(OSError):
-        os.write(ready, msgspec.json.encode(told))
-        os.close(ready)
-
-
-def _try_alone(handle: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _wait_alone(handle: IO[bytes], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not _try_alone(handle):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def _tell(ready: IO[bytes], told: Told) -> None:
+    """Says it once: later there is nobody to listen."""
+    if not ready.closed:
+        with suppress(BrokenPipeError), ready:
+            ready.write(msgspec.json.encode(told) + b"\n")
 
 
 def _leave(number: int, _frame: object) -> NoReturn:

@@ -61,8 +61,9 @@ def _refuse_newer(version: int, ours: int) -> None:
 
 
 def _version(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
-    row = connection.execute("SELECT to_regclass('tamias.meta')").fetchone()
-    if row is None or row[0] is None:
+    # Not to_regclass: its cache would not know what another process made while we waited for the lock.
+    made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = 'meta'"
+    if connection.execute(made).fetchone() is None:
         return 0
     row = connection.execute("SELECT schema_version FROM tamias.meta").fetchone()
     return int(row[0]) if row else 0

@@ -5,25 +5,28 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import BinaryIO
 
 from tamias.database.account import Account
 from tamias.database.binaries import Binaries
-from tamias.model.errors import DatabaseError, DataInUse, DiskFull
+from tamias.database.disk import is_full, no_room, tells_of_no_room
+from tamias.database.locks import alone
+from tamias.model.errors import DatabaseError, DataInUse
 
-_START_SECONDS = 120
+SERVER_SECONDS = 120
 _STOP_SECONDS = 60
 _MEGABYTE = 1 << 20
+_TOLD_LIMIT = 64 * 1024
+# Seen from the cluster, which is the server's working directory: short, however long the path to it.
+_SOCKETS = "../socket"
 
 
 class Server:
-    """A server for one cluster, reachable through a socket folder and nothing else."""
+    """A server for one cluster, reachable through the socket folder beside it and nothing else."""
 
-    def __init__(self, cluster: Path, programs: Binaries, account: Account, sockets: Path, log: Path) -> None:
+    def __init__(self, cluster: Path, programs: Binaries, account: Account, log: Path) -> None:
         self._cluster = cluster
         self._programs = programs
         self._account = account
-        self._sockets = sockets
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -34,10 +37,13 @@ class Server:
         return self._process.pid
 
     def start(self) -> None:
-        """Returns when the server takes connections. A server of ours that is still ending is waited for."""
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._try_start(deadline):
-            time.sleep(0.1)
+        """Returns when the server takes connections; an earlier one of ours that still ends is waited for.
+
+        All processes of the server hold `server.lock`, so that not even an orphan of it can be overlooked.
+        """
+        with alone(server_lock(self._cluster), SERVER_SECONDS) as lock:
+            while not self._try_start(lock.fileno()):
+                (self._cluster / "postmaster.pid").unlink()
 
     def poll(self) -> int | None:
         """The exit code if the server has ended."""
@@ -54,7 +60,9 @@ class Server:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
 
-    def _try_start(self, deadline: float) -> bool:
+    def _try_start(self, lock: int) -> bool:
+        """False when only the note of a server long gone was in the way."""
+        deadline = time.monotonic() + SERVER_SECONDS
         with self._log.open("ab") as log:
             told_before = log.tell()
             self._process = subprocess.Popen(
@@ -62,77 +70,81 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                pass_fds=[lock],
                 preexec_fn=self._account.enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
             )
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                return self._ended_early(told_before, deadline)
+                return self._ended_early(told_before)
             if self._says_ready():
                 return True
             time.sleep(0.02)
         self.stop()
-        raise DatabaseError(f"the database did not start within {_START_SECONDS} s; see {self._log}")
+        raise DatabaseError(f"the database did not start within {SERVER_SECONDS} s; see {self._log}")
 
     def _says_ready(self) -> bool:
-        """Line 1 of the lock file is the process id, line 8 its state."""
-        try:
-            lines = (self._cluster / "postmaster.pid").read_text(encoding="ascii").splitlines()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return False
-        return len(lines) >= 8 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
+        """Line 1 of the server's note is the process id, line 8 its state."""
+        note = self._note()
+        return len(note) >= 8 and note[0] == str(self.pid) and note[7].strip() == "ready"
 
-    def _ended_early(self, told_before: int, deadline: float) -> bool:
-        """False when trying again makes sense; otherwise raises what the log says."""
+    def _ended_early(self, told_before: int) -> bool:
         with self._log.open("rb") as log:
-            told = _tail(log, told_before)
-        in_use = "already exists" in told or "is still in use" in told
-        if in_use and time.monotonic() < deadline and self._leftover_is_ours():
+            log.seek(told_before)
+            told = log.read(_TOLD_LIMIT).decode("utf-8", "replace")
+        if "already exists" in told and self._note_is_stale():
             return False
-        if in_use:
+        if "already exists" in told or "is still in use" in told:
             raise DataInUse(
                 f"another PostgreSQL server is running on {self._cluster}; stop it, or choose another --data"
             )
-        if "No space left on device" in told:
-            raise DiskFull(
-                f"no room for the database at {self._cluster.parent}; free some space and try again"
-            )
+        if tells_of_no_room(told) or is_full(self._cluster):
+            raise no_room(self._cluster.parent)
         raise DatabaseError(f"the database did not start: {_reason(told)}; see {self._log}")
 
-    def _leftover_is_ours(self) -> bool:
-        """Whether what holds the cluster was a child of a keeper: such a server is ending by itself."""
+    def _note_is_stale(self) -> bool:
+        """Whether our own server wrote it, and its number has since been given to some other process."""
+        note = self._note()
+        if len(note) < 5 or note[4] != _SOCKETS:
+            return False
         try:
-            lines = (self._cluster / "postmaster.pid").read_text(encoding="ascii").splitlines()
+            return Path(f"/proc/{int(note[0])}/cwd").readlink() != self._cluster.resolve()
         except FileNotFoundError:
             return True
-        return len(lines) >= 5 and lines[4] == str(self._sockets)
+
+    def _note(self) -> list[str]:
+        try:
+            return (self._cluster / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return []
 
     def _command(self) -> list[str]:
         words = [self._programs.program("postgres"), "-D", str(self._cluster)]
-        for name, value in self._settings().items():
+        for name, value in _settings().items():
             words += ["-c", f"{name}={value}"]
         return words
 
-    def _settings(self) -> dict[str, str | int | float]:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEGABYTE
-        return {
-            "listen_addresses": "",
-            "unix_socket_directories": str(self._sockets),
-            "unix_socket_permissions": "0700",
-            "shared_buffers": f"{max(16, min(256, memory // 8))}MB",
-            "max_connections": 100,
-            "max_wal_size": "1GB",
-            "checkpoint_timeout": "15min",
-            "autovacuum_naptime": "10s",
-            "random_page_cost": 1.1,
-            "jit": "off",
-            "log_min_messages": "warning",
-            "idle_in_transaction_session_timeout": "60s",
-        }
+
+def server_lock(cluster: Path) -> Path:
+    """The lock that every program at work on a cluster holds, with all its children."""
+    return cluster.parent / "server.lock"
 
 
-def _tail(log: BinaryIO, start: int) -> str:
-    log.seek(start)
-    return log.read(64 * 1024).decode("utf-8", "replace")
+def _settings() -> dict[str, str | int | float]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEGABYTE
+    return {
+        "listen_addresses": "",
+        "unix_socket_directories": _SOCKETS,
+        "unix_socket_permissions": "0700",
+        "shared_buffers": f"{max(16, min(256, memory // 8))}MB",
+        "max_connections": 100,
+        "max_wal_size": "1GB",
+        "checkpoint_timeout": "15min",
+        "autovacuum_naptime": "10s",
+        "random_page_cost": 1.1,
+        "jit": "off",
+        "log_min_messages": "warning",
+        "idle_in_transaction_session_timeout": "60s",
+    }
 
 
 def _reason(told: str) -> str:

@@ -18,7 +18,6 @@ from tamias.model.outcome import Outcome
 from tamias.model.url import resolve
 from tamias.protocols import Follow
 
-_ANY_TYPE = "*/*"
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -70,7 +69,8 @@ class HttpFetcher:
         transfer = self._idle.pop() if self._idle else Transfer(self._options, self._forbidden)
         try:
             verdict = await self._walk(attempt, transfer, follow)
-            body = transfer.body() if verdict.outcome is Outcome.OK else None
+            complete = verdict.outcome is Outcome.OK and 200 <= transfer.status < 300
+            body = transfer.body() if complete else None
         finally:
             self._give_back(transfer)
         return self._captured(attempt, verdict, body)
@@ -149,7 +149,7 @@ class HttpFetcher:
         return target
 
     def _headers(self, request: Request) -> list[bytes]:
-        accept = self._options.accept if request.accept == _ANY_TYPE else request.accept
+        accept = self._options.accept if request.accept is None else request.accept
         asked = (
             ("Accept", accept),
             ("If-None-Match", request.etag),

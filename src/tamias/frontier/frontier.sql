@@ -103,7 +103,7 @@ WITH chosen AS MATERIALIZED (
     RETURNING host.qid, host.hkey, host.delay_ms, ((host.qid # %(token)b::int8) & 7) = 0 AS oldest_first
 )
 SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
-       task.status, task.fails, task.etag, task.last_modified, task.tags
+       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
         SELECT queue.crawl FROM queue
@@ -255,3 +255,9 @@ SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(*),
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2
 GROUP BY queue.crawl
+
+-- name: count_death
+-- A worker died while it analysed this document.
+UPDATE url SET deaths = least(url.deaths + 1, 1000)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = %(uid)b::int8

@@ -14,7 +14,7 @@ from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_colu
 from tamias.frontier.rows import Row
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
-from tamias.model.lease import Lease, Return
+from tamias.model.lease import Lease, Return, Task
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
@@ -99,6 +99,11 @@ class PostgresFrontier:
             self.release([rows.bare_lease(bucket, qid, token) for qid, token in held])
             given += len(held)
         return given
+
+    def count_death(self, lease: Lease, task: Task) -> None:
+        """Notes that a worker died over a document; the task says so when it is lent again."""
+        place = {"bucket": lease.bucket, "qid": lease.qid, "crawl": task.crawl, "uid": task.uid}
+        self._session.transact(partial(_do, name="count_death", parameters=place))
 
     def sweep(self) -> int:
         return sum(

@@ -44,7 +44,7 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
 
 
 def _task(row: Row) -> Task:
-    uid, url, crawl, depth, score, status, fails, etag, last_modified, tags = row
+    uid, url, crawl, depth, score, status, fails, deaths, etag, last_modified, tags = row
     return Task(
         uid=uid,
         url=url,
@@ -53,6 +53,7 @@ def _task(row: Row) -> Task:
         score=score,
         status=Outcome(status),
         fails=fails,
+        deaths=deaths,
         etag=etag,
         last_modified=last_modified,
         tags=tuple(tags or ()),

@@ -9,7 +9,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a server, with the validators of the last visit."""
 
     url: str
-    accept: str = "*/*"
+    accept: str | None = None
+    """None asks for RDF first, then for whatever there is."""
     etag: str | None = None
     last_modified: str | None = None
 

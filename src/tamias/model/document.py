@@ -11,13 +11,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """The final URL it was read from; also the base of relative references."""
     stream: BinaryIO
-    """Already bounded: reading past a limit raises `LimitExceeded`, never returns forever."""
+    """Already bounded: reading past a limit raises `LimitExceeded`, never returns forever.
+
+    Damaged data ends it where what can be read ends; the `Problem` is told by whoever opened it.
+    """
     media_type: str
     """What was found, not what was told; parameters stripped."""
     told_type: str | None = None
     charset: str | None = None
+    """The character encoding as found, by a name that Python knows; None where nothing speaks for one."""
     member: str | None = None
-    """The name inside an archive, never a path."""
+    """The name inside an archive, never a path; `outer.zip!/inner.nt` in an archive inside another."""
 
 
 class LimitExceeded(Exception):

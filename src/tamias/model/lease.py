@@ -15,6 +15,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     status: Outcome = Outcome.NEW
     fails: int = 0
+    deaths: int = 0
+    """How often a worker died over it."""
     etag: str | None = None
     last_modified: str | None = None
     tags: tuple[str, ...] = ()

@@ -8,10 +8,10 @@ MIB = 1 << 20
 
 
 class OpenLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on unpacking one body. The field names are the setting words of `[open]`.
+    """Limits on unpacking one body, as set in `[open]`; `max_bytes` is `max_unpacked` there.
 
-    Linked data seldom passes 50:1 with the best codecs, and gzip cannot pass 1032:1, so a ratio of
-    250:1 stops every kind of bomb; below `ratio_after` a ratio costs too little time to matter.
+    A dump of repetitive RDF packed 17:1 with zstd at its highest level; zeros pack 1000:1 with gzip and
+    far more with the others. 250:1 lies between; up to `ratio_after` a bomb costs too little to matter.
     """
 
     max_bytes: int = 2048 * MIB
@@ -38,7 +38,9 @@ class Meter:
         """Counts decoded bytes. Raises `LimitExceeded`."""
         self._bytes += count
         if self._bytes > self._limits.max_bytes:
-            raise LimitExceeded(f"unpacks to more than {self._limits.max_bytes} bytes (limit open.max_bytes)")
+            raise LimitExceeded(
+                f"unpacks to more than {self._limits.max_bytes} bytes (limit open.max_unpacked)"
+            )
         if self._bytes > self._ratio_bytes:
             ratio = self._limits.max_ratio
             raise LimitExceeded(f"unpacks to more than {ratio} times its size (limit open.max_ratio)")

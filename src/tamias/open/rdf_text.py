@@ -14,10 +14,10 @@ SUPERSETS = {
 }
 """Every file of the first syntax is one of the others too, so a claim of those is no lie."""
 
-_BLANK = re.compile(rb"(?:\s+|#[^\n]*(?:\n|\Z))*+")
+_BLANK = re.compile(rb"(?:\s++|#[^\n]*+)*")
 _IRI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\n]*>"
 _NODE = rb"(?:" + _IRI + rb"|_:[^\s<>\"]+)"
-_LITERAL = rb'"(?:[^"\\\n]|\\.)*+"(?:@[\w-]+|\^\^' + _IRI + rb")?"
+_LITERAL = rb'"(?:[^"\\\n]++|\\.)*"(?:@[\w-]+|\^\^' + _IRI + rb")?"
 _LINE = re.compile(
     rb"[ \t]*" + _NODE + rb"[ \t]*" + _IRI + rb"[ \t]*(?:" + _NODE + rb"|" + _LITERAL + rb")"
     rb"[ \t]*+(" + _NODE + rb")?[ \t]*+\.[ \t]*+(?:#.*)?\r?\Z"
@@ -35,11 +35,11 @@ _GRAPH = re.compile(
 )
 _N3_ONLY = re.compile(rb"=>|<=\s|@forall\s|@forsome\s|@keywords\s|\?[A-Za-z_]\w*\s", re.IGNORECASE)
 _QUERY = re.compile(
-    rb"^\s*(?:SELECT|CONSTRUCT|ASK|DESCRIBE|INSERT|DELETE|LOAD|CLEAR|WITH)\b", re.IGNORECASE | re.MULTILINE
+    rb"^[ \t]*(?:SELECT|CONSTRUCT|ASK|DESCRIBE|INSERT|DELETE|LOAD|CLEAR|WITH)\b", re.IGNORECASE | re.MULTILINE
 )
 _QUOTED = re.compile(
-    rb'<[^<>"{}|^`\\\s]*+>|"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\''
-    rb'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'|#[^\n]*+',
+    rb'<[^<>"{}|^`\\\s]*+>|"""(?:[^"\\]++|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*\'\'\''
+    rb'|"(?:[^"\\\n]++|\\.)*"|\'(?:[^\'\\\n]++|\\.)*\'|#[^\n]*+',
     re.DOTALL,
 )
 

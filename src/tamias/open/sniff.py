@@ -85,7 +85,7 @@ _HTML_TAGS = frozenset(
     b" script section span style table title ul main header footer article".split()
 )
 _PROLOG = re.compile(
-    rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*+", re.DOTALL | re.IGNORECASE
+    rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
 )
 _ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/>])")
 _HTML_DOCTYPE = re.compile(rb"<!DOCTYPE\s+html", re.IGNORECASE)

@@ -84,9 +84,8 @@ def test_a_url_that_is_no_iri_does_not_hinder_the_reading():
 def test_literals_and_iris_stay_as_they_are():
     text = '<HTTP://A/%7e/../b> <http://p> "01"^^<http://www.w3.org/2001/XMLSchema#integer>, "X"@EN-gb .'
     quads, _ = read(text, TTL)
-    assert [(quad.subject.value, quad.object.value) for quad in quads] == [("HTTP://A/%7e/../b", "01")] + [
-        ("HTTP://A/%7e/../b", "X")
-    ]
+    assert [quad.subject.value for quad in quads] == ["HTTP://A/%7e/../b"] * 2
+    assert [quad.object.value for quad in quads] == ["01", "X"]
 
 
 def test_graph_names_stay_as_they_are():
@@ -214,6 +213,7 @@ def with_entities(declarations, content):
         ('<!ENTITY n "&m;n/"><!ENTITY m "http://m/">', "http://m/n/x"),
         ('<!ENTITY n "a&amp;b&#233;">', "a&béx"),
         ('<!ENTITY n "[>]\'%">', "[>]'%x"),
+        ('<!ENTITY n "a & b">', "a & bx"),
         ('<!ENTITY n "first"><!ENTITY n "second">', "firstx"),
         ('<!ENTITY e SYSTEM "file:///etc/passwd"><!ENTITY n "http://n/">', "http://n/x"),
         ('<!ENTITY % p "q"><!ENTITY n "http://n/">', "http://n/x"),
@@ -236,14 +236,16 @@ def bomb(levels, width):
     return with_entities("".join(lines), f"<rdf:Description><e:p>&a{levels - 1};</e:p></rdf:Description>")
 
 
-def test_a_billion_laughs_in_655_bytes_are_refused():
+def test_a_billion_laughs_in_600_bytes_are_refused():
     text = bomb(8, 10)
-    assert len(text) < 800
+    assert len(text) < 600
     assert "analyse.entity_bytes" in only_problem(text, RDF)
 
 
 def test_entities_nested_too_deep_are_refused():
-    assert "nested more than 8 deep" in only_problem(bomb(30, 1), RDF)
+    lines = [f'<!ENTITY a{n} "&a{n + 1};">' for n in range(30)]
+    text = with_entities("".join([*lines, '<!ENTITY a30 "x">']), "<e:T/>")
+    assert "nested more than 8 deep" in only_problem(text, RDF)
 
 
 def test_entities_that_contain_themselves_are_refused():
@@ -385,9 +387,9 @@ def test_memory_does_not_grow_with_the_document():
 
 
 def test_a_problem_says_what_is_wrong():
-    _, [problem] = read("<http://s> <http://p> .", NT)
-    assert isinstance(problem, Problem)
-    assert "object" in problem.what
+    _, problems = read("<http://s> <http://p> .", NT)
+    assert isinstance(problems[0], Problem)
+    assert "object" in problems[0].what
 
 
 def test_no_literal_is_normalised():

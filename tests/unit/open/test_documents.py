@@ -300,12 +300,12 @@ def test_a_bomb_stops_at_the_ratio(bomb):
 
 
 def test_unpacking_stops_at_the_byte_limit():
-    with pytest.raises(LimitExceeded, match=r"1000 bytes \(limit open.max_bytes\)"):
+    with pytest.raises(LimitExceeded, match=r"1000 bytes \(limit open.max_unpacked\)"):
         consume(gzip.compress(TRIPLE * 100), max_bytes=1000)
 
 
 def test_the_byte_limit_counts_all_members_together():
-    with pytest.raises(LimitExceeded, match=r"open.max_bytes"):
+    with pytest.raises(LimitExceeded, match=r"open.max_unpacked"):
         consume(zipped({str(i): TRIPLE for i in range(100)}), max_bytes=1000)
 
 

@@ -1,0 +1,1 @@
+"""What was found and is kept: a row for every attempt, and the files that its quads stand in."""

@@ -1,0 +1,65 @@
+-- What is written in the transaction of a finish, and read by export, stats and check.
+
+-- name: insert_captures
+-- Every attempt is a row; the same attempt twice is one row.
+INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, status, depth, bytes, quads,
+                     links, sha256, segment, frame, start, length, url, final_url, told_type, found_type, reason,
+                     hops, problems, renamed_graphs, worker, agent)
+SELECT %(bucket)b::int2, new.*
+FROM unnest(%(capture)b::uuid[], %(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(started_at)b::int8[],
+            %(ended_at)b::int8[], %(outcome)b::int2[], %(status)b::int2[], %(depth)b::int2[], %(bytes)b::int8[],
+            %(quads)b::int8[], %(links)b::int8[], %(sha256)b::bytea[], %(segment)b::int8[], %(frame)b::int8[],
+            %(start)b::int8[], %(length)b::int8[], %(url)b::text[], %(final_url)b::text[], %(told_type)b::text[],
+            %(found_type)b::text[], %(reason)b::text[], %(hops)b::jsonb[], %(problems)b::jsonb[],
+            %(renamed_graphs)b::jsonb[], %(worker)b::text[], %(agent)b::text[]) AS new
+ON CONFLICT DO NOTHING
+
+-- name: new_segment
+-- A file for one worker to write to.
+INSERT INTO segment (worker) VALUES (%(worker)b::int8) RETURNING segment
+
+-- name: commit_segments
+-- What is durable in segments; never shortened, so the same news twice is harmless.
+UPDATE segment SET committed = greatest(segment.committed, news.committed), sealed = segment.sealed OR news.sealed
+FROM unnest(%(segment)b::int8[], %(committed)b::int8[], %(sealed)b::bool[]) AS news (segment, committed, sealed)
+WHERE segment.segment = news.segment
+
+-- name: open_segments
+-- Segments that workers left unsealed.
+SELECT segment.segment, segment.committed FROM segment
+WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
+
+-- name: current_extents
+-- Where the quads of the latest capture of each document stand, in the order of the files. A document that is
+-- gone since is left out.
+SELECT latest.segment, latest.frame, latest.start, latest.length
+FROM (SELECT DISTINCT ON (coalesce(capture.final_url, capture.url)) capture.*
+      FROM capture WHERE capture.outcome = 3 OR (capture.outcome = 1 AND capture.segment IS NOT NULL)
+      ORDER BY coalesce(capture.final_url, capture.url), capture.started_at DESC, capture.capture DESC) AS latest
+WHERE latest.outcome = 1
+ORDER BY latest.segment, latest.frame, latest.start
+
+-- name: all_extents
+-- The same for every capture.
+SELECT capture.segment, capture.frame, capture.start, capture.length
+FROM capture WHERE capture.segment IS NOT NULL
+ORDER BY capture.segment, capture.frame, capture.start
+
+-- name: all_captures
+-- Every attempt, oldest first.
+SELECT capture.capture, capture.crawl, crawl.name, capture.url, capture.started_at, capture.ended_at,
+       capture.outcome, capture.reason, capture.depth, capture.hops, capture.final_url, capture.status,
+       capture.told_type, capture.found_type, capture.bytes, capture.sha256, capture.quads, capture.links,
+       capture.problems, capture.segment, capture.frame, capture.start, capture.length, capture.renamed_graphs,
+       capture.worker, capture.agent
+FROM capture JOIN crawl ON crawl.crawl = capture.crawl
+ORDER BY capture.started_at, capture.capture
+
+-- name: corpus_figures
+-- Attempts by outcome, and what they brought.
+SELECT capture.outcome, count(*), sum(capture.quads)::int8, sum(capture.bytes)::int8 FROM capture
+GROUP BY capture.outcome ORDER BY capture.outcome
+
+-- name: segment_figures
+-- The files of quads: how many, how large.
+SELECT count(*), coalesce(sum(segment.committed), 0)::int8 FROM segment

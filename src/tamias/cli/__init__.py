@@ -1,0 +1,1 @@
+"""What users type: one verb, one file."""

@@ -1,0 +1,83 @@
+"""What every verb has: where the data is, how to talk, and how to write JSON."""
+
+import functools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from tamias.settings import Resolved, resolve
+
+Function = Callable[..., Any]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the data is and how results are told."""
+
+    data: Path
+    db: str | None
+    config: Path | None
+    json: bool
+    verbosity: int
+
+    def settings(self, **flags: Any) -> Resolved:
+        """The settings in force; `fetch__delay=1.0` stands for the flag of `fetch.delay`."""
+        return resolve(self.config, flags={key.replace("__", "."): value for key, value in flags.items()})
+
+
+def common(function: Function) -> Function:
+    """Adds the options every verb has; the verb receives them as `place`."""
+
+    @click.option(
+        "--data",
+        type=click.Path(path_type=Path),
+        envvar="TAMIAS_DATA",
+        default="tamias-data",
+        show_default=True,
+        help="Everything Tamias keeps is under this folder.",
+    )
+    @click.option("--db", envvar="TAMIAS_DB", help="Use this PostgreSQL server instead of the embedded one.")
+    @click.option(
+        "--config", type=click.Path(path_type=Path), help="Settings file [default: tamias.toml if present]"
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout, nothing else there.")
+    @click.option("-q", "--quiet", count=True, help="Say less.")
+    @click.option("-v", "--verbose", count=True, help="Say more.")
+    @functools.wraps(function)
+    def wrapped(
+        data: Path, db: str | None, config: Path | None, as_json: bool, quiet: int, verbose: int, **words: Any
+    ) -> Any:
+        _logging(verbose - quiet)
+        place = Place(data, db or None, config or _usual_config(), as_json, verbose - quiet)
+        return function(place=place, **words)
+
+    return wrapped  # fmt: skip
+
+
+def say(line: str = "") -> None:
+    """A result, to stdout; text from outside cannot steer the terminal."""
+    click.echo(printable(line))
+
+
+def say_json(value: Any) -> None:
+    """One JSON document, to stdout."""
+    click.echo(msgspec.json.encode(value, enc_hook=str))
+
+
+def printable(text: str) -> str:
+    """The text with control characters and direction marks made visible."""
+    return "".join(each if each.isprintable() or each in "\n\t" else f"\\x{ord(each):02x}" for each in text)
+
+
+def _usual_config() -> Path | None:
+    usual = Path("tamias.toml")
+    return usual if usual.exists() else None
+
+
+def _logging(verbosity: int) -> None:
+    levels = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO, 2: logging.DEBUG}
+    level = levels[max(-1, min(2, verbosity))]
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)

@@ -1,0 +1,109 @@
+"""`tamias doctor`: looks at the machine and says what is wrong with it, and what to do."""
+
+import os
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.model.errors import TamiasError
+
+_GIGABYTE = 1 << 30
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing looked at."""
+
+    name: str
+    ok: bool
+    told: str
+
+
+@click.command()
+@common
+def command(place: Place) -> int:
+    """Checks Python, the libraries, the database, the disk and the limits of this machine.
+
+    Example: tamias doctor --data ./tamias-data
+    """
+    checks = [
+        _check("python", _python),
+        _check("libraries", _libraries),
+        _check("settings", lambda: _settings(place)),
+        _check("disk", lambda: _disk(place.data)),
+        _check("open files", _open_files),
+        _check("database", lambda: _database(place)),
+    ]
+    if place.json:
+        say_json(checks)
+    else:
+        for each in checks:
+            say(f"{'ok ' if each.ok else 'BAD'}  {each.name:12} {each.told}")
+    return 0 if all(each.ok for each in checks) else 1
+
+
+def _check(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except TamiasError as error:
+        return Check(name, False, str(error))
+    except (OSError, ImportError) as error:
+        return Check(name, False, f"{type(error).__name__}: {error}")
+
+
+def _python() -> str:
+    return f"{sys.version.split()[0]} at {sys.executable}"
+
+
+def _libraries() -> str:
+    import psycopg
+    import pycurl
+    import pyoxigraph
+
+    return f"{pycurl.version.split()[1]}, psycopg {psycopg.__version__}, pyoxigraph {pyoxigraph.__version__}"
+
+
+def _settings(place: Place) -> str:
+    changed = {key: origin for key, origin in place.settings().origins.items() if origin != "default"}
+    return ", ".join(f"{key} from {origin}" for key, origin in changed.items()) or "all as they come"
+
+
+def _disk(data: Path) -> str:
+    place = data.absolute()
+    while not place.exists():
+        place = place.parent
+    if not os.access(place, os.W_OK):
+        raise TamiasError(f"{place} cannot be written to; choose another --data")
+    free = shutil.disk_usage(place).free
+    if free < _GIGABYTE:
+        raise TamiasError(f"only {free / _GIGABYTE:.1f} GB free at {place}; free some space")
+    return f"{free / _GIGABYTE:.0f} GB free at {place}"
+
+
+def _open_files() -> str:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1024:
+        raise TamiasError(f"only {hard} files may be open; raise it with 'ulimit -n 4096'")
+    return f"{soft} now, up to {hard}"
+
+
+def _database(place: Place) -> str:
+    from tamias.database.connect import Database
+
+    with tempfile.TemporaryDirectory(prefix="tamias-doctor-") as trial:
+        data = place.data if (place.data / "pg").is_dir() else Path(trial)
+        database = Database(data, place.db, create=place.db is None, patience=5)
+        try:
+            session = database.session()
+            version = session.transact(lambda cursor: cursor.execute("SHOW server_version").fetchone())
+            session.close()
+        finally:
+            database.close()
+    kind = "server at --db" if place.db else "embedded"
+    return f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers"

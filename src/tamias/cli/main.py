@@ -1,0 +1,70 @@
+"""The executable `tamias`: finds the verb, and turns every error into one sentence and an exit code."""
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from tamias import __version__
+from tamias.model.errors import TamiasError
+
+VERBS = {
+    "crawl": "crawl from seeds until nothing is left",
+    "export": "write what was crawled to a file",
+    "read": "read one file or URL as the crawler would",
+    "status": "what is going on now",
+    "stats": "figures of the corpus",
+    "demo": "build a small Data Web on this machine and crawl it",
+    "bench": "the benchmarks",
+    "config": "what is set, and where it came from",
+    "plugins": "what is installed",
+    "doctor": "what is wrong with this machine",
+}
+
+
+class Verbs(click.Group):
+    """Loads a verb's module only when it is asked for, so that `tamias --help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command = importlib.import_module(f"tamias.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="tamias")
+def cli() -> None:
+    """Tamias crawls the Web of Data and keeps what it finds.
+
+    Example: tamias crawl https://example.org/data.ttl --depth 1
+    """
+
+
+def main() -> NoReturn:
+    """Runs a verb and ends the process with its documented code."""
+    try:
+        code = cli.main(prog_name="tamias", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except TamiasError as error:
+        click.echo(f"tamias: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)

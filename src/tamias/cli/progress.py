@@ -1,0 +1,89 @@
+"""How a crawl is going: live lines on a terminal, now and then a line elsewhere, JSON lines on request."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from tamias.cli.common import Place
+from tamias.crawl.supervisor import Ended, Snapshot
+
+LINE_SECONDS = 5.0
+
+
+class Display:
+    """Shows snapshots; cheap enough to forget about."""
+
+    def __init__(self, place: Place) -> None:
+        self._json = place.json
+        self._quiet = place.verbosity < 0
+        self._live = sys.stderr.isatty() and not place.json and not self._quiet
+        self._drawn = 0
+        self._shown_at = float("-inf")
+        self._last: tuple[float, int] = (0.0, 0)
+
+    def show(self, now: Snapshot) -> None:
+        """Draws, prints, or stays silent."""
+        if self._live:
+            self._draw(now)
+            return
+        if time.monotonic() - self._shown_at < LINE_SECONDS:
+            return
+        self._shown_at = time.monotonic()
+        if self._json:
+            click.echo(msgspec.json.encode(now))
+        elif not self._quiet:
+            click.echo("  ".join(_figures(now, self._rate(now))), err=True)
+
+    def close(self) -> None:
+        """Leaves the terminal as it was found."""
+        self._drawn = 0
+
+    def _draw(self, now: Snapshot) -> None:
+        lines = _figures(now, self._rate(now))
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines))
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+    def _rate(self, now: Snapshot) -> float:
+        seconds, visited = self._last
+        self._last = (now.seconds, now.visited)
+        return (now.visited - visited) / max(0.001, now.seconds - seconds)
+
+
+def summary(end: Snapshot, data: Path) -> Iterator[str]:
+    """What is said at the end."""
+    ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
+    yield f"{end.visited:,} URLs visited in {end.seconds:.1f} s: {ways or 'none'}; {end.quads:,} quads"
+    if end.ended is Ended.DONE:
+        yield f"nothing is left to do; 'tamias export --data {data}' writes what was found"
+        return
+    why = {
+        Ended.LIMIT: "stopped by a limit you set",
+        Ended.WAITING: f"the next host wants a pause of {end.next_in or 0:.0f} s, more than --max-wait",
+        Ended.INTERRUPTED: "interrupted",
+    }
+    assert end.ended is not None
+    yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
+
+
+def _figures(now: Snapshot, rate: float) -> list[str]:
+    bad = now.outcomes.get("failed", 0)
+    return [
+        f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
+        f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} hosts, {now.in_flight} in flight",
+        f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
+        f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",
+    ]
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

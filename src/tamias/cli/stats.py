@@ -1,0 +1,35 @@
+"""`tamias stats`: the corpus as figures."""
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+
+@click.command()
+@common
+def command(place: Place) -> None:
+    """Figures of the corpus: URLs, hosts, attempts by outcome, quads, bytes.
+
+    Example: tamias stats --json
+    """
+    from tamias.archive.captures import corpus_figures
+    from tamias.database.connect import Database
+    from tamias.frontier.postgres import PostgresFrontier
+
+    database = Database(place.data, place.db, create=False)
+    session = database.session()
+    try:
+        frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
+        corpus = corpus_figures(session)
+    finally:
+        session.close()
+        database.close()
+    if place.json:
+        say_json({"frontier": frontier, "corpus": corpus})
+        return
+    say(f"URLs known   {sum(crawl.known for crawl in frontier.crawls):,}")
+    say(f"URLs open    {sum(crawl.open for crawl in frontier.crawls):,}")
+    say(f"hosts        {frontier.hosts:,}")
+    for each in corpus.outcomes:
+        say(f"{each.outcome:12} {each.attempts:,} attempts, {each.quads:,} quads, {each.bytes:,} bytes")
+    say(f"segments     {corpus.segments:,} of {corpus.segment_bytes:,} bytes")

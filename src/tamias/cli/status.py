@@ -1,0 +1,50 @@
+"""`tamias status`: what the frontier is doing now, live or once."""
+
+import sys
+import time
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.figures import FrontierFigures
+
+LOOK_SECONDS = 1.0
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="One snapshot, then end.")
+@common
+def command(place: Place, once: bool) -> None:
+    """Shows crawls, hosts and leases; live on a terminal.
+
+    Example: tamias status --once --json
+    """
+    from tamias.database.connect import Database
+
+    database = Database(place.data, place.db, create=False)
+    session = database.session()
+    frontier = PostgresFrontier(session, same_url=str.__eq__)
+    try:
+        while True:
+            figures = frontier.figures()
+            _tell(place, figures)
+            if once or not sys.stdout.isatty():
+                return
+            time.sleep(LOOK_SECONDS)
+            click.echo(f"\x1b[{len(figures.crawls) + 1}A\x1b[J", nl=False)
+    finally:
+        session.close()
+        database.close()
+
+
+def _tell(place: Place, figures: FrontierFigures) -> None:
+    if place.json:
+        say_json(figures)
+        return
+    say(f"hosts {figures.hosts:,}  ready {figures.ready:,}  leased {figures.leased:,}")
+    for crawl in figures.crawls:
+        wait = (
+            "" if crawl.next_at is None else f"  next in {max(0, crawl.next_at - figures.now) / 1000:.1f} s"
+        )
+        say(f"crawl {crawl.name}: {crawl.open:,} of {crawl.known:,} URLs open on {crawl.hosts:,} hosts{wait}")

@@ -1,0 +1,116 @@
+"""From references in documents to items of the frontier: resolved, filtered, and only those not known yet."""
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from tamias.frontier.known import KnownLinks
+from tamias.model.errors import UrlError
+from tamias.model.item import Item
+from tamias.model.url import fetch_url, host, host_key, resolve
+from tamias.model.url_key import url_key
+from tamias.plugins import load
+from tamias.protocols import Filter
+from tamias.settings import Settings
+
+SCORE_HALVED_BY_DEPTH = 0.5
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """Links of one document: as they stand in it, what they are relative to, and how deep they lead."""
+
+    references: Sequence[str]
+    base: str
+    depth: int
+    crawl: int
+
+
+class Admission:
+    """Decides which references become items. Used by one thread at a time."""
+
+    def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
+        self._filters = filters(settings, seeds)
+        self._session_names = frozenset(settings.filters.session_names)
+        self._queue_key = queue_key(settings.frontier.queue)
+        self._known = KnownLinks(settings.frontier.known_links)
+
+    def items(self, found: Reference) -> list[Item]:
+        """The items of references that are not known to be known."""
+        fresh: dict[str, Item] = {}
+        for reference in found.references:
+            url = resolved(reference, found.base)
+            if url is None or url in self._known or url in fresh or self.refusal(url, found.depth):
+                continue
+            fresh[url] = self.item(url, found.depth, found.crawl)
+        return list(fresh.values())
+
+    def item(self, url: str, depth: int, crawl: int) -> Item:
+        """The item of a URL, whatever the filters say of it."""
+        score = SCORE_HALVED_BY_DEPTH ** min(depth, 10)
+        key = url_key(url, self._session_names)
+        return Item(url=url, key=key, host=self._queue_key(url), crawl=crawl, depth=depth, score=score)
+
+    def refusal(self, url: str, depth: int) -> str | None:
+        """Why a URL may not enter, if so."""
+        return next((reason for each in self._filters if (reason := each.refuse(url, depth))), None)
+
+    def remember(self, items: Iterable[Item]) -> None:
+        """These items are in the frontier now."""
+        for item in items:
+            self._known.add(item.url)
+
+
+def filters(settings: Settings, seeds: Sequence[str]) -> list[Filter]:
+    """The filters in force, cheapest first."""
+    wanted = settings.filters
+    build: dict[str, Callable[[type], Filter]] = {
+        "scheme": lambda part: part(frozenset(wanted.schemes)),
+        "trap": lambda part: part(
+            max_length=wanted.max_length,
+            max_segments=wanted.max_segments,
+            max_repeats=wanted.max_repeats,
+            max_depth=settings.crawl.depth,
+            max_query_pairs=wanted.max_query_pairs,
+        ),
+        "scope": lambda part: part(wanted.scope, list(seeds)),
+        "pattern": lambda part: part(wanted.include, wanted.exclude),
+    }
+    return [make(load("tamias.filters", name)) for name, make in build.items()]
+
+
+def queue_key(by: str) -> Callable[[str], str]:
+    """What shares a queue: a pay-level domain, a host name, or an address."""
+    return {"domain": host_key, "host": host, "ip": _address_key}[by]
+
+
+@lru_cache(maxsize=65536)
+def _address_of(name: str) -> str:
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return name
+    return str(found[0][4][0])
+
+
+def _address_key(url: str) -> str:
+    return _address_of(host(url))
+
+
+def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
+    """Whether two texts to fetch are one URL."""
+    return lambda one, other: url_key(one, session_names) == url_key(other, session_names)
+
+
+def resolved(reference: str, base: str) -> str | None:
+    """The address that a reference in a document stands for; None when it is none."""
+    try:
+        return resolve(reference, base)
+    except UrlError:
+        return None
+
+
+def seed_url(address: str) -> str:
+    """The form to fetch of a seed; raises `UrlError`."""
+    return fetch_url(address)

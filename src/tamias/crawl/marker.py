@@ -1,0 +1,70 @@
+"""Which documents a worker is analysing, in a file that outlives it: so a deadly document can be found."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tamias.model.lease import Lease, Task
+
+_SLOTS = 2
+_SLOT_BYTES = 4096
+
+
+class Studied(msgspec.Struct, frozen=True):
+    """A document under analysis."""
+
+    lease: Lease
+    task: Task
+
+
+class Marker:
+    """Notes up to two documents at once: a small and a large one."""
+
+    def __init__(self, folder: Path, worker: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / str(worker)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._free = list(range(_SLOTS))
+
+    @contextmanager
+    def studying(self, lease: Lease, task: Task) -> Iterator[None]:
+        """The document is being analysed while this lasts."""
+        bare = msgspec.structs.replace(lease, tasks=())
+        note = msgspec.json.encode(Studied(bare, task))
+        slot = self._free.pop() if self._free and len(note) < _SLOT_BYTES else None
+        if slot is None:
+            yield
+            return
+        os.pwrite(self._file, note.ljust(_SLOT_BYTES), slot * _SLOT_BYTES)
+        try:
+            yield
+        finally:
+            os.pwrite(self._file, b" " * 64, slot * _SLOT_BYTES)
+            self._free.append(slot)
+
+    def close(self) -> None:
+        """The worker ends well."""
+        os.close(self._file)
+        self._path.unlink(missing_ok=True)
+
+
+def left_by(folder: Path, worker: int) -> list[Studied]:
+    """What a dead worker was analysing; the note is removed."""
+    path = folder / str(worker)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    path.unlink(missing_ok=True)
+    slots = [content[start : start + _SLOT_BYTES].strip() for start in range(0, len(content), _SLOT_BYTES)]
+    return [each for slot in slots for each in _decoded(slot)]
+
+
+def _decoded(slot: bytes) -> list[Studied]:
+    try:
+        return [msgspec.json.decode(slot, type=Studied)] if slot.startswith(b"{") else []
+    except msgspec.DecodeError:
+        return []

@@ -1,0 +1,168 @@
+"""`tamias.read`: opens and analyses one source as the crawler would, without a database."""
+
+import asyncio
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import BinaryIO
+
+from pyoxigraph import Quad
+
+from tamias.analyse.links import rdf_links
+from tamias.crawl.admit import resolved
+from tamias.crawl.fetching import fetchers
+from tamias.model.capture import Body, Capture, Request, Stop
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.finding import Finding, Links, Problem, Quads
+from tamias.model.outcome import Outcome
+from tamias.open.documents import documents
+from tamias.open.limits import OpenLimits
+from tamias.plugins import load_all
+from tamias.protocols import Analyser
+from tamias.settings import Settings, resolve
+
+Source = bytes | str | os.PathLike[str] | BinaryIO
+
+
+class Reading:
+    """What one source holds, read as it is asked for. Bad data never raises: see `problems`."""
+
+    def __init__(self, parts: Iterator[Document | Problem], media_type: str | None = None) -> None:
+        self._waiting: deque[Quad] = deque()
+        self._links: dict[str, None] = {}
+        self._problems: list[Problem] = []
+        self._media_type = media_type
+        self._findings = self._read(parts)
+        self._first = next(self._findings, None)
+
+    @property
+    def media_type(self) -> str | None:
+        """What was found, of the first document where there are several; None when nothing could be read."""
+        return self._media_type
+
+    @property
+    def quads(self) -> Iterator[Quad]:
+        """The statements as they stand; plain triples are in the default graph. To be walked once."""
+        while self._waiting or self._more():
+            while self._waiting:
+                yield self._waiting.popleft()
+
+    @property
+    def links(self) -> list[str]:
+        """Every address the source refers to, absolute, in order. Reads to the end."""
+        self._finish()
+        return list(self._links)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read. Reads to the end."""
+        self._finish()
+        return list(self._problems)
+
+    @property
+    def profile(self) -> None:
+        """Of tables; none of the installed analysers makes one."""
+        return
+
+    def _finish(self) -> None:
+        while self._more():
+            pass
+
+    def _more(self) -> bool:
+        """Takes in one more finding."""
+        finding = self._first or next(self._findings, None)
+        self._first = None
+        if isinstance(finding, Quads):
+            self._waiting.extend(finding.quads)
+            self._links.update(dict.fromkeys(sorted(rdf_links(finding.quads))))
+        elif isinstance(finding, Links):
+            found = (resolved(reference, finding.base) for reference in finding.references)
+            self._links.update((url, None) for url in found if url is not None)
+        elif isinstance(finding, Problem):
+            self._problems.append(finding)
+        return finding is not None
+
+    def _read(self, parts: Iterator[Document | Problem]) -> Iterator[Finding]:
+        made: list[Analyser] = [part() for part in load_all("tamias.analysers").values()]
+        analysers = {media_type: part for part in made for media_type in part.media_types}
+        try:
+            for part in parts:
+                if isinstance(part, Problem):
+                    yield part
+                    continue
+                self._media_type = self._media_type or part.media_type
+                analyser = analysers.get(part.media_type)
+                if analyser is None:
+                    yield Problem(f"no analyser for {part.media_type}")
+                else:
+                    yield from analyser.analyse(part)
+        except LimitExceeded as limit:
+            yield Problem(str(limit))
+
+
+def read(source: Source, *, base: str | None = None, media_type: str | None = None) -> Reading:
+    """Reads bytes, a path, an open binary file or a URL as the crawler would.
+
+    `base` is what relative references are relative to; `media_type` is believed over the source's own word.
+    Never raises on bad data, nor on a source that cannot be had: the reading's problems tell.
+    """
+    settings = resolve().settings
+    try:
+        if isinstance(source, str) and "://" in source:
+            return _read_url(source, base, media_type, settings)
+        return _reading(_body(source), base or _base(source), media_type, settings)
+    except OSError as error:
+        return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]))
+
+
+def _reading(body: Body, base: str, media_type: str | None, settings: Settings) -> Reading:
+    limits = OpenLimits(max_bytes=settings.open.max_unpacked, max_members=settings.open.max_members)
+    return Reading(documents(body, url=base, told_type=media_type, limits=limits))
+
+
+def _body(source: bytes | str | os.PathLike[str] | BinaryIO) -> Body:
+    if isinstance(source, bytes):
+        return Body(size=len(source), sha256=sha256(source).hexdigest(), data=source)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        with path.open("rb") as file:
+            return Body(
+                size=path.stat().st_size, sha256=file_digest(file, "sha256").hexdigest(), path=str(path)
+            )
+    return _body(source.read())
+
+
+def _base(source: object) -> str:
+    return Path(source).absolute().as_uri() if isinstance(source, str | os.PathLike) else "urn:tamias:source"
+
+
+def _read_url(url: str, base: str | None, media_type: str | None, settings: Settings) -> Reading:
+    with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
+        capture = asyncio.run(_fetch(url, settings, Path(spool)))
+        if capture.body is None:
+            return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]))
+        body = capture.body if capture.body.path is None else _body(Path(capture.body.path).read_bytes())
+    return _reading(body, base or capture.final_url, media_type or capture.told_type, settings)
+
+
+async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:
+    made = fetchers(settings, spool, lambda: time.time_ns() // 1_000_000)
+    fetcher = made.get(url.partition(":")[0].lower())
+    now = time.time_ns() // 1_000_000
+    if fetcher is None:
+        return Capture(
+            url=url, started_at=now, ended_at=now, outcome=Outcome.SKIPPED, reason="no such scheme"
+        )
+
+    async def follow(_target: str) -> Stop | None:
+        return None
+
+    try:
+        return await fetcher.fetch(Request(url=url), follow)
+    finally:
+        for each in set(made.values()):
+            await each.close()

@@ -1,0 +1,39 @@
+"""What a dead worker left behind is put right: leases given back, torn tails cut, its documents suspected."""
+
+import fcntl
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.segments import commit_segments, open_segments
+from tamias.crawl.marker import left_by
+from tamias.database.connect import Database, Session
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.sinks.segments import cut_tail, segment_path
+
+
+def recover(database: Database, session: Session, frontier: PostgresFrontier, data: Path) -> int:
+    """Cleans up after every dead worker; any process may call it at any time. Returns how many were dead."""
+    embedded = database.embedded
+    if embedded is None:
+        return 0  # on a shared server leases end by themselves
+    with (data / "recover.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        dead = embedded.dead_workers()
+        for worker in dead:
+            _recover_one(session, frontier, data, worker)
+            embedded.forget(worker)
+    return len(dead)
+
+
+def _recover_one(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
+    for studied in left_by(data / "studying", worker):
+        frontier.count_death(studied.lease, studied.task)
+    frontier.give_back([worker])
+    left = open_segments(session, [worker])
+    for segment in left:
+        cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
+    sealed = [msgspec.structs.replace(segment, sealed=True) for segment in left]
+    session.transact(lambda cursor: commit_segments(cursor, sealed))
+    shutil.rmtree(data / "spool" / str(worker), ignore_errors=True)

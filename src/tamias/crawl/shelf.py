@@ -1,0 +1,68 @@
+"""A worker's open segments: one for small documents, one for large ones, and what of them is durable."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tamias.archive.segments import Durable, new_segment
+from tamias.database.connect import Session
+from tamias.sinks.segments import DocumentWriter, SegmentWriter
+
+SEGMENT_BYTES = 256_000_000
+
+
+class Shelf:
+    """Two writers, because a large document takes its time and small ones must not wait for it."""
+
+    def __init__(
+        self, folder: Path, worker: int, session: Session, in_database: Callable[[Callable[[], int]], int]
+    ) -> None:
+        """`in_database` runs a function in the thread that the session belongs to."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._in_database = in_database
+        self._new_segment = lambda: new_segment(session, worker)
+        self._small: SegmentWriter | None = None
+        self._large: SegmentWriter | None = None
+        self._lock = threading.Lock()
+        self._news: list[Durable] = []
+
+    @contextmanager
+    def small_document(self) -> Iterator[DocumentWriter]:
+        """For the event loop's thread."""
+        with self._lock:
+            if self._small is None:
+                self._small = self._fresh()
+            with self._small.document() as document:
+                yield document
+
+    @contextmanager
+    def large_document(self) -> Iterator[DocumentWriter]:
+        """For the thread of large documents; durable at the end."""
+        if self._large is None:
+            self._large = self._fresh()
+        with self._large.document() as document:
+            yield document
+        durable, self._large = _synced(self._large)
+        self._news.append(durable)
+
+    def sync(self) -> list[Durable]:
+        """Makes all that was written durable, and tells what is; for the database's thread."""
+        with self._lock:
+            if self._small is not None:
+                durable, self._small = _synced(self._small)
+                self._news.append(durable)
+        news, self._news = self._news, []
+        return news
+
+    def _fresh(self) -> SegmentWriter:
+        return SegmentWriter(self._folder, self._in_database(self._new_segment))
+
+
+def _synced(writer: SegmentWriter) -> tuple[Durable, SegmentWriter | None]:
+    committed = writer.sync()
+    full = committed >= SEGMENT_BYTES
+    if full:
+        writer.close()
+    return Durable(writer.segment, committed, full), None if full else writer

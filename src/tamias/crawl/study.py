@@ -1,0 +1,123 @@
+"""Open, analyse, write: one fetched body becomes quads in a segment and links for the frontier."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+from pyoxigraph import Quad
+
+from tamias.analyse.links import rdf_links
+from tamias.model.capture import Body, Capture
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.finding import Links, Problem, Quads
+from tamias.model.record import Extent
+from tamias.open.documents import documents
+from tamias.open.limits import OpenLimits
+from tamias.plugins import load_all
+from tamias.protocols import Analyser
+from tamias.settings import Settings
+from tamias.sinks.naming import Graphs, Naming
+from tamias.sinks.segments import DocumentWriter
+
+MOST_PROBLEMS = 20
+MOST_RENAMED = 1000
+
+TakeLinks = Callable[[Sequence[str], str], None]
+"""Called with references and what they are relative to, as they are found."""
+
+NewDocument = Callable[[], AbstractContextManager[DocumentWriter]]
+"""Opens a place for one document's quads."""
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """What a body held."""
+
+    media_type: str | None = None
+    quads: int = 0
+    links: int = 0
+    problems: list[str] = msgspec.field(default_factory=list)
+    limit: str | None = None
+    """The limit that cut the reading short; what was read before it counts."""
+    extent: Extent | None = None
+    renamed_graphs: tuple[tuple[str, str], ...] = ()
+
+
+class Study:
+    """Reads bodies with the installed analysers. May be used by two threads with two writers."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limits = OpenLimits(max_bytes=settings.open.max_unpacked, max_members=settings.open.max_members)
+        self._follow = {
+            position: position in settings.analyse.follow
+            for position in ("subjects", "predicates", "objects")
+        }
+        self._graphs = Graphs(settings.sinks.graphs)
+        parts: list[Analyser] = [part() for part in load_all("tamias.analysers").values()]
+        self._analysers = {media_type: part for part in parts for media_type in part.media_types}
+
+    def study(self, capture: Capture, body: Body, new_document: NewDocument, take_links: TakeLinks) -> Found:
+        """Reads a body to its end, a limit, or a fault; never raises for what stands in it."""
+        found = Found()
+        with new_document() as target:
+            try:
+                self._read(capture, body, found, target, take_links)
+            except LimitExceeded as limit:
+                found.limit = str(limit)
+        found.extent = target.extent if found.quads else None
+        return found
+
+    def _read(
+        self,
+        capture: Capture,
+        body: Body,
+        found: Found,
+        target: DocumentWriter,
+        take_links: TakeLinks,
+    ) -> None:
+        for part in documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits):
+            if isinstance(part, Problem):
+                _note(found, part)
+                continue
+            found.media_type = found.media_type or part.media_type
+            naming = Naming(capture.final_url, body.sha256, member=part.member, graphs=self._graphs)
+            for finding in self._findings(part):
+                if isinstance(finding, Quads):
+                    found.quads += len(finding.quads)
+                    target.write(naming.nquads(finding.quads))
+                    self._take_rdf_links(finding.quads, capture.final_url, found, take_links)
+                elif isinstance(finding, Links):
+                    found.links += len(finding.references)
+                    take_links(finding.references, finding.base)
+                else:
+                    _note(found, finding)
+            _note_names(found, naming)
+
+    def _findings(self, document: Document) -> Iterator[Quads | Links | Problem]:
+        analyser = self._analysers.get(document.media_type)
+        return analyser.analyse(document) if analyser else iter(())
+
+    def _take_rdf_links(self, quads: list[Quad], base: str, found: Found, take_links: TakeLinks) -> None:
+        links = sorted(rdf_links(quads, **self._follow))
+        found.links += len(links)
+        take_links(links, base)
+
+
+def discard(body: Body | None) -> None:
+    """The body is not needed any more."""
+    if body is not None and body.path is not None:
+        Path(body.path).unlink(missing_ok=True)
+
+
+def _note_names(found: Found, naming: Naming) -> None:
+    found.renamed_graphs += tuple(naming.renamed.items())[: MOST_RENAMED - len(found.renamed_graphs)]
+    found.quads -= naming.left_out
+    if naming.left_out:
+        _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot say them"))
+
+
+def _note(found: Found, problem: Problem) -> None:
+    if len(found.problems) < MOST_PROBLEMS:
+        found.problems.append(
+            problem.what if problem.line is None else f"line {problem.line}: {problem.what}"
+        )

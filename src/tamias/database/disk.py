@@ -1,0 +1,41 @@
+"""What a disk refuses, told in one sentence."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tamias.model.errors import DatabaseError, DiskFull
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_LEAST_ROOM = 16 << 20  # one segment of PostgreSQL's log of changes
+
+
+@contextmanager
+def refusals(place: Path) -> Iterator[None]:
+    """Turns the system's errors into ours."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise no_room(place) from error
+        raise DatabaseError(
+            f"cannot keep the database at {place}: {error.strerror or error}; choose another --data"
+        ) from error
+
+
+def no_room(place: Path) -> DiskFull:
+    """The error for a full disk."""
+    return DiskFull(f"no room for the database at {place}; free some space and try again")
+
+
+def tells_of_no_room(told: str) -> bool:
+    """Whether a program's words are about a full disk."""
+    return any(os.strerror(number) in told for number in _FULL)
+
+
+def is_full(place: Path) -> bool:
+    """Whether a server could not work here: on a full disk even its log may be silent."""
+    room = os.statvfs(place)
+    return room.f_bavail * room.f_frsize < _LEAST_ROOM

@@ -1,0 +1,95 @@
+"""The IRIs Tamias writes about itself: PROV's and its own, and how an address becomes an IRI.
+
+Every own term stands in `TERMS`; docs/vocabulary.md says the same to the reader of the data.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+from pyoxigraph import NamedNode
+
+OWN_SPACE: Final = "urn:tamias:"
+"""No document may write into a graph whose name begins with this."""
+
+METADATA_GRAPH: Final = NamedNode(OWN_SPACE + "metadata")
+
+VOCABULARY: Final = "https://w3id.org/tamias/vocab#"
+"""The base of Tamias's own terms, unless configured."""
+
+ACTIVITIES: Final = "urn:uuid:"
+"""The base of activities, followed by the capture's id, unless configured."""
+
+RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+RDFS_LABEL: Final = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
+
+PROV: Final = "http://www.w3.org/ns/prov#"
+PROV_ACTIVITY: Final = NamedNode(PROV + "Activity")
+PROV_ENTITY: Final = NamedNode(PROV + "Entity")
+PROV_SOFTWARE_AGENT: Final = NamedNode(PROV + "SoftwareAgent")
+PROV_STARTED: Final = NamedNode(PROV + "startedAtTime")
+PROV_ENDED: Final = NamedNode(PROV + "endedAtTime")
+PROV_AGENT: Final = NamedNode(PROV + "wasAssociatedWith")
+PROV_GENERATED: Final = NamedNode(PROV + "generated")
+PROV_GENERATED_BY: Final = NamedNode(PROV + "wasGeneratedBy")
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+XSD_ANY_URI: Final = NamedNode(XSD + "anyURI")
+XSD_DATE_TIME: Final = NamedNode(XSD + "dateTime")
+XSD_INTEGER: Final = NamedNode(XSD + "integer")
+
+TERMS: Final = frozenset(
+    {
+        "address",
+        "byteSize",
+        "crawl",
+        "depth",
+        "finalUrl",
+        "foundType",
+        "hop",
+        "links",
+        "location",
+        "originalName",
+        "outcome",
+        "position",
+        "problem",
+        "reason",
+        "renamedGraph",
+        "requestedUrl",
+        "sha256",
+        "status",
+        "toldType",
+        "triples",
+        "url",
+        "userAgent",
+    }
+)
+
+_NO_IRI = re.compile(r'%(?![0-9A-Fa-f]{2})|[\x00-\x20<>"{}|\\^`\x7f]|[^\x00-\x7f]')
+_UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+
+
+@cache
+def term(name: str, base: str = VOCABULARY) -> NamedNode:
+    """One of Tamias's own terms; `KeyError` for a name that is none."""
+    if name not in TERMS:
+        raise KeyError(f"{name!r} is no term of Tamias's vocabulary (tamias.model.vocabulary.TERMS)")
+    return NamedNode(base + name)
+
+
+def address_iri(url: str) -> str:
+    """A `fetch_url` as an IRI: what URLs allow and IRIs do not is percent-encoded, nothing else changes.
+
+    >>> address_iri("http://[::1]/a?b[]={c}&d=5%"), address_iri("http://example.org/a%20b?c")
+    ('http://[::1]/a?b%5B%5D=%7Bc%7D&d=5%25', 'http://example.org/a%20b?c')
+    """
+    iri = _NO_IRI.sub(_escaped, url)
+    if "[" not in iri and "]" not in iri:
+        return iri
+    host = _UP_TO_PATH.match(iri)
+    behind = host.end() if host else 0
+    return iri[:behind] + iri[behind:].replace("[", "%5B").replace("]", "%5D")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))

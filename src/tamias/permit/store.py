@@ -1,0 +1,48 @@
+"""Robots rules in the database, so that workers share them and a restart forgets nothing."""
+
+import msgspec
+
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.permit.robots import Rules
+
+_SQL = statements("tamias.permit", "robots.sql")
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The rules of an authority, and until when (milliseconds) they hold."""
+
+    rules: Rules
+    expires_at: int
+
+
+class RobotsStore:
+    """Reads and writes the rules of authorities. For one thread, as its session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def read(self, bucket: int, qid: int, authority: str) -> Known | None:
+        """The rules, unless unknown or expired."""
+        asked = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
+        row = self._session.transact(
+            lambda cursor: cursor.execute(_SQL["read_robots"].text, asked).fetchone()
+        )
+        return None if row is None else Known(msgspec.msgpack.decode(row[0], type=Rules), row[1])
+
+    def write(
+        self, bucket: int, qid: int, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> Known:
+        """Keeps rules for some seconds from now."""
+        now = self._session.now()
+        told = {
+            "bucket": bucket,
+            "qid": qid,
+            "authority": authority,
+            "fetched_at": now,
+            "expires_at": now + seconds * 1000,
+            "status": status,
+            "rules": msgspec.msgpack.encode(rules),
+        }
+        self._session.transact(lambda cursor: cursor.execute(_SQL["write_robots"].text, told))
+        return Known(rules, now + seconds * 1000)

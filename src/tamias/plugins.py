@@ -1,0 +1,56 @@
+"""Parts that can be added from outside: found by entry points, the built-in ones like a stranger's."""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import msgspec
+
+from tamias.model.errors import ConfigError
+
+GROUPS = {
+    "tamias.seeds": "what a user names becomes addresses (protocols.SeedSource)",
+    "tamias.filters": "which URLs may enter the frontier (protocols.Filter)",
+    "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
+    "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
+    "tamias.sinks": "where what was found goes (protocols.Sink)",
+}
+
+
+class Plugin(msgspec.Struct, frozen=True, order=True):
+    """One registered part and where it came from."""
+
+    group: str
+    name: str
+    target: str
+    distribution: str
+    version: str
+
+
+def installed() -> list[Plugin]:
+    """Every part of every group."""
+    return sorted(_plugin(entry) for group in GROUPS for entry in entry_points(group=group))
+
+
+def load(group: str, name: str) -> Any:
+    """The class behind a name. Raises `ConfigError` when there is none, or when it cannot be imported."""
+    entries = entry_points(group=group)
+    if name not in entries.names:
+        known = ", ".join(sorted(entries.names)) or "none"
+        raise ConfigError(
+            f"there is no {group.removeprefix('tamias.')} part named '{name}'; installed: {known}"
+        )
+    try:
+        return entries[name].load()
+    except Exception as error:
+        raise ConfigError(f"the plug-in '{name}' of {group} cannot be loaded: {error}") from error
+
+
+def load_all(group: str) -> dict[str, Any]:
+    """Every part of a group by its name."""
+    return {entry.name: load(group, entry.name) for entry in entry_points(group=group)}
+
+
+def _plugin(entry: EntryPoint) -> Plugin:
+    distribution = entry.dist
+    name, version = (distribution.name, distribution.version) if distribution else ("unknown", "")
+    return Plugin(entry.group, entry.name, entry.value, name, version)

@@ -1,0 +1,1 @@
+"""Seeds: what a user names (a URL, a list) becomes addresses to start from."""

@@ -1,0 +1,247 @@
+"""Every setting: name, default, what it does. The documentation is generated from these structs.
+
+A value comes from the default, then the file, then the environment, then the flag; `Resolved` knows which.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from tamias.model.errors import ConfigError
+
+CONTACT_PAGE = "https://w3id.org/tamias/crawler"
+
+
+def _about(description: str, **limits: Any) -> Meta:
+    return Meta(description=description, **limits)
+
+
+class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a crawl goes and when it ends."""
+
+    depth: Annotated[int | None, _about("follow links at most this many steps from a seed")] = None
+    max_urls: Annotated[int | None, _about("stop after this many URLs were visited")] = None
+    max_time: Annotated[float | None, _about("stop after this many seconds")] = None
+    max_wait: Annotated[float, _about("wait at most this many seconds for hosts that asked for a pause")] = (
+        600.0
+    )
+    workers: Annotated[int | None, _about("worker processes; one for each core unless set")] = None
+    retries: Annotated[int, _about("try a URL again this often when that can help", ge=0)] = 3
+    retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 5.0
+
+
+class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which URLs may enter the frontier."""
+
+    scope: Annotated[
+        Literal["any", "host", "domain", "prefix"], _about("how far from the seeds' place a link may lead")
+    ] = "any"
+    include: Annotated[tuple[str, ...], _about("only URLs that match one of these regular expressions")] = ()
+    exclude: Annotated[tuple[str, ...], _about("no URL that matches one of these regular expressions")] = ()
+    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = ("http", "https")
+    max_length: Annotated[int, _about("longest URL, in characters", ge=1)] = 2083
+    max_segments: Annotated[int, _about("most segments in a path", ge=1)] = 20
+    max_repeats: Annotated[int, _about("most repeats of a path segment", ge=1)] = 2
+    max_query_pairs: Annotated[int, _about("most parameters in a query", ge=0)] = 30
+    session_names: Annotated[tuple[str, ...], _about("parameters that only name a session")] = (
+        "sessionid",
+        "jsessionid",
+        "phpsessid",
+        "sid",
+    )
+
+
+class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the frontier lends hosts."""
+
+    buckets: Annotated[
+        int, _about("parts of the frontier, a power of two; fixed when the data is made", ge=1)
+    ] = 1
+    queue: Annotated[Literal["domain", "host", "ip"], _about("what shares one queue and one delay")] = (
+        "domain"
+    )
+    lease: Annotated[float, _about("seconds a host is lent to a worker before it must renew", gt=1)] = 30.0
+    known_links: Annotated[int, _about("links a worker remembers as known", ge=0)] = 200_000
+
+
+class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked before a request is made."""
+
+    robots: Annotated[bool, _about("obey robots.txt")] = True
+    allow_private: Annotated[bool, _about("private, loopback and link-local addresses may be fetched")] = (
+        False
+    )
+
+
+class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How documents are fetched."""
+
+    delay: Annotated[float, _about("least seconds between two requests to one queue", ge=0)] = 1.0
+    concurrency: Annotated[int, _about("requests at once in each worker", ge=1)] = 256
+    contact: Annotated[str, _about("page or address about you, sent with every request")] = CONTACT_PAGE
+    resolve: Annotated[tuple[str, ...], _about("HOST:ADDRESS pairs used instead of the name service")] = ()
+    max_bytes: Annotated[int, _about("largest body, in bytes", ge=1)] = 100_000_000
+    timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
+    connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
+    first_byte_timeout: Annotated[float, _about("seconds until the first byte of an answer", gt=0)] = 30.0
+    min_rate: Annotated[int, _about("least bytes per second over half a minute", ge=0)] = 1024
+    max_redirects: Annotated[int, _about("most redirects from one URL", ge=0)] = 10
+
+
+class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on what is unpacked."""
+
+    max_unpacked: Annotated[int, _about("most bytes unpacked from one body", ge=1)] = 2 << 30
+    max_members: Annotated[int, _about("most members of an archive", ge=1)] = 100_000
+
+
+class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is taken from documents."""
+
+    follow: Annotated[
+        tuple[str, ...], _about("positions of RDF statements whose IRIs are followed as links")
+    ] = (
+        "subjects",
+        "predicates",
+        "objects",
+    )
+
+
+class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How what was found is written."""
+
+    graphs: Annotated[
+        Literal["own", "all"], _about("graph names inside documents that are kept as they are")
+    ] = "own"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings; a table in the file for each folder of the code."""
+
+    crawl: CrawlSettings = CrawlSettings()
+    filters: FiltersSettings = FiltersSettings()
+    frontier: FrontierSettings = FrontierSettings()
+    permit: PermitSettings = PermitSettings()
+    fetch: FetchSettings = FetchSettings()
+    open: OpenSettings = OpenSettings()
+    analyse: AnalyseSettings = AnalyseSettings()
+    sinks: SinksSettings = SinksSettings()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One line of the table of settings."""
+
+    table: str
+    name: str
+    default: Any
+    help: str
+
+    @property
+    def key(self) -> str:
+        """The name as errors and `config show` write it."""
+        return f"{self.table}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"TAMIAS_{self.table}__{self.name}".upper()
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """The settings in force, and for each the place its value came from."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def all_settings() -> list[Setting]:
+    """The table of settings, in order."""
+    return [
+        Setting(table.name, field.name, field.default, _help(field.type))
+        for table in msgspec.structs.fields(Settings)
+        for field in msgspec.structs.fields(table.type)
+    ]
+
+
+def resolve(
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Resolved:
+    """Puts the layers together. `flags` maps keys such as `fetch.delay` to values; None means not given."""
+    known = {setting.key: setting for setting in all_settings()}
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(known, "default")
+    layers = [
+        (f"file {file}", _from_file(file, known) if file else {}),
+        ("environment", _from_environment(os.environ if environment is None else environment, known)),
+        ("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
+    ]
+    for origin, layer in layers:
+        values |= layer
+        origins |= dict.fromkeys(layer, origin)
+    return Resolved(_converted(values, origins), origins)
+
+
+def _help(annotation: Any) -> str:
+    return next((part.description for part in get_args(annotation)[1:] if isinstance(part, Meta)), "") or ""
+
+
+def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration {file} is not TOML: {error}") from error
+    values: dict[str, Any] = {}
+    for table, content in tables.items():
+        if not isinstance(content, dict):
+            raise ConfigError(f"{file}: '{table}' must stand in a table such as [fetch]")
+        for name, value in content.items():
+            key = f"{table}.{name}"
+            if key not in known:
+                raise ConfigError(f"{file}: there is no setting '{key}'{_meant(key, known)}")
+            values[key] = value
+    return values
+
+
+def _from_environment(environment: Mapping[str, str], known: dict[str, Setting]) -> dict[str, Any]:
+    by_variable = {setting.variable: setting for setting in known.values()}
+    values: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not (variable.startswith("TAMIAS_") and "__" in variable):
+            continue
+        setting = by_variable.get(variable)
+        if setting is None:
+            raise ConfigError(f"{variable}: there is no such setting{_meant(variable, by_variable)}")
+        listed = isinstance(setting.default, tuple)
+        values[setting.key] = [part.strip() for part in text.split(",") if part.strip()] if listed else text
+    return values
+
+
+def _meant(wrong: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(wrong, known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else "; 'tamias config show' lists all"
+
+
+def _converted(values: dict[str, Any], origins: dict[str, str]) -> Settings:
+    tables: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        table, name = key.split(".")
+        tables.setdefault(table, {})[name] = value
+    try:
+        settings = msgspec.convert(tables, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`").split("[")[0]
+        raise ConfigError(f"{key} ({origins.get(key, 'unknown')}): {what}") from error
+    if settings.frontier.buckets & (settings.frontier.buckets - 1):
+        raise ConfigError(f"frontier.buckets ({origins['frontier.buckets']}): must be a power of two")
+    return settings

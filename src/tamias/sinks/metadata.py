@@ -1,0 +1,146 @@
+"""What the metadata graph says of an attempt: one prov:Activity, its hops, its result."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.model import vocabulary as v
+from tamias.model.outcome import Outcome
+from tamias.model.record import CaptureRecord, HopRecord
+
+Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
+"""Subject, predicate and object; without an object there is nothing to say."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Bases(msgspec.Struct, frozen=True, kw_only=True):
+    """What the IRIs of activities and of Tamias's own terms begin with."""
+
+    activities: str = v.ACTIVITIES
+    vocabulary: str = v.VOCABULARY
+
+
+def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Quad]:
+    """One attempt in the graph `urn:tamias:metadata`. The same record always gives the same quads."""
+    own = _Terms(bases or Bases())
+    statements = (
+        *own.activity(record),
+        *own.circumstances(record),
+        *own.result(record),
+        *own.redirects(record),
+        *own.renamed(record),
+    )
+    return [Quad(s, p, o, v.METADATA_GRAPH) for s, p, o in statements if o is not None]
+
+
+class _Terms:
+    """Writes statements in the terms of the configured bases."""
+
+    def __init__(self, bases: Bases) -> None:
+        self._bases = bases
+
+    def _term(self, name: str) -> NamedNode:
+        return v.term(name, self._bases.vocabulary)
+
+    def _activity(self, record: CaptureRecord, part: str = "") -> NamedNode:
+        return NamedNode(self._bases.activities + record.id + part)
+
+    def activity(self, record: CaptureRecord) -> Iterator[Statement]:
+        """When it was, and who did it."""
+        activity, agent = self._activity(record), _agent(record.worker)
+        yield activity, v.RDF_TYPE, v.PROV_ACTIVITY
+        yield activity, v.PROV_STARTED, _time(record.started_at)
+        yield activity, v.PROV_ENDED, _time(record.ended_at)
+        yield activity, v.PROV_AGENT, agent
+        yield agent, v.RDF_TYPE, v.PROV_SOFTWARE_AGENT
+        yield agent, v.RDFS_LABEL, _text(record.worker)
+
+    def circumstances(self, record: CaptureRecord) -> Iterator[Statement]:
+        """What was asked for and what came."""
+        activity = self._activity(record)
+        values = {
+            "crawl": _text(record.crawl_name),
+            "userAgent": _text(record.agent),
+            "requestedUrl": _address(record.url),
+            "finalUrl": _address(record.final_url),
+            "outcome": _text(record.outcome.word),
+            "reason": _text(record.reason),
+            "depth": _number(record.depth),
+            "status": _number(record.status),
+            "address": _text(record.hops[-1].address if record.hops else None),
+            "toldType": _text(record.told_type),
+            "foundType": _text(record.found_type),
+            "byteSize": _number(record.bytes),
+            "sha256": _text(record.sha256),
+            "triples": _number(record.quads),
+            "links": _number(record.links),
+        }
+        for name, value in values.items():
+            yield activity, self._term(name), value
+        for problem in record.problems:
+            yield activity, self._term("problem"), _text(problem)
+
+    def result(self, record: CaptureRecord) -> Iterator[Statement]:
+        """The document whose graph was written, if one was."""
+        activity, document = self._activity(record), _address(record.final_url)
+        if record.outcome == Outcome.OK and record.sha256 and isinstance(document, NamedNode):
+            yield activity, v.PROV_GENERATED, document
+            yield document, v.RDF_TYPE, v.PROV_ENTITY
+            yield document, v.PROV_GENERATED_BY, activity
+
+    def redirects(self, record: CaptureRecord) -> Iterator[Statement]:
+        """Every hop that pointed elsewhere, in order."""
+        for position, hop in enumerate(record.hops, start=1):
+            if hop.location is not None:
+                node = self._activity(record, f"#hop-{position}")
+                yield self._activity(record), self._term("hop"), node
+                yield node, self._term("position"), _number(position)
+                yield from self._hop(node, hop)
+
+    def _hop(self, node: NamedNode, hop: HopRecord) -> Iterator[Statement]:
+        yield node, self._term("url"), _address(hop.url)
+        yield node, self._term("status"), _number(hop.status)
+        yield node, self._term("address"), _text(hop.address)
+        yield node, self._term("location"), _address(hop.location or "")
+
+    def renamed(self, record: CaptureRecord) -> Iterator[Statement]:
+        """Graphs whose names in the document were somebody else's."""
+        for original, name in record.renamed_graphs:
+            graph = NamedNode(name)
+            yield self._activity(record), self._term("renamedGraph"), graph
+            yield graph, self._term("originalName"), Literal(original, datatype=v.XSD_ANY_URI)
+
+
+def _agent(worker: str) -> NamedNode:
+    return NamedNode(f"{v.OWN_SPACE}worker:{quote(worker, safe='', errors='replace')}")
+
+
+def _address(url: str) -> NamedNode | Literal:
+    """An IRI; a literal for what cannot even be made one, such as a redirect's broken target."""
+    try:
+        return NamedNode(v.address_iri(url))
+    except ValueError:
+        return Literal(_scalar_values(url), datatype=v.XSD_ANY_URI)
+
+
+def _text(value: str | None) -> Literal | None:
+    return Literal(_scalar_values(value)) if value else None
+
+
+def _number(value: int | None) -> Literal | None:
+    return None if value is None else Literal(str(value), datatype=v.XSD_INTEGER)
+
+
+def _time(milliseconds: int) -> Literal:
+    moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    text = moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return Literal(text, datatype=v.XSD_DATE_TIME)
+
+
+def _scalar_values(text: str) -> str:
+    """The text without lone surrogates, which no RDF syntax can say."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,274 @@
+"""Segments: files of zstd frames that hold the quads of many documents as N-Quads.
+
+Small documents share a frame; a large one has frames of its own. `zstd -d` reads a whole segment.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import zstandard
+
+from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.record import Extent
+
+SEGMENT_BYTES = 256 * 1024 * 1024
+"""The length at which a worker seals its segment and starts the next."""
+
+FRAME_BYTES = 1024 * 1024
+"""Plain N-Quads in a frame, at most: what must be unpacked to read one small document."""
+
+_MAX_FRAME_BYTES = 8 * FRAME_BYTES
+_PIECE = 16 * 1024
+
+
+class SegmentError(TamiasError):
+    """A segment does not hold what was written to it."""
+
+
+def segment_path(folder: Path, segment: int) -> Path:
+    """Where a segment stands."""
+    return folder / f"{segment}.nq.zst"
+
+
+class SegmentWriter:
+    """Writes one new segment, one document at a time. Nothing is durable before `sync` returns."""
+
+    def __init__(self, folder: Path, segment: int, level: int = 3) -> None:
+        self.segment = segment
+        self.path = segment_path(folder, segment)
+        self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
+        self._open_frame = bytearray()
+        self._length = 0
+        self._document: DocumentWriter | None = None
+        self._file = -1
+        with self._failures_told():
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            _sync_folder(folder)
+
+    @property
+    def length(self) -> int:
+        """Bytes in the file; the open frame does not count yet."""
+        return self._length
+
+    @contextmanager
+    def document(self) -> "Iterator[DocumentWriter]":
+        """Takes one document. If the block is left by an exception, nothing of it stays in the segment."""
+        self._expect_no_document("written")
+        self._document = DocumentWriter(self, self._length, len(self._open_frame))
+        try:
+            yield self._document
+        except BaseException:
+            self._take_back(self._document)
+            raise
+        finally:
+            self._document = None
+
+    def sync(self) -> int:
+        """Makes all documents so far durable; returns the length to be recorded as committed.
+
+        After `DiskFull` it can be tried again, unless the segment is closed: when the disk fails to sync,
+        nobody knows what it kept, and the next start must cut back to the last committed length.
+        """
+        self._expect_no_document("synced")
+        self._close_frame(len(self._open_frame))
+        with self._failures_told():
+            try:
+                os.fdatasync(self._file)
+            except OSError:
+                self.close()
+                raise
+        return self._length
+
+    def close(self) -> None:
+        """Lets go of the file. What was not synced is cut off by the next start."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _expect_no_document(self, what: str) -> None:
+        if self._document:
+            raise RuntimeError(f"segment {self.path} cannot be {what} inside a document")
+        if self._file < 0:
+            raise TamiasError(f"segment {self.path} is closed and cannot be {what} any more")
+
+    def _append(self, chunk: bytes, document: "DocumentWriter") -> None:
+        self._open_frame += chunk
+        if len(self._open_frame) > FRAME_BYTES and document.start:
+            # From here on the document has frames of its own, so that it can be taken back whole.
+            self._close_frame(document.start)
+            document.frame, document.start = self._length, 0
+        while len(self._open_frame) > FRAME_BYTES:
+            self._close_frame(FRAME_BYTES)
+
+    def _take_back(self, document: "DocumentWriter") -> None:
+        del self._open_frame[document.start :]
+        if document.frame < self._length and self._file >= 0:
+            with self._failures_told():
+                os.ftruncate(self._file, document.frame)
+            self._length = document.frame
+
+    def _close_frame(self, size: int) -> None:
+        """Writes the first bytes of the open frame; if that fails, all is as it was before."""
+        if not size:
+            return
+        frame = self._compressor.compress(bytes(self._open_frame[:size]))
+        with self._failures_told():
+            try:
+                _write_all(self._file, frame)
+            except OSError:
+                os.ftruncate(self._file, self._length)
+                raise
+        self._length += len(frame)
+        del self._open_frame[:size]
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(f"no room left to write {self.path}; free some space and go on") from error
+            raise TamiasError(f"cannot write segment {self.path}: {error.strerror}") from error
+
+
+class DocumentWriter:
+    """Takes the N-Quads of one document and knows where they stand."""
+
+    def __init__(self, writer: SegmentWriter, frame: int, start: int) -> None:
+        self._writer = writer
+        self.frame = frame
+        self.start = start
+        self.length = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Appends plain N-Quads."""
+        self._writer._append(chunk, self)
+        self.length += len(chunk)
+
+    @property
+    def extent(self) -> Extent:
+        """Where the document stands; to be taken when it is complete."""
+        return Extent(self._writer.segment, self.frame, self.start, self.length)
+
+
+class SegmentReader:
+    """Reads documents back. Fast when they are asked for in the order in which they were written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._segment: int | None = None
+        self._file: BinaryIO | None = None
+        self._place = -1
+        self._frame = b""
+        self._next = -1
+
+    def read(self, extent: Extent) -> Iterator[bytes]:
+        """The plain N-Quads of one document, frame by frame; `SegmentError` if they are not there."""
+        place, skip, left = extent.frame, extent.start, extent.length
+        while left:
+            frame, behind = self._frame_at(extent.segment, place)
+            piece = frame[skip : skip + left]
+            if not piece:
+                raise self._damage(extent.segment, f"the frame at byte {place} is too short")
+            left -= len(piece)
+            place, skip = behind, 0
+            yield piece
+
+    def close(self) -> None:
+        """Lets go of the open file."""
+        if self._file:
+            self._file.close()
+        self._file, self._segment, self._place = None, None, -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _frame_at(self, segment: int, place: int) -> tuple[bytes, int]:
+        """A frame unpacked, and where the next one begins. The last one is kept at hand."""
+        file = self._opened(segment)
+        if place != self._place:
+            try:
+                file.seek(place)
+                self._frame, self._next = _unpacked(file)
+            except (OSError, EOFError, zstandard.ZstdError) as error:
+                self._place = -1
+                raise self._damage(segment, f"no sound frame at byte {place} ({error})") from error
+            self._place = place
+        return self._frame, self._next
+
+    def _opened(self, segment: int) -> BinaryIO:
+        if segment != self._segment or self._file is None:
+            self.close()
+            try:
+                self._file = segment_path(self._folder, segment).open("rb")
+            except OSError as error:
+                raise self._damage(segment, f"cannot be read ({error.strerror})") from error
+            self._segment = segment
+        return self._file
+
+    def _damage(self, segment: int, what: str) -> SegmentError:
+        return SegmentError(f"segment {segment_path(self._folder, segment)} is damaged: {what}")
+
+
+def read_extent(folder: Path, extent: Extent) -> Iterator[bytes]:
+    """The plain N-Quads of one document, frame by frame; `SegmentError` if they are not there."""
+    with SegmentReader(folder) as reader:
+        yield from reader.read(extent)
+
+
+def cut_tail(path: Path, committed: int) -> int:
+    """Cuts off what was written after the last commit; returns how many bytes that were."""
+    try:
+        length = path.stat().st_size
+    except FileNotFoundError:
+        length = 0
+    if length < committed:
+        raise SegmentError(
+            f"segment {path} is damaged: {length} bytes of {committed} committed ones are there"
+        )
+    if length > committed:
+        with path.open("r+b") as file:
+            file.truncate(committed)
+            os.fsync(file.fileno())
+    return length - committed
+
+
+def _unpacked(file: BinaryIO) -> tuple[bytes, int]:
+    """The frame that begins where the file stands, and where it ends."""
+    unpacking = zstandard.ZstdDecompressor(max_window_size=_MAX_FRAME_BYTES).decompressobj()
+    frame = bytearray()
+    while not unpacking.eof:
+        piece = file.read(_PIECE)
+        if not piece:
+            raise EOFError("the file ends in it")
+        frame += unpacking.decompress(piece)
+        if len(frame) > _MAX_FRAME_BYTES:
+            raise EOFError(f"it has more than {_MAX_FRAME_BYTES} bytes")
+    return bytes(frame), file.tell() - len(unpacking.unused_data)
+
+
+def _write_all(file: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

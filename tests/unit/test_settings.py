@@ -1,0 +1,60 @@
+"""Settings: layers, origins, and errors that help."""
+
+import pytest
+
+from tamias.model.errors import ConfigError
+from tamias.settings import all_settings, resolve
+
+
+def write(tmp_path, text):
+    file = tmp_path / "tamias.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(tmp_path):
+    file = write(tmp_path, "[fetch]\ndelay = 2\nconcurrency = 7\n[crawl]\nretries = 1\n")
+    environment = {"TAMIAS_FETCH__DELAY": "3", "TAMIAS_CRAWL__RETRIES": "5"}
+    resolved = resolve(file, environment, {"fetch.delay": 4.0, "crawl.depth": None})
+    settings, origins = resolved.settings, resolved.origins
+    assert (settings.fetch.delay, settings.crawl.retries, settings.fetch.concurrency) == (4.0, 5, 7)
+    assert origins["fetch.delay"] == "flag"
+    assert origins["crawl.retries"] == "environment"
+    assert origins["fetch.concurrency"] == f"file {file}"
+    assert origins["crawl.depth"] == "default"
+
+
+def test_a_list_from_the_environment_is_split_at_commas():
+    assert resolve(None, {"TAMIAS_FILTERS__SCHEMES": "http, ftp"}).settings.filters.schemes == ("http", "ftp")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[fetch]\ndelya = 1\n", "did you mean 'fetch.delay'"),
+        ("[nonsense]\nx = 1\n", "there is no setting 'nonsense.x'"),
+        ("[fetch]\ndelay = 'long'\n", "fetch.delay"),
+        ("[fetch]\ndelay = -1\n", "fetch.delay"),
+        ("[filters]\nscope = 'moon'\n", "filters.scope"),
+        ("delay = 1\n", "must stand in a table"),
+        ("[fetch\n", "is not TOML"),
+        ("[frontier]\nbuckets = 3\n", "power of two"),
+    ],
+)
+def test_a_wrong_file_is_named_in_one_sentence(tmp_path, text, told):
+    with pytest.raises(ConfigError, match=told):
+        resolve(write(tmp_path, text), {})
+
+
+def test_an_unknown_variable_is_refused():
+    with pytest.raises(ConfigError, match="TAMIAS_FETCH__DELY"):
+        resolve(None, {"TAMIAS_FETCH__DELY": "1"})
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        resolve(tmp_path / "absent.toml", {})
+
+
+def test_every_setting_says_what_it_does():
+    assert all(setting.help for setting in all_settings())
