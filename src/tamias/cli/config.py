@@ -5,6 +5,15 @@ import click
 from tamias.cli.common import Place, common, say, say_json
 from tamias.settings import all_settings
 
+PAGE_HEAD = """# Settings
+
+A value comes from the default, then from `tamias.toml` (or `--config FILE`), then from the environment, then from the
+flag of the same word; `tamias config show` tells which. In the file each setting stands in the table of its first word:
+`[fetch]` and `delay = 1.0` for `fetch.delay`. Lists are TOML lists in the file and separated by commas in the environment.
+
+| setting | default | environment | what it does |
+|---|---|---|---|"""
+
 
 @click.group()
 def command() -> None:
@@ -28,6 +37,17 @@ def show(place: Place) -> None:
         return
     for each, value in rows:
         say(f"{each.key:28} {_text(value):32} {resolved.origins[each.key]:14} {each.help}")
+
+
+@command.command()
+def page() -> None:
+    """Prints the documentation page of all settings (docs/settings.md).
+
+    Example: tamias config page > docs/settings.md
+    """
+    click.echo(PAGE_HEAD)
+    for each in all_settings():
+        click.echo(f"| `{each.key}` | {_text(each.default)} | `{each.variable}` | {each.help} |")
 
 
 def _text(value: object) -> str:

@@ -33,7 +33,7 @@ FORMATS = {
 )
 @click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
 @common
-def command(  # noqa: PLR0913
+def command(  # noqa: PLR0917 (click passes them by name)
     place: Place,
     sources: tuple[str, ...],
     base: str | None,

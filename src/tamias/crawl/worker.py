@@ -30,6 +30,7 @@ from tamias.crawl.visit import Visitor
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import TamiasError
+from tamias.model.lease import Lease
 from tamias.permit.store import RobotsStore
 from tamias.settings import Settings
 
@@ -156,13 +157,16 @@ class Worker:
             return 1
         asked_at = time.monotonic()
         seconds = self._settings.frontier.lease
-        with self._steps.step("lease"):
-            leases = await self._in_database(self._frontier.lease, min(room, 100), TASKS_PER_LEASE, seconds)
+        leases = await self._in_database(self._lease, min(room, 100), seconds)
         for lease in leases:
             held = Held(lease, asked_at, seconds)
             self._held[lease.qid] = held
             held.task = asyncio.create_task(self._work(held))
         return len(leases)
+
+    def _lease(self, hosts: int, seconds: float) -> list[Lease]:
+        with self._steps.step("lease"):
+            return self._frontier.lease(hosts, TASKS_PER_LEASE, seconds)
 
     async def _work(self, held: Held) -> None:
         try:

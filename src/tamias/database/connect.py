@@ -20,6 +20,7 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 T = TypeVar("T")
 
 _OPTIONS = "-c search_path=tamias,public -c jit=off -c client_min_messages=warning"
+_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _CLOCK_SECONDS = 60.0
 _LOST = (psycopg.OperationalError, pg.IdleInTransactionSessionTimeout)
 # One @ at most and no / before it: else a part of the password would be read as a host's name, and shown.
@@ -142,7 +143,7 @@ class Session:
             return work(cursor)
 
     def _read_clock(self, cursor: Cursor) -> None:
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8 * 1000")
+        cursor.execute(_CLOCK)
         row = cursor.fetchone()
         assert row is not None
         self._read_at = time.monotonic()

@@ -18,9 +18,20 @@ FROM unnest(%(qid)b::int8[], %(crawl)b::int4[]) AS new (qid, crawl)
 ORDER BY new.qid, new.crawl
 ON CONFLICT DO NOTHING
 
+-- name: find_known
+-- Of the URLs on offer: those not known, and the texts by which others are known that differ from the offered
+-- one (another spelling of the same URL, or a hash shared by two URLs: the caller tells them apart).
+SELECT coalesce(array_agg(offered.place) FILTER (WHERE url.uid IS NULL), '{}') AS unknown,
+       coalesce(array_agg(offered.place) FILTER (WHERE url.url <> offered.url), '{}') AS differing,
+       coalesce(array_agg(url.url) FILTER (WHERE url.url <> offered.url), '{}') AS texts
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[])
+     WITH ORDINALITY AS offered (qid, crawl, uid, url, place)
+LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url.crawl = offered.crawl
+             AND url.uid = offered.uid
+
 -- name: put_urls
--- Inserts the URLs that are not known. Joined with their queue so that a cluster can push it down, and ordered
--- so that two puts of the same URLs never wait for each other in a circle.
+-- Inserts URLs, except where another put was faster. Joined with their queue so that a cluster can push it
+-- down, and ordered so that two puts of the same URLs never wait for each other in a circle.
 INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, depth, url, tags)
 SELECT queue.bucket, new.qid, new.crawl, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
        string_to_array(new.tags, E'\t')
@@ -28,23 +39,9 @@ FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[]
             %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
      AS new (qid, crawl, uid, due, score, depth, url, tags)
 JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
-WHERE NOT EXISTS (
-    SELECT FROM url
-    WHERE url.bucket = %(bucket)b::int2 AND url.qid = new.qid AND url.crawl = new.crawl AND url.uid = new.uid)
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
-
--- name: compare_known
--- Of URLs that were not inserted: how many are known by the same text, and the text of those that differ
--- (another spelling of the same URL, or a hash shared by two URLs: the caller tells them apart).
-SELECT count(*) FILTER (WHERE url.url = offered.url) AS same,
-       coalesce(array_agg(offered.place) FILTER (WHERE url.url <> offered.url), '{}') AS places,
-       coalesce(array_agg(url.url) FILTER (WHERE url.url <> offered.url), '{}') AS texts
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[])
-     WITH ORDINALITY AS offered (qid, crawl, uid, url, place)
-JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url.crawl = offered.crawl
-        AND url.uid = offered.uid
 
 -- name: lock_hosts
 -- Locks hosts, leased or not, before their queues are changed. A statement of its own: the next one then sees
@@ -85,7 +82,7 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NU
 -- name: lease
 -- Lends ready hosts with their best due URLs. Classes are probed one after another: first one slot for a class
 -- that changes from call to call, so that nothing starves, then from the highest down. Within a host the best
--- of the first 50 due; for one host in eight, chosen by chance, simply the oldest.
+-- of the first 30 due; for one host in eight, chosen by chance, simply the oldest.
 WITH chosen AS MATERIALIZED (
     SELECT ready.qid
     FROM unnest(%(class)b::int2[], %(slots)b::int4[], %(skip)b::int4[]) AS probe (class, slots, skip)
@@ -116,7 +113,7 @@ FROM leased LEFT JOIN LATERAL (
             SELECT url.* FROM url
             WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
               AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
-            ORDER BY url.due LIMIT 50) AS early
+            ORDER BY url.due LIMIT 30) AS early
         ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE early.score END DESC, early.due
         LIMIT %(per_host)b::int4) AS best
     ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE best.score END DESC, best.due
@@ -179,7 +176,7 @@ FROM (SELECT host.qid, queue.crawl, ahead.due, ahead.class
                 FROM (SELECT url.due, url.score FROM url
                       WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
                         AND url.due < 9223372036854775807
-                      ORDER BY url.due LIMIT 50) AS early) AS near) AS ahead) AS first
+                      ORDER BY url.due LIMIT 30) AS early) AS near) AS ahead) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND (queue.next_due, queue.class)
       IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))

@@ -115,36 +115,48 @@ class PostgresFrontier:
 
     def _put_bucket(self, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
         """How many were new, and the items whose number belongs to another URL."""
-        self._make_queues(bucket, offered)
-        new, known, strangers = self._session.transact(lambda cursor: self._put_rows(cursor, bucket, offered))
-        if new + known < len(offered):
-            # A queue we took for known is gone: somebody deleted its crawl. Make it again.
-            self._queues.clear()
+        new, strangers = 0, []
+        while offered:
             self._make_queues(bucket, offered)
-            again, _, strangers = self._session.transact(
-                lambda cursor: self._put_rows(cursor, bucket, offered)
+            inserted, crowded, offered = self._session.transact(
+                partial(self._put_rows, bucket=bucket, offered=offered)
             )
-            new += again
+            new += inserted
+            strangers += crowded
+            if offered:
+                # A queue we took for known is gone: somebody deleted its crawl. Make it again.
+                self._queues.clear()
         return new, strangers
 
-    def _put_rows(self, cursor: Cursor, bucket: int, offered: list[Offered]) -> tuple[int, int, list[Item]]:
+    def _put_rows(
+        self, cursor: Cursor, bucket: int, offered: list[Offered]
+    ) -> tuple[int, list[Item], list[Offered]]:
+        """How many were inserted, the items whose number belongs to another URL, the rows without a queue."""
         now = self.now()
-        inserted = set(_all(cursor, "put_urls", {"bucket": bucket, "now": now, **url_columns(offered)}))
-        new = [row for row in offered if row.place in inserted]
-        rest = [row for row in offered if row.place not in inserted]
-        known, strangers = self._compare(cursor, bucket, rest) if rest else (0, [])
-        if new:
-            queues = {"bucket": bucket, "now": now, **queue_columns(new, now)}
-            _do(cursor, "lock_hosts", queues)
-            _do(cursor, "wake_queues", queues)
-            _do(cursor, "wake_hosts", queues)
-        return len(new), known, strangers
+        unknown, strangers = self._find_known(cursor, bucket, offered)
+        if not unknown:
+            return 0, strangers, []
+        places = set(_all(cursor, "put_urls", {"bucket": bucket, "now": now, **url_columns(unknown)}))
+        inserted = [row for row in unknown if row.place in places]
+        queues = {"bucket": bucket, "now": now, **queue_columns(inserted, now)}
+        _do(cursor, "lock_hosts", queues)
+        _do(cursor, "wake_queues", queues)
+        _do(cursor, "wake_hosts", queues)
+        if len(inserted) == len(unknown):
+            return len(inserted), strangers, []
+        missed = [row for row in unknown if row.place not in places]
+        homeless, late_strangers = self._find_known(cursor, bucket, missed)
+        return len(inserted), strangers + late_strangers, homeless
 
-    def _compare(self, cursor: Cursor, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
-        ((same, places, texts),) = _all(cursor, "compare_known", {"bucket": bucket, **url_columns(offered)})
-        differing = [(offered[place - 1].item, text) for place, text in zip(places, texts, strict=True)]
-        strangers = [item for item, text in differing if not self._same_url(item.url, text)]
-        return same + len(places), strangers
+    def _find_known(
+        self, cursor: Cursor, bucket: int, offered: list[Offered]
+    ) -> tuple[list[Offered], list[Item]]:
+        """The rows that are not known, and the items whose number belongs to another URL."""
+        asked = {"bucket": bucket, **url_columns(offered)}
+        ((unknown, differing, texts),) = _all(cursor, "find_known", asked)
+        pairs = [(offered[place - 1].item, text) for place, text in zip(differing, texts, strict=True)]
+        strangers = [item for item, text in pairs if not self._same_url(item.url, text)]
+        return [offered[place - 1] for place in unknown], strangers
 
     def _make_queues(self, bucket: int, offered: list[Offered]) -> None:
         unseen = {(row.qid, row.item.crawl): row.item.host for row in offered}

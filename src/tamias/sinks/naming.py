@@ -24,8 +24,8 @@ MAX_RENAMED = 1_000
 
 _MAX_GRAPHS_AT_HAND = 10_000
 
-# Possessive, so that a long literal takes no memory to match; but where a group could fail half-way it is not,
-# for then Python 3.11 before 3.11.5 forgets to go back.
+# Possessive, so that a long literal takes no memory to match; but not where a group could fail half-way,
+# for then early releases of Python 3.11 forget to go back. (A line may: its end cannot be passed by mistake.)
 _IRI = rb'<[A-Za-z][A-Za-z0-9+.\-]*+:[^\x00-\x20<>"{}|^`\\]*+>'
 _BLANK = rb'_:[^\x00-\x20<>"\\]++'
 _QUOTED = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+"'

@@ -212,8 +212,7 @@ class TestHostileTerms:
         "statement", ["<%s> <http://e/p> 1 .", "<http://e/s> <http://e/p> '1'^^<%s> .", "<urn:s> <%s> 1 ."]
     )
     def test_a_statement_that_cannot_be_said_is_left_out_and_counted(self, iri, statement):
-        escaped = "".join(f"\\u{ord(char):04X}" for char in iri)
-        (bad,) = parse((statement % escaped).encode(), format=RdfFormat.TURTLE, lenient=True)
+        (bad,) = parse((statement % escaped(iri)).encode(), format=RdfFormat.TURTLE, lenient=True)
         names = Naming(DOCUMENT, DIGEST)
         good = Quad(NamedNode("http://e/good"), NamedNode("http://e/p"), Literal("good"))
         (kept,) = quads(names.nquads([good, bad]))
@@ -268,6 +267,46 @@ def test_without_blank_nodes_every_term_comes_back_as_it_was(triples):
 def test_named_graphs_leave_every_term_as_it_was(triples, graph):
     before = [Quad(*triple, NamedNode(graph)) for triple in triples]
     assert [quad.triple for quad in quads(Naming(DOCUMENT, DIGEST).nquads(before))] == triples
+
+
+def escaped(text):
+    return "".join(f"\\u{ord(char):04X}" for char in text)
+
+
+PIECES = [
+    "urn:a",
+    "<",
+    ">",
+    "> <",
+    '"',
+    '"^^<',
+    " ",
+    " .",
+    " .\n",
+    "\n",
+    "_:a",
+    "@en",
+    "#",
+    "\\",
+    "<<( ",
+    " )>>",
+    "é",
+]
+WILD_IRIS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
+
+
+@given(st.lists(st.tuples(WILD_IRIS, WILD_IRIS, WILD_IRIS, st.none() | WILD_IRIS), max_size=4))
+def test_whatever_a_lenient_parser_lets_through_no_line_says_anything_else(wild):
+    statements = [
+        f"<{escaped(s)}> <{escaped(p)}> 'x'^^<{escaped(o)}> {f'<{escaped(g)}>' if g else ''} ."
+        for s, p, o, g in wild
+    ]
+    before = list(parse("\n".join(statements).replace("'", '"'), format=RdfFormat.N_QUADS, lenient=True))
+    names = Naming(DOCUMENT, DIGEST)
+    after = list(parse(names.nquads(before), format=RdfFormat.N_QUADS, lenient=True))
+    assert len(after) == len(before) - names.left_out
+    assert {quad.triple for quad in after} <= {quad.triple for quad in before}
+    assert {quad.graph_name.value.partition("#")[0] for quad in after} <= {DOCUMENT}
 
 
 @given(LITERALS, st.sampled_from(["a", "a.b", "é", "0", "f" * 32, "_"]))

@@ -1,0 +1,35 @@
+# Everything rests on `make setup`, which needs python3, python3-venv and make.
+.PHONY: setup demo test check lock clean
+
+PYTHON ?= python3
+BIN = .venv/bin
+
+setup: .venv/ready
+
+.venv/ready: requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: setup
+	$(BIN)/tamias demo
+
+test: setup check
+	sh tests/system-packages.sh
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: setup
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
+lock: setup
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -o requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -o requirements/dev.txt
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

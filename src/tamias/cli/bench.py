@@ -1,0 +1,87 @@
+"""`tamias bench`: claims about speed and safety, as commands that anyone can repeat."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+
+@click.group()
+def command() -> None:
+    """The benchmarks; each prints figures beside those of a named peer in the same run.
+
+    Example: tamias bench frontier --size 100000
+    """
+
+
+@command.command()
+@click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
+@click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
+@common
+def frontier(place: Place, sizes: tuple[int, ...], clients: tuple[int, ...]) -> int:
+    """Put, lease and finish at growing sizes, beside the obvious one-table queue.
+
+    Example: tamias bench frontier --size 100000 --clients 1
+    """
+    from tamias.bench.frontier import CLIENTS, SIZES, run
+
+    return _told(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))
+
+
+@command.command()
+@click.option("--kills", type=int, default=500, show_default=True, help="Processes to kill during the crawl.")
+@click.option("--urls", type=int, default=30_000, show_default=True, help="URLs of the synthetic web.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
+)
+@common
+def kills(place: Place, kills: int, urls: int, seed: int) -> int:
+    """A synthetic crawl through the frontier alone, while workers, keeper and server are killed at random.
+
+    Example: tamias bench kills --kills 20 --urls 2000
+    """
+    from tamias.bench.kills import run
+
+    return _told(place, run(kills=kills, urls=urls, seed=seed, out=_out(place)))
+
+
+@command.command()
+@click.option("--pages", type=int, default=20_000, show_default=True, help="Pages of the static site.")
+@click.option(
+    "--hosts", type=int, default=500, show_default=True, help="Loopback addresses it is spread over."
+)
+@click.option("--links", type=int, default=40, show_default=True, help="Links on each page.")
+@click.option("--workers", type=int, help="Worker processes. [one for each core]")
+@click.option("--peer", "peers", multiple=True, help="Only these peers: scrapy, wget. [all]")
+@click.option("--install-peers", is_flag=True, help="First install Scrapy into a cache folder of its own.")
+@click.option("--site", type=click.Path(path_type=Path), help="Keep the site here for the next run.")
+@common
+def crawl(  # noqa: PLR0917 (click passes them by name)
+    place: Place, pages: int, hosts: int, links: int, workers: int | None, peers: tuple[str, ...],
+    install_peers: bool, site: Path | None,
+) -> int:  # fmt: skip
+    """Crawls a static site behind nginx, beside Scrapy and wget.
+
+    Example: tamias bench crawl --pages 2000 --hosts 50
+    """
+    from tamias.bench.crawl import peers as known
+    from tamias.bench.crawl.run import run
+
+    if install_peers:
+        known.install_peers()
+    return _told(
+        place,
+        run(pages, hosts, links, workers, peers=peers or tuple(known.PEERS), data=site, out=_out(place)),
+    )
+
+
+def _out(place: Place) -> Callable[[str], None]:
+    return (lambda _line: None) if place.json else say
+
+
+def _told(place: Place, report: dict[str, object]) -> int:
+    if place.json:
+        say_json(report)
+    return 0 if report.get("ok", True) else 1

@@ -1,0 +1,77 @@
+"""What is built is documented, and what is documented is built."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tamias.cli.main import VERBS, cli
+from tamias.model import errors
+from tamias.plugins import GROUPS
+from tamias.settings import all_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def commands():
+    for verb in VERBS:
+        command = cli.get_command(None, verb)
+        yield from ([(verb, command)] if not hasattr(command, "commands") else
+                    [(f"{verb} {name}", each) for name, each in command.commands.items()])  # fmt: skip
+
+
+def test_the_page_of_settings_is_the_one_that_the_code_would_write():
+    written = CliRunner().invoke(cli, ["config", "page"]).output
+    assert (DOCS / "settings.md").read_text() == written, "run: tamias config page > docs/settings.md"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_readme(verb):
+    assert f"tamias {verb}" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=lambda value: str(value)[:20])
+def test_the_help_of_every_command_shows_an_example(name, command):
+    assert "Example:" in (command.help or ""), name
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_extension_point_is_explained(group):
+    assert f"`{group}`" in (DOCS / "architecture.md").read_text()
+
+
+def test_every_dependency_has_a_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    page = (DOCS / "dependencies.md").read_text()
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = [re.match(r"[a-z0-9-]+", entry)[0] for entry in wanted]
+    assert [name for name in names if name not in page] == []
+
+
+def test_every_file_that_the_architecture_names_exists():
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql))`", (DOCS / "architecture.md").read_text())
+    assert named
+    assert [name for name in named if not (ROOT / "src" / "tamias" / name).exists()] == []
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in [ROOT / "README.md", *DOCS.glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_tree_of_errors_in_the_docstring_is_the_real_one():
+    drawn = set(re.findall(r"([A-Z]\w+)\s+exit|├── (\w+)|└── (\w+)", errors.__doc__))
+    names = {name for match in drawn for name in match if name}
+    real = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert names == real
+
+
+def test_settings_and_flags_use_the_same_words():
+    names = {setting.name for setting in all_settings()}
+    crawl = cli.get_command(None, "crawl")
+    free = {"seeds", "seed_files", "data", "db", "config", "as_json", "quiet", "verbose", "dry_run", "strict", "no_robots"}
+    assert {option.name for option in crawl.params} - free <= names
