@@ -58,9 +58,15 @@ def empty_tables(cursor):
 
 def pytest_terminal_summary(terminalreporter):
     """In continuous integration a suite that is at hand and was skipped is a failure."""
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "public suite" in str(report.longrepr)]
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "public suite" in str(report.longrepr)
+    ]
     if os.environ.get("CI") and SUITES.is_dir() and skipped:
-        terminalreporter.write_line(f"{len(skipped)} tests skipped a suite although {SUITES} is there", red=True)
+        terminalreporter.write_line(
+            f"{len(skipped)} tests skipped a suite although {SUITES} is there", red=True
+        )
 
 
 @pytest.hookimpl(trylast=True)
@@ -68,5 +74,9 @@ def pytest_sessionfinish(session, exitstatus):
     """The exit code that goes with it."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
-    if os.environ.get("CI") and SUITES.is_dir() and any("public suite" in str(each.longrepr) for each in skipped):
+    if (
+        os.environ.get("CI")
+        and SUITES.is_dir()
+        and any("public suite" in str(each.longrepr) for each in skipped)
+    ):
         session.exitstatus = 1

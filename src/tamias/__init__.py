@@ -1,6 +1,7 @@
 """Tamias: a crawler and archive for the Web of Data.
 
->>> reading = read(b"<http://example.org/a> a <http://example.org/B> .", media_type="text/turtle")
+>>> import tamias
+>>> reading = tamias.read(b"<http://example.org/a> a <http://example.org/B> .", media_type="text/turtle")
 >>> len(list(reading.quads))
 1
 """

@@ -5,6 +5,7 @@ analysers, sinks and seeds are found by entry points (`tamias.plugins`); the bui
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from tamias.model.capture import Capture, Request, Stop
@@ -13,6 +14,7 @@ from tamias.model.figures import FrontierFigures
 from tamias.model.finding import Finding
 from tamias.model.item import Item, PutCount
 from tamias.model.lease import Lease, Return
+from tamias.model.record import Extent
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
@@ -21,6 +23,19 @@ writes what must become true together with the finish. May be called again if th
 Follow = Callable[[str], Awaitable[Stop | None]]
 """Asked before a redirect is followed, with its absolute target. None: go on (any politeness delay has
 been waited for). A `Stop` ends the capture there, with that outcome and reason."""
+
+
+class DocumentSink(Protocol):
+    """A place for the N-Quads of one document."""
+
+    def write(self, chunk: bytes) -> None:
+        """Appends plain N-Quads."""
+        ...
+
+    @property
+    def extent(self) -> Extent:
+        """Where the document stands; to be taken when it is complete."""
+        ...
 
 
 class SeedSource(Protocol):
@@ -99,6 +114,22 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """Gives up what is under way. May be called twice."""
+        ...
+
+
+class Sink(Protocol):
+    """Takes the N-Quads of documents, one document at a time."""
+
+    def document(self) -> AbstractContextManager[DocumentSink]:
+        """Takes one document; if the block is left by an exception, nothing of it stays."""
+        ...
+
+    def sync(self) -> int:
+        """Makes all documents so far durable; returns the length to be recorded as committed."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of it. What was not synced is cut off by the next start."""
         ...
 
 

@@ -66,12 +66,28 @@ def test_every_link_between_pages_leads_somewhere():
 def test_the_tree_of_errors_in_the_docstring_is_the_real_one():
     drawn = set(re.findall(r"([A-Z]\w+)\s+exit|├── (\w+)|└── (\w+)", errors.__doc__))
     names = {name for match in drawn for name in match if name}
-    real = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    real = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
     assert names == real
 
 
 def test_settings_and_flags_use_the_same_words():
     names = {setting.name for setting in all_settings()}
     crawl = cli.get_command(None, "crawl")
-    free = {"seeds", "seed_files", "data", "db", "config", "as_json", "quiet", "verbose", "dry_run", "strict", "no_robots"}
+    free = {
+        "seeds",
+        "seed_files",
+        "data",
+        "db",
+        "config",
+        "as_json",
+        "quiet",
+        "verbose",
+        "dry_run",
+        "strict",
+        "no_robots",
+    }
     assert {option.name for option in crawl.params} - free <= names

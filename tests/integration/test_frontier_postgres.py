@@ -133,3 +133,90 @@ def test_eight_threads_never_hold_a_host_twice_and_lose_nothing(make):
     crawl(make())
     assert twice == []
     assert len(seen) == 40 * 30
+
+
+def test_every_crawl_of_a_host_is_served_also_when_there_are_more_than_one_lease_takes(make):
+    frontier = make()
+    crawls = range(1, 8)
+    frontier.put(
+        [Item(url=f"http://a/{crawl}", key=f"http://a/{crawl}", host="a", crawl=crawl) for crawl in crawls]
+    )
+    served = set()
+    for _ in crawls:
+        for lease in frontier.lease(1):
+            served.update(task.crawl for task in lease.tasks)
+            finish(frontier, lease)
+    assert served == set(crawls)
+
+
+def test_a_url_that_becomes_due_later_is_served_whatever_the_class_its_host_had_at_the_last_finish(make):
+    now = [1_800_000_000_000]
+    frontier = make(clock=lambda: now[0])
+    frontier.put([Item(url="http://a/1", key="1", host="a", score=0.01)])
+    (lease,) = frontier.lease(1)
+    frontier.put([Item(url="http://a/2", key="2", host="a", score=0.99, due=now[0] + 5000)])
+    finish(frontier, lease)
+    frontier.put([Item(url=f"http://b{n}/", key="x", host=f"b{n}", score=0.5) for n in range(20)])
+    now[0] += 5000
+    served = {lease.host for _ in range(21) for lease in frontier.lease(1)}
+    assert "a" in served
+
+
+def test_a_sweep_does_not_undo_a_wake_that_is_committed_while_it_runs(make, clean_database):
+    frontier, sweeper = make(), make()
+    frontier.put(items(1))
+    finish(frontier, frontier.lease(1)[0])
+    with closing(clean_database.session()) as session:
+        session.transact(lambda cursor: cursor.execute("UPDATE url SET due = 5"))
+    threads = [
+        threading.Thread(target=sweeper.sweep),
+        threading.Thread(target=lambda: frontier.put(items(30))),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    seen = set()
+    while leases := frontier.lease(1):
+        seen.update(task.url for task in leases[0].tasks)
+        finish(frontier, leases[0])
+    assert seen == {item.url for item in items(30)}
+
+
+def test_hosts_that_are_blocked_again_and_again_lose_none_of_their_urls(make):
+    now = [1_800_000_000_000]
+    frontier = make(clock=lambda: now[0])
+    frontier.put([item for host in range(10) for item in items(8, f"h{host}")])
+    tries = {}
+    for _ in range(2000):
+        now[0] += 1000
+        for lease in frontier.lease(3, per_host=2):
+            task = lease.tasks[0]
+            tries[task.url] = tries.get(task.url, 0) + 1
+            again = tries[task.url] < 3
+            due = now[0] + 7000 if again else NEVER
+            done = Done(
+                task=task, outcome=Outcome.FAILED if again else Outcome.OK, due=due, fails=tries[task.url]
+            )
+            frontier.finish(
+                [Return(lease=lease, done=(done,), blocked_until=now[0] + 3000 if again else None)]
+            )
+        if len(tries) == 80 and min(tries.values()) == 3:
+            break
+    assert set(tries.values()) == {3}
+    assert len(tries) == 80
+
+
+def test_a_long_held_snapshot_of_somebody_else_hides_nothing_from_the_lease(make, clean_database):
+    frontier = make()
+    frontier.put([item for host in range(5) for item in items(40, f"h{host}")])
+    with closing(clean_database.session()) as holder:
+        rows = holder.rows(b"SELECT generate_series(1, 100000)", 10)
+        next(rows)
+        seen = set()
+        while leases := frontier.lease(2, per_host=3):
+            for lease in leases:
+                seen.update(task.url for task in lease.tasks)
+                finish(frontier, lease)
+        rows.close()
+    assert len(seen) == 200

@@ -7,9 +7,10 @@ from tamias.settings import all_settings
 
 PAGE_HEAD = """# Settings
 
-A value comes from the default, then from `tamias.toml` (or `--config FILE`), then from the environment, then from the
-flag of the same word; `tamias config show` tells which. In the file each setting stands in the table of its first word:
-`[fetch]` and `delay = 1.0` for `fetch.delay`. Lists are TOML lists in the file and separated by commas in the environment.
+A value comes from the default, then from `tamias.toml` (or `--config FILE`), then from the environment,
+then from the flag of the same word; `tamias config show` tells which. In the file each setting stands in
+the table of its first word: `[fetch]` and `delay = 1.0` for `fetch.delay`. Lists are TOML lists in the
+file, and separated by commas in the environment.
 
 | setting | default | environment | what it does |
 |---|---|---|---|"""

@@ -94,9 +94,8 @@ def _compare(place: Place, data: Path, web: "DataWeb", end: Snapshot) -> int:
     say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {ways}")
     say(f"found      {len(web.expected.quads) - lost} of {len(web.expected.quads)} quads that the web holds")
     say(f"polite     {impolite} requests that robots.txt forbids, at most {most} at a time to one host")
-    say(
-        f"kept       {sum(file.stat().st_size for file in (data / 'rdf').iterdir()):,} bytes in {data / 'rdf'}"
-    )
+    kept = sum(file.stat().st_size for file in (data / "rdf").iterdir())
+    say(f"kept       {kept:,} bytes in {data / 'rdf'}")
     say()
     say("Look at it:")
     say(f"  tamias export --data {data} --format trig")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ class Studied(msgspec.Struct, frozen=True):
 
 
 class Marker:
-    """Notes up to two documents at once: a small and a large one."""
+    """Notes up to two documents at once: a small and a large one. For the event loop's thread."""
 
     def __init__(self, folder: Path, worker: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,16 +38,21 @@ class Marker:
         if slot is None:
             yield
             return
-        os.pwrite(self._file, note.ljust(_SLOT_BYTES), slot * _SLOT_BYTES)
+        self._write(note.ljust(_SLOT_BYTES), slot)
         try:
             yield
         finally:
-            os.pwrite(self._file, b" " * 64, slot * _SLOT_BYTES)
+            self._write(b" " * 64, slot)
             self._free.append(slot)
 
+    def _write(self, note: bytes, slot: int) -> None:
+        # On a full disk the note is missing, and soon somebody who cannot do without tells of it.
+        with suppress(OSError):
+            os.pwrite(self._file, note, slot * _SLOT_BYTES)
+
     def close(self) -> None:
-        """The worker ends well."""
-        os.close(self._file)
+        """The worker is told to end: if it dies from here on, no document is to blame."""
+        self._free.clear()
         self._path.unlink(missing_ok=True)
 
 

@@ -5,6 +5,13 @@ import time
 
 from tamias.model.lease import Lease
 
+SAFE_PART = 0.9
+"""Of a lease: what remains is for clocks that run differently."""
+
+
+class LeaseOver(Exception):
+    """The host may not be touched any more; what was under way did not happen."""
+
 
 class Held:
     """A lease in the hands of this worker: paced, and given up in time."""
@@ -15,8 +22,8 @@ class Held:
         self.delay_ms = lease.delay_ms
         self.blocked_until: int | None = None
         self.task: asyncio.Task[None] | None = None
-        self._deadline = asked_at + seconds * 0.9
-        self._free_at = 0.0
+        self._deadline = asked_at + seconds * SAFE_PART
+        self._asked_at = float("-inf")
 
     @property
     def over(self) -> bool:
@@ -26,14 +33,19 @@ class Held:
     def renewed(self, lease: Lease, asked_at: float, seconds: float) -> None:
         """The lease goes on."""
         self.lease = lease
-        self._deadline = asked_at + seconds * 0.9
+        self._deadline = asked_at + seconds * SAFE_PART
 
     async def turn(self) -> None:
-        """Waits until the host may be asked again; the delay runs from the end of the last request."""
-        wait = self._free_at - time.monotonic()
+        """Waits until the host may be asked again; the delay runs from the end of the last request.
+
+        Raises `LeaseOver` when the lease did not last that long.
+        """
+        wait = self._asked_at + self.delay_ms / 1000 - time.monotonic()
         if wait > 0:
             await asyncio.sleep(wait)
+        if self.over:
+            raise LeaseOver
 
     def asked(self) -> None:
         """A request to the host just ended."""
-        self._free_at = time.monotonic() + self.delay_ms / 1000
+        self._asked_at = time.monotonic()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tamias.archive.segments import Durable, new_segment
 from tamias.database.connect import Session
+from tamias.plugins import load
 from tamias.sinks.segments import DocumentWriter, SegmentWriter
 
 SEGMENT_BYTES = 256_000_000
@@ -23,17 +24,29 @@ class Shelf:
         self._folder = folder
         self._in_database = in_database
         self._new_segment = lambda: new_segment(session, worker)
+        self._writer: type[SegmentWriter] = load("tamias.sinks", "nquads")
+        self._reserved: int | None = None
         self._small: SegmentWriter | None = None
         self._large: SegmentWriter | None = None
         self._lock = threading.Lock()
         self._news: list[Durable] = []
 
+    def reserve(self) -> None:
+        """Has a number ready for the next segment of small documents; for the database's thread.
+
+        Who writes a small document holds the lock that `sync` waits for, so must not wait for the database.
+        """
+        if self._reserved is None:
+            self._reserved = self._new_segment()
+
     @contextmanager
     def small_document(self) -> Iterator[DocumentWriter]:
-        """For the event loop's thread."""
+        """For the event loop's thread, after `reserve`."""
         with self._lock:
             if self._small is None:
-                self._small = self._fresh()
+                assert self._reserved is not None
+                self._small = self._writer(self._folder, self._reserved)
+                self._reserved = None
             with self._small.document() as document:
                 yield document
 
@@ -41,23 +54,22 @@ class Shelf:
     def large_document(self) -> Iterator[DocumentWriter]:
         """For the thread of large documents; durable at the end."""
         if self._large is None:
-            self._large = self._fresh()
+            self._large = self._writer(self._folder, self._in_database(self._new_segment))
         with self._large.document() as document:
             yield document
         durable, self._large = _synced(self._large)
-        self._news.append(durable)
+        with self._lock:
+            self._news.append(durable)
 
     def sync(self) -> list[Durable]:
         """Makes all that was written durable, and tells what is; for the database's thread."""
+        self.reserve()
         with self._lock:
             if self._small is not None:
                 durable, self._small = _synced(self._small)
                 self._news.append(durable)
-        news, self._news = self._news, []
+            news, self._news = self._news, []
         return news
-
-    def _fresh(self) -> SegmentWriter:
-        return SegmentWriter(self._folder, self._in_database(self._new_segment))
 
 
 def _synced(writer: SegmentWriter) -> tuple[Durable, SegmentWriter | None]:

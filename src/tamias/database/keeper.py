@@ -55,8 +55,10 @@ def main() -> None:
             with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
                 _keep(folder, ready)
         except TamiasError as error:
-            sys.stderr.write(f"{error}\n")
             _tell(ready, Told(type(error).__name__, str(error)))
+            with suppress(OSError):  # on a full disk there is no room for this either
+                sys.stderr.write(f"{error}\n")
+                sys.stderr.flush()
 
 
 def _forget_surroundings() -> None:

@@ -89,7 +89,7 @@ WITH chosen AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT host.qid FROM host
         WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(now)b::int8
-        ORDER BY host.ready_at OFFSET probe.skip LIMIT probe.slots
+        ORDER BY host.ready_at, host.qid OFFSET probe.skip LIMIT probe.slots
         FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
     LIMIT %(hosts)b::int4
 ), leased AS (

@@ -31,7 +31,7 @@ def started_by_hand(place):
             [programs.program("postgres"), "-D", cluster, *words],
             stdout=log,
             stderr=log,
-            preexec_fn=server_account(place.path).enter(ends_with_parent=True),
+            preexec_fn=server_account(place.path).enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
         )
     place.wait_until(lambda: "ready" in note(cluster))
     yield server

@@ -43,7 +43,7 @@ def port(tmp_path_factory):
     words = ["-c", "listen_addresses=127.0.0.1", "-c", f"port={number}", "-c", "unix_socket_directories="]
     with (folder / "log").open("wb") as log:
         command = [programs.program("postgres"), "-D", folder / "pg", *words]
-        server = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=enter)
+        server = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=enter)  # noqa: PLW1509 (one thread)
     wait_for(number)
     yield number
     server.terminate()

@@ -52,7 +52,7 @@ def server_under(account, folder):
     account.must_reach(folder)
     (folder / "socket").mkdir(mode=0o700)
     account.own(folder / "socket")
-    log = folder.parent / "log"
+    log = folder.parent / "made.log"
     server = Server(*ready_cluster(folder, account, log), account, log)
     server.start()
     try:
@@ -73,7 +73,7 @@ def test_as_root_the_files_stay_roots_own(as_root, session, place):
     assert {path.stat().st_uid for path in (place.path / "pg").rglob("*")} == {0}
 
 
-def test_as_an_ordinary_user_it_starts_twice_and_ends(place_at, ordinary_user):
+def test_as_an_ordinary_user_it_starts_twice_and_ends(ordinary_user, place_at):
     how, home = ordinary_user
     place = place_at(home / "data")
     first = place.user(**how)
@@ -85,7 +85,7 @@ def test_as_an_ordinary_user_it_starts_twice_and_ends(place_at, ordinary_user):
 
 
 @pytest.mark.parametrize("which", ["keeper", "server"])
-def test_as_an_ordinary_user_work_goes_on_after_a_kill(place_at, ordinary_user, which):
+def test_as_an_ordinary_user_work_goes_on_after_a_kill(ordinary_user, place_at, which):
     how, home = ordinary_user
     place = place_at(home / "data")
     user = place.user(**how)
@@ -95,7 +95,7 @@ def test_as_an_ordinary_user_work_goes_on_after_a_kill(place_at, ordinary_user, 
     assert user.sql("SELECT 1") == [[1]]
 
 
-def test_an_account_without_a_name_is_no_obstacle(place_at, ordinary_user, common_folder):
+def test_an_account_without_a_name_is_no_obstacle(ordinary_user, place_at):
     how, home = ordinary_user
     nameless = next(uid for uid in range(54321, 60000) if uid not in {each.pw_uid for each in pwd.getpwall()})
     os.chown(home, nameless, nameless)
@@ -104,7 +104,7 @@ def test_an_account_without_a_name_is_no_obstacle(place_at, ordinary_user, commo
     assert place.user(**how).opened == "ready"
 
 
-def test_root_may_use_what_an_ordinary_user_made_and_give_it_back(place_at, ordinary_user):
+def test_root_may_use_what_an_ordinary_user_made_and_give_it_back(ordinary_user, place_at):
     how, home = ordinary_user
     place = place_at(home / "data")
     place.user(**how).end()
@@ -114,7 +114,7 @@ def test_root_may_use_what_an_ordinary_user_made_and_give_it_back(place_at, ordi
     assert place.user(**how).opened == "ready"
 
 
-def test_an_ordinary_user_is_told_that_the_data_is_roots(place_at, ordinary_user, common_folder):
+def test_an_ordinary_user_is_told_that_the_data_is_roots(ordinary_user, common_folder, place_at):
     how, _ = ordinary_user
     place = place_at(common_folder / "data")
     place.user().end()
@@ -138,7 +138,7 @@ def test_data_made_by_another_account_is_kept_by_it(as_root, common_folder, plac
     assert owners(place.running().server_pid) == [str(other_account().uid)] * 4
 
 
-def test_data_of_root_is_handed_over_when_namespaces_are_forbidden_later(as_root, place_at, common_folder):
+def test_data_of_root_is_handed_over_when_namespaces_are_forbidden_later(as_root, common_folder, place_at):
     place = place_at(common_folder)
     place.user().end()
     place.wait_until_nothing_runs()

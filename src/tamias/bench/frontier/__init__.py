@@ -3,6 +3,6 @@
 `workload` draws the URLs, `load` fills the tables, `stores` are the two contestants, `client` times one.
 """
 
-from tamias.bench.frontier.experiment import run
+from tamias.bench.frontier.experiment import CLIENTS, SIZES, run
 
-__all__ = ["run"]
+__all__ = ["CLIENTS", "SIZES", "run"]

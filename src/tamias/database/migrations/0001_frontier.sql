@@ -36,7 +36,7 @@ CREATE TABLE host (
     hkey text COLLATE "C" NOT NULL,
     PRIMARY KEY (bucket, qid)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-CREATE INDEX host_ready ON host (bucket, class, ready_at);
+CREATE INDEX host_ready ON host (bucket, class, ready_at, qid);
 
 -- What a crawl has to do on a host.
 CREATE TABLE queue (

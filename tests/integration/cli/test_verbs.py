@@ -1,0 +1,121 @@
+"""The verbs of the foundation, as a user types them: output, one clear sentence on errors, exit codes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def tamias(tmp_path):
+    """`tamias(*words)` runs the executable in an empty folder."""
+
+    def run(*words, **environment):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+        return subprocess.run(
+            [sys.executable, "-m", "tamias", *words], cwd=tmp_path, env=clean | environment, text=True,
+            capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def nowhere():
+    """An address on this machine where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/"
+
+
+def one_sentence(result):
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("tamias: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize("verb", ["status", "stats", "export"])
+def test_a_verb_that_reads_says_when_there_is_no_data(tamias, tmp_path, verb):
+    result = tamias(verb, "--data", "nowhere")
+    assert result.returncode == 10
+    assert "no Tamias data at nowhere" in one_sentence(result)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_setting_that_does_not_exist_is_named_with_the_one_that_was_meant(tamias, tmp_path):
+    (tmp_path / "tamias.toml").write_text("[fetch]\ndelya = 1\n")
+    result = tamias("config", "show")
+    assert result.returncode == 4
+    assert "did you mean 'fetch.delay'" in one_sentence(result)
+
+
+def test_config_show_tells_where_each_value_came_from(tamias, tmp_path):
+    (tmp_path / "tamias.toml").write_text("[crawl]\nretries = 7\n")
+    result = tamias("config", "show", "--json", TAMIAS_FETCH__DELAY="2.5")
+    shown = json.loads(result.stdout)
+    assert shown["fetch.delay"] == {"value": 2.5, "origin": "environment"}
+    assert shown["crawl.retries"] == {"value": 7, "origin": "file tamias.toml"}
+    assert shown["fetch.concurrency"]["origin"] == "default"
+
+
+def test_plugins_lists_the_built_in_parts_of_every_group(tamias):
+    parts = json.loads(tamias("plugins", "--json").stdout)
+    groups = {part["group"] for part in parts}
+    assert groups == {"tamias.seeds", "tamias.filters", "tamias.fetchers", "tamias.analysers", "tamias.sinks"}
+
+
+def test_doctor_finds_nothing_wrong_here(tamias):
+    result = tamias("doctor", "--json")
+    assert result.returncode == 0, result.stdout
+    assert all(check["ok"] for check in json.loads(result.stdout))
+
+
+def test_doctor_says_what_is_wrong_with_a_database_that_refuses(tamias):
+    result = tamias("doctor", "--db", "postgresql://nobody:hidden@127.0.0.1:1/none")
+    assert result.returncode == 1
+    assert "BAD  database" in result.stdout
+    assert "hidden" not in result.stdout + result.stderr
+
+
+def test_a_database_that_refuses_is_one_sentence(tamias):
+    result = tamias("stats", "--db", "postgresql://nobody:hidden@127.0.0.1:1/none")
+    assert result.returncode == 1
+    assert "hidden" not in one_sentence(result)
+
+
+def test_stats_and_status_of_a_fresh_crawl_add_up(tamias, tmp_path):
+    done = tamias("crawl", nowhere(), "--allow-private", "--no-robots", "--max-urls", "1", "--data", "d")
+    assert done.returncode == 5, done.stderr
+    stats = json.loads(tamias("stats", "--json", "--data", "d").stdout)
+    status = json.loads(tamias("status", "--once", "--json", "--data", "d").stdout)
+    assert stats["corpus"]["outcomes"][0]["outcome"] == "failed"
+    assert status["crawls"][0]["known"] == stats["frontier"]["crawls"][0]["known"] == 1
+
+
+def test_wrong_usage_is_told_with_exit_code_2(tamias):
+    assert tamias("crawl", "--depth", "much").returncode == 2
+    assert tamias("fly").returncode == 2
+
+
+def test_help_is_there_for_every_verb_and_quick_to_import(tamias):
+    result = tamias("--help")
+    assert result.returncode == 0
+    assert "crawl from seeds until nothing is left" in result.stdout
+    assert tamias("crawl", "--help").returncode == 0
+
+
+def test_a_data_directory_of_a_newer_version_is_refused(tamias, tmp_path):
+    assert tamias("crawl", nowhere(), "--allow-private", "--no-robots", "--max-urls", "1", "--data", "d")
+    from tamias.database.connect import Database
+
+    database = Database(tmp_path / "d")
+    session = database.session()
+    session.transact(lambda cursor: cursor.execute("UPDATE meta SET schema_version = 9999"))
+    session.close()
+    database.close()
+    result = tamias("stats", "--data", "d")
+    assert result.returncode == 4
+    assert "newer Tamias" in one_sentence(result)
