@@ -4,7 +4,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -17,7 +17,7 @@ from tamias.crawl.pace import Held
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.item import Item
+from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.record import CaptureRecord
 
@@ -33,6 +33,31 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     done: Done
     record: CaptureRecord
     references: tuple[Reference, ...] = ()
+    reached: tuple[Item, ...] = ()
+    """Where redirects led: known from now on, and not to be visited again."""
+
+
+class Tally(msgspec.Struct):
+    """What was committed so far."""
+
+    visited: int = 0
+    """URLs that are done with."""
+    put_off: int = 0
+    """Attempts that will be repeated."""
+    quads: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def count(self, visited: Visited) -> None:
+        """One more."""
+        self.quads += visited.record.quads
+        self.bytes += visited.record.bytes or 0
+        if visited.done.due < NEVER:
+            self.put_off += 1
+            return
+        self.visited += 1
+        word = visited.record.outcome.word
+        self.outcomes[word] = self.outcomes.get(word, 0) + 1
 
 
 class Committer:
@@ -45,20 +70,21 @@ class Committer:
         shelf: Shelf,
         thread: Executor,
         steps: Steps,
+        after: Callable[[Sequence[Held], Sequence[Visited]], None],
     ) -> None:
+        """`after` is called after each commit with the hosts given back and the visits that came too late."""
         self._frontier = frontier
         self._admission = admission
         self._shelf = shelf
         self._thread = thread
         self._steps = steps
+        self._after = after
         self._visited: list[Visited] = []
         self._released: list[Held] = []
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
-        self.committed = 0
-        self.quads = 0
-        self.bytes = 0
-        self.outcomes: dict[str, int] = {}
+        self._ending = False
+        self.tally = Tally()
 
     async def add(self, visited: Visited) -> None:
         """Hands a visit over; waits when too many are waiting."""
@@ -73,48 +99,55 @@ class Committer:
         self._news.set()
 
     async def run(self) -> None:
-        """Commits until cancelled; a commit under way is finished first."""
-        while True:
+        """Commits until `end`, and then what has been handed over by then."""
+        while not self._ending:
             await self._news.wait()
-            await asyncio.sleep(GATHER_SECONDS)
-            await asyncio.shield(self.flush())
+            if not self._ending:
+                await asyncio.sleep(GATHER_SECONDS)
+            await self._flush()
 
-    async def flush(self) -> None:
-        """Commits what has been handed over so far."""
+    def end(self) -> None:
+        """Lets `run` come to its end."""
+        self._ending = True
+        self._news.set()
+
+    async def _flush(self) -> None:
         self._news.clear()
         visited, self._visited = self._visited, []
         released, self._released = self._released, []
         if not visited and not released:
             return
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._commit, visited, released)
-        self._count(visited)
+        late = [each for each in visited if each.held.lost]
+        visited = [each for each in visited if not each.held.lost]
+        kept = await loop.run_in_executor(self._thread, self._commit, visited, released)
+        for each in visited:
+            if each.held.lease.qid in kept:
+                self.tally.count(each)
+            else:
+                late.append(each)
+        self._after(released, late)
         async with self._room:
             self._room.notify_all()
-
-    def _count(self, visited: list[Visited]) -> None:
-        self.committed += len(visited)
-        for each in visited:
-            self.quads += each.record.quads
-            self.bytes += each.record.bytes or 0
-            word = each.record.outcome.word
-            self.outcomes[word] = self.outcomes.get(word, 0) + 1
 
     def put_now(self, reference: Reference) -> None:
         """Puts the links of a document too large to gather them; for a thread that can wait."""
         self._thread.submit(self._put_references, [reference]).result()
 
-    def _put_references(self, references: Iterable[Reference]) -> None:
+    def _put_references(self, references: Iterable[Reference], reached: Iterable[Item] = ()) -> None:
         with self._steps.step("admit"):
             items = [item for each in references for item in self._admission.items(each)]
         with self._steps.step("put"):
-            self._put(items)
+            self._put([*items, *reached])
 
-    def _commit(self, visited: list[Visited], released: list[Held]) -> None:
+    def _commit(self, visited: list[Visited], released: list[Held]) -> frozenset[int]:
+        """Returns the hosts that were still ours; what was done on others is dropped."""
         with self._steps.step("sync"):
             durable = self._shelf.sync()
-        self._put_references(reference for each in visited for reference in each.references)
-        returns = _returns(visited, released)
+        self._put_references(
+            (reference for each in visited for reference in each.references),
+            (item for each in visited for item in each.reached),
+        )
 
         def record(cursor: Any, held: frozenset[int]) -> None:
             kept = [each for each in visited if each.held.lease.qid in held]
@@ -122,7 +155,7 @@ class Committer:
             commit_segments(cursor, durable)
 
         with self._steps.step("finish"):
-            self._frontier.finish(returns, record)
+            return self._frontier.finish(_returns(visited, released), record)
 
     def _put(self, items: list[Item]) -> None:
         unique = list({(item.crawl, item.url): item for item in items}.values())
@@ -134,20 +167,17 @@ class Committer:
 
 def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
     """One return for each lease: all its news, and whether the host goes back."""
-    done: dict[int, list[Done]] = {}
-    holders: dict[int, Held] = {}
+    done: dict[Held, list[Done]] = {held: [] for held in released}
     for each in visited:
-        holders[each.held.lease.token ^ each.held.lease.qid] = each.held
-        done.setdefault(each.held.lease.token ^ each.held.lease.qid, []).append(each.done)
-    gone = {held.lease.token ^ held.lease.qid: held for held in released}
-    holders |= gone
+        done.setdefault(each.held, []).append(each.done)
+    gone = set(released)
     return [
         Return(
             lease=held.lease,
-            done=tuple(done.get(key, ())),
-            release=key in gone,
+            done=tuple(news),
+            release=held in gone,
             delay_ms=held.delay_ms,
             blocked_until=held.blocked_until,
         )
-        for key, held in holders.items()
+        for held, news in done.items()
     ]

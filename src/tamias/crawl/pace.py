@@ -21,6 +21,8 @@ class Held:
         self.lease = lease
         self.delay_ms = lease.delay_ms
         self.blocked_until: int | None = None
+        self.lost = False
+        """Whether somebody else may have the host by now: what was done since does not count."""
         self.task: asyncio.Task[None] | None = None
         self._deadline = asked_at + seconds * SAFE_PART
         self._asked_at = float("-inf")
@@ -34,6 +36,12 @@ class Held:
         """The lease goes on."""
         self.lease = lease
         self._deadline = asked_at + seconds * SAFE_PART
+
+    def give_up(self) -> None:
+        """Stops at once what is done on the host."""
+        self.lost = True
+        if self.task is not None:
+            self.task.cancel()
 
     async def turn(self) -> None:
         """Waits until the host may be asked again; the delay runs from the end of the last request.

@@ -27,6 +27,17 @@ T = TypeVar("T")
 InDatabase = Callable[..., Awaitable[T]]
 _REMEMBERED = 10_000
 _ATTEMPTS = 3
+_REFUSAL_SECONDS = 60
+_LONGEST_DELAY_MS = 2**31 - 1
+"""What the frontier can hold: 24 days."""
+
+
+class AskedToWait(Exception):
+    """The host wants to be left alone for a while, robots.txt included."""
+
+    def __init__(self, capture: Capture) -> None:
+        super().__init__(capture.reason)
+        self.capture = capture
 
 
 class RobotsDesk:
@@ -44,14 +55,20 @@ class RobotsDesk:
         self._known: dict[str, Known] = {}
 
     async def refusal(self, url: str, held: Held) -> str | None:
-        """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay."""
+        """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
+
+        Raises `AskedToWait` when the host answers that it is too early to ask.
+        """
         if not self._settings.permit.robots:
-            held.delay_ms = host_delay_ms(self._settings.fetch.delay, None, obey_robots=False)
+            held.delay_ms = self._delay_ms(None)
             return None
         rules = await self._rules(url, held)
-        held.delay_ms = host_delay_ms(self._settings.fetch.delay, rules.crawl_delay, obey_robots=True)
-        verdict = rules.verdict(url)
-        return None if verdict.allowed else f"robots.txt: {verdict.rule}"
+        held.delay_ms = self._delay_ms(rules.crawl_delay)
+        return forbidden_by(rules, url)
+
+    def _delay_ms(self, crawl_delay: float | None) -> int:
+        obeyed = self._settings.permit.robots
+        return min(host_delay_ms(self._settings.fetch.delay, crawl_delay, obeyed), _LONGEST_DELAY_MS)
 
     async def _rules(self, url: str, held: Held) -> Rules:
         place = authority(url)
@@ -66,14 +83,14 @@ class RobotsDesk:
 
     async def _fetch(self, url: str, place: str, held: Held) -> Known:
         capture = await self._ask(robots_address(url), held)
+        if capture.retry_after_ms is not None:
+            raise AskedToWait(capture)
+        rules = rules_in(capture)
         if capture.outcome is Outcome.REFUSED:
             # Our own guard forbids the address: that is our word, not the host's, and is not kept.
-            return Known(Rules(blanket=Verdict(False, capture.reason)), self._now() + 60_000)
-        status = capture.status if capture.outcome is not Outcome.FAILED or capture.hops else None
-        if capture.outcome is Outcome.FAILED and (status is None or status < 300):
-            status = None
-        rules = rules_of(status, _read(capture.body))
+            return Known(rules, self._now() + _REFUSAL_SECONDS * 1000)
         header = capture.hops[-1].header("cache-control") if capture.hops else None
+        status = _status(capture)
         seconds = expires_after(status, header)
         known = await self._in_database(
             self._store.write, held.lease.bucket, held.lease.qid, place, rules, status, seconds
@@ -86,18 +103,24 @@ class RobotsDesk:
         wait = self._settings.crawl.retry_wait
         for attempt in range(_ATTEMPTS):
             await held.turn()
-            capture = await self._fetcher.fetch(
-                Request(url=address, accept="text/plain, */*;q=0.5"), _few_hops()
-            )
-            held.asked()
-            unreachable = meaning(capture.status).access is Access.NONE
-            if not (unreachable and capture.retry) or attempt == _ATTEMPTS - 1 or held.over:
+            try:
+                capture = await self._fetcher.fetch(robots_request(address), few_hops())
+            finally:
+                held.asked()
+            hopeless = not capture.retry or capture.retry_after_ms is not None
+            if hopeless or meaning(_status(capture)).access is not Access.NONE or attempt == _ATTEMPTS - 1:
                 break
             await asyncio.sleep(wait * 2**attempt)
         return capture
 
 
-def _few_hops() -> Callable[[str], Awaitable[Stop | None]]:
+def robots_request(address: str) -> Request:
+    """How robots.txt is asked for."""
+    return Request(url=address, accept="text/plain, */*;q=0.5")
+
+
+def few_hops() -> Callable[[str], Awaitable[Stop | None]]:
+    """Follows as many redirects as RFC 9309 wants, wherever they lead."""
     left = MOST_REDIRECTS
 
     async def follow(_target: str) -> Stop | None:
@@ -106,6 +129,25 @@ def _few_hops() -> Callable[[str], Awaitable[Stop | None]]:
         return None if left >= 0 else Stop(Outcome.OK, "too many redirects")
 
     return follow
+
+
+def rules_in(capture: Capture) -> Rules:
+    """What an attempt to get robots.txt establishes; the body is used up."""
+    if capture.outcome is Outcome.REFUSED:
+        return Rules(blanket=Verdict(False, capture.reason))
+    return rules_of(_status(capture), _read(capture.body))
+
+
+def forbidden_by(rules: Rules, url: str) -> str | None:
+    """Why the rules forbid a URL, with the line that does."""
+    verdict = rules.verdict(url)
+    return None if verdict.allowed else f"robots.txt: {verdict.rule}"
+
+
+def _status(capture: Capture) -> int | None:
+    """The status that counts; None when no complete answer came."""
+    cut_short = capture.outcome is Outcome.FAILED and (capture.status or 0) < 300
+    return None if cut_short else capture.status
 
 
 def _read(body: Body | None) -> bytes:

@@ -1,6 +1,7 @@
 """The major version of PostgreSQL can move: a cluster of an older one is upgraded, a newer one refused."""
 
 import os
+import shutil
 import signal
 from contextlib import closing
 
@@ -8,21 +9,30 @@ import pytest
 
 from tamias.database import binaries
 from tamias.database.connect import Database
+from tamias.database.locks import alone
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
 OLD = binaries.of_major(16)
 NEW = binaries.newest()
 
 
-@pytest.fixture
-def old_place(new_place):
-    """A data directory of PostgreSQL 16 with a row in it."""
+@pytest.fixture(scope="module")
+def made_old(tmp_path_factory):
+    """A data directory of PostgreSQL 16 with a row in it, to be copied."""
     if OLD is None or NEW.major == OLD.major:
         pytest.skip("PostgreSQL 16 and a newer one are needed")
-    user = new_place.user(env={"TAMIAS_PG_BIN": OLD.folder})
-    user.sql("INSERT INTO crawl (name) VALUES ('kept')")
-    user.end()
-    new_place.wait_until_nothing_runs()
+    folder = tmp_path_factory.mktemp("old")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAMIAS_PG_BIN", OLD.folder)
+        with closing(Database(folder)) as database, closing(database.session()) as session:
+            session.transact(lambda cursor: cursor.execute("INSERT INTO crawl (name) VALUES ('kept')"))
+    with alone(folder / "pg" / "keeper.lock", 30):
+        return folder
+
+
+@pytest.fixture
+def old_place(new_place, made_old):
+    shutil.copytree(made_old, new_place.path)
     assert clusters(new_place) == [str(OLD.major)]
     return new_place
 

@@ -1,6 +1,7 @@
 """The embedded server lives exactly as long as somebody uses it."""
 
 import os
+import shutil
 import stat
 import subprocess
 from contextlib import closing
@@ -117,8 +118,8 @@ def test_settings_for_other_servers_do_not_matter(new_place):
 
 
 @pytest.mark.parametrize("name", ["with space", "a,b", "it's", "ä€", "x" * 100 + "/" + "y" * 100])
-def test_a_data_directory_may_have_any_name(place_at, tmp_path, name):
-    place = place_at(tmp_path / name)
+def test_a_data_directory_may_have_any_name(made_once, place_at, tmp_path, name):
+    place = place_at(shutil.copytree(made_once, tmp_path / name))
     assert place.user().sql("SELECT 1") == [[1]]
 
 
