@@ -102,7 +102,7 @@ def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
         "found_type": [record.found_type for record in records],
         "reason": [_text(record.reason) for record in records],
         "hops": [_json(record.hops) for record in records],
-        "problems": [_json(record.problems) for record in records],
+        "problems": [_json(map(_text, record.problems)) for record in records],
         "renamed_graphs": [_json(record.renamed_graphs) for record in records],
         "worker": [record.worker for record in records],
         "agent": [record.agent for record in records],

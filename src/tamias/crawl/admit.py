@@ -16,6 +16,8 @@ from tamias.protocols import Filter
 from tamias.settings import Settings
 
 SCORE_HALVED_BY_DEPTH = 0.5
+MOST_DEPTH = 2**15 - 1
+"""What the frontier can hold; whoever leads a crawl that deep leads it nowhere."""
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -50,7 +52,14 @@ class Admission:
         """The item of a URL, whatever the filters say of it."""
         score = SCORE_HALVED_BY_DEPTH ** min(depth, 10)
         key = url_key(url, self._session_names)
-        return Item(url=url, key=key, host=self._queue_key(url), crawl=crawl, depth=depth, score=score)
+        return Item(
+            url=url,
+            key=key,
+            host=self._queue_key(url),
+            crawl=crawl,
+            depth=min(depth, MOST_DEPTH),
+            score=score,
+        )
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why a URL may not enter, if so."""

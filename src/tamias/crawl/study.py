@@ -12,14 +12,19 @@ from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Links, Problem, Quads
 from tamias.model.record import Extent
+from tamias.open.codecs import CODECS
 from tamias.open.documents import documents
 from tamias.open.limits import OpenLimits
+from tamias.open.signatures import signed_type
+from tamias.open.streams import HEAD
 from tamias.plugins import load_all
 from tamias.protocols import Analyser
 from tamias.settings import Settings
 from tamias.sinks.naming import Graphs, Naming
 from tamias.sinks.segments import DocumentWriter
 
+SMALL_BODY = 256 * 1024
+PACKED_TYPES = frozenset({*CODECS, "application/zip"})
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 
@@ -101,6 +106,12 @@ class Study:
         links = sorted(rdf_links(quads, **self._follow))
         found.links += len(links)
         take_links(links, base)
+
+
+def is_small(body: Body) -> bool:
+    """Whether a body is read so quickly that everybody else can wait; one that unpacks may be of any size."""
+    data = body.data
+    return data is not None and len(data) <= SMALL_BODY and signed_type(data[:HEAD], ()) not in PACKED_TYPES
 
 
 def discard(body: Body | None) -> None:

@@ -2,20 +2,23 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
+
+import msgspec
 
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit import Committer, Visited
 from tamias.crawl.marker import Marker
-from tamias.crawl.pace import Held
-from tamias.crawl.robots import RobotsDesk
+from tamias.crawl.pace import Held, LeaseOver
+from tamias.crawl.robots import AskedToWait, RobotsDesk
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
-from tamias.crawl.study import Found, Study, discard
+from tamias.crawl.study import Found, Study, discard, is_small
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.capture_id import new_capture_id
 from tamias.model.errors import TamiasError
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, HopRecord
@@ -24,8 +27,32 @@ from tamias.settings import Settings
 
 _log = logging.getLogger(__name__)
 
-SMALL_BODY = 256 * 1024
 DEATHS_ALLOWED = 1
+
+
+class Allowance:
+    """How many more URLs may be visited. A repeated attempt is free: its URL has been counted."""
+
+    def __init__(self, urls: int | None) -> None:
+        self._left = urls
+
+    @property
+    def used_up(self) -> bool:
+        """Whether no visit may begin any more."""
+        return self._left is not None and self._left <= 0
+
+    def take(self, task: Task) -> bool:
+        """Whether this visit may begin; if so, it is counted."""
+        if self.used_up:
+            return False
+        if self._left is not None and task.fails == 0:
+            self._left -= 1
+        return True
+
+    def give_back(self, task: Task) -> None:
+        """The visit came to nothing."""
+        if self._left is not None and task.fails == 0:
+            self._left += 1
 
 
 class Visitor:
@@ -35,6 +62,7 @@ class Visitor:
         self,
         settings: Settings,
         *,
+        allowance: Allowance,
         fetchers: dict[str, Fetcher],
         robots: RobotsDesk,
         admission: Admission,
@@ -48,6 +76,7 @@ class Visitor:
         agent: str,
     ) -> None:
         self._settings = settings
+        self._allowance = allowance
         self._fetchers = fetchers
         self._robots = robots
         self._admission = admission
@@ -61,12 +90,19 @@ class Visitor:
         self._agent = agent
         self._large = asyncio.Lock()
 
-    async def work(self, held: Held, may_go_on: Callable[[], bool]) -> None:
+    async def work(self, held: Held) -> None:
         """Visits the lease's URLs until they are done, the lease is over, or the host wants a pause."""
         for task in held.lease.tasks:
-            if held.over or held.blocked_until is not None or not may_go_on():
+            if held.over or held.blocked_until is not None or not self._allowance.take(task):
                 break
-            await self._visit(task, held)
+            try:
+                await self._visit(task, held)
+            except LeaseOver:
+                self._allowance.give_back(task)
+                break
+            except BaseException:
+                self._allowance.give_back(task)
+                raise
         self._committer.release(held)
 
     async def _visit(self, task: Task, held: Held) -> None:
@@ -79,29 +115,41 @@ class Visitor:
                     found = await self._studied(capture, task, held, references)
             finally:
                 discard(capture.body)
-        except TamiasError:
+        except (TamiasError, LeaseOver):
             raise
         except Exception as error:  # noqa: BLE001 (the last line of defence)
             # A fault of ours, not of the document: told as such, and the crawl goes on.
             _log.exception("visit of %s", task.url)
             capture = self._unasked(task, Outcome.FAILED, f"internal error: {type(error).__name__}: {error}")
+        if found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=found.limit)
         references += self._redirect_links(capture, task)
-        done = self._done(task, capture, held)
-        record = self._record(task, capture, found)
-        await self._committer.add(Visited(held=held, done=done, record=record, references=tuple(references)))
+        await self._committer.add(
+            Visited(
+                held=held,
+                done=self._done(task, capture, held),
+                record=self._record(task, capture, found),
+                references=tuple(references),
+                reached=self._reached(capture, task),
+            )
+        )
 
     async def _fetch(self, task: Task, held: Held) -> Capture:
         if task.deaths > DEATHS_ALLOWED:
             return self._unasked(task, Outcome.FAILED, "set aside: its analysis ended the worker twice")
-        refusal = await self._robots.refusal(task.url, held)
+        scheme = task.url.partition(":")[0]
+        fetcher = self._fetchers.get(scheme)
+        if fetcher is None:
+            return self._unasked(task, Outcome.SKIPPED, f"no fetcher for {scheme} addresses")
+        try:
+            refusal = await self._robots.refusal(task.url, held)
+        except AskedToWait as wait:
+            return msgspec.structs.replace(
+                wait.capture, url=task.url, hops=(), reason=f"robots.txt: {wait.capture.reason}"
+            )
         if refusal is not None:
             return self._unasked(task, Outcome.REFUSED, refusal)
         request = Request(url=task.url, etag=task.etag, last_modified=task.last_modified)
-        fetcher = self._fetchers.get(task.url.partition(":")[0])
-        if fetcher is None:
-            return self._unasked(
-                task, Outcome.SKIPPED, f"no fetcher for {task.url.partition(':')[0]} addresses"
-            )
         await held.turn()
         try:
             return await fetcher.fetch(request, lambda target: self._follow(target, task, held))
@@ -109,14 +157,18 @@ class Visitor:
             held.asked()
 
     async def _follow(self, target: str, task: Task, held: Held) -> Stop | None:
-        """A redirect within the queue is a hop; one that leads out of it is a link for another queue."""
+        """Within its own queue a redirect is followed; one that leads out is a link for another queue."""
         held.asked()
         refusal = self._admission.refusal(target, task.depth)
         if refusal is not None:
             return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}")
         if self._admission.item(target, task.depth, task.crawl).host != held.lease.host:
             return Stop(Outcome.OK, f"redirects to {target}, which is visited in its own queue")
-        refusal = await self._robots.refusal(target, held)
+        try:
+            refusal = await self._robots.refusal(target, held)
+        except AskedToWait as wait:
+            held.blocked_until = self._now() + (wait.capture.retry_after_ms or 0)
+            return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
         if refusal is not None:
             return Stop(Outcome.REFUSED, f"redirects to {target}, refused by {refusal}")
         await held.turn()
@@ -125,21 +177,35 @@ class Visitor:
     async def _studied(self, capture: Capture, task: Task, held: Held, references: list[Reference]) -> Found:
         body = capture.body
         assert body is not None
-        with self._marker.studying(held.lease, task):
-            if body.size <= SMALL_BODY:
-                with self._steps.step("study"):
-                    return self._study.study(
-                        capture, body, self._shelf.small_document, self._collect(task, references)
-                    )
-            async with self._large:
-                return await asyncio.to_thread(self._study_large, capture, task)
+        if is_small(body):
+            take = self._collect(task, references)
+            with self._marker.studying(held.lease, task), self._steps.step("study"):
+                return self._study.study(capture, body, self._shelf.small_document, take)
+        async with self._large:
+            with self._marker.studying(held.lease, task):
+                return await self._study_aside(capture, task)
 
-    def _study_large(self, capture: Capture, task: Task) -> Found:
-        """In a thread of its own: links are put as they come, so memory does not grow with the document."""
+    async def _study_aside(self, capture: Capture, task: Task) -> Found:
+        """In a thread, which is waited for even when the visit is cancelled: there is one writer only."""
+        given_up = threading.Event()
+        work = asyncio.create_task(asyncio.to_thread(self._study_large, capture, task, given_up))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            given_up.set()
+            await asyncio.wait([work])
+            work.exception()  # seen, and of no interest any more
+            raise
+
+    def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
+        """Links are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
 
         def put(found: Sequence[str], base: str) -> None:
-            self._committer.put_now(Reference(found, base, task.depth + 1, task.crawl))
+            if given_up.is_set():
+                raise LeaseOver
+            if found:
+                self._committer.put_now(Reference(found, base, task.depth + 1, task.crawl))
 
         with self._steps.step("study"):
             return self._study.study(capture, capture.body, self._shelf.large_document, put)
@@ -158,40 +224,40 @@ class Visitor:
             return []
         return [Reference((last.location,), last.url, task.depth, task.crawl)]
 
+    def _reached(self, capture: Capture, task: Task) -> tuple[Item, ...]:
+        """The addresses that redirects led through, their document now being had."""
+        if capture.outcome is not Outcome.OK:
+            return ()
+        items = [self._admission.item(hop.url, task.depth, task.crawl) for hop in capture.hops[1:]]
+        return tuple(msgspec.structs.replace(item, due=NEVER) for item in items)
+
     def _unasked(self, task: Task, outcome: Outcome, reason: str) -> Capture:
         now = self._now()
         return Capture(url=task.url, started_at=now, ended_at=now, outcome=outcome, reason=reason)
 
     def _done(self, task: Task, capture: Capture, held: Held) -> Done:
         """When the URL is due again: never, unless trying again can help and may."""
-        if not capture.retry or task.fails >= self._settings.crawl.retries:
-            etag = capture.hops[-1].header("etag") if capture.hops else None
-            modified = capture.hops[-1].header("last-modified") if capture.hops else None
-            if capture.outcome is Outcome.UNCHANGED:
-                etag, modified = etag or task.etag, modified or task.last_modified
-            fails = task.fails if capture.outcome is Outcome.FAILED else 0
-            return Done(
-                task=task, outcome=capture.outcome, due=NEVER, fails=fails, etag=etag, last_modified=modified
-            )
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
-            wait = max(capture.retry_after_ms, 0)
+            wait = capture.retry_after_ms
             held.blocked_until = self._now() + wait
-        due = self._now() + wait
-        return Done(task=task, outcome=capture.outcome, due=due, fails=task.fails + 1)
+        if capture.retry and task.fails < self._settings.crawl.retries:
+            return Done(task=task, outcome=capture.outcome, due=self._now() + wait, fails=task.fails + 1)
+        fails = task.fails if capture.outcome is Outcome.FAILED else 0
+        etag, modified = _validators(task, capture)
+        return Done(
+            task=task, outcome=capture.outcome, due=NEVER, fails=fails, etag=etag, last_modified=modified
+        )
 
     def _record(self, task: Task, capture: Capture, found: Found) -> CaptureRecord:
-        outcome, reason = capture.outcome, capture.reason
-        if found.limit is not None:
-            outcome, reason = Outcome.FAILED, found.limit
         return CaptureRecord(
             id=str(new_capture_id(capture.started_at)),
             crawl=task.crawl,
             url=task.url,
             started_at=capture.started_at,
             ended_at=capture.ended_at,
-            outcome=outcome,
-            reason=reason,
+            outcome=capture.outcome,
+            reason=capture.reason,
             depth=task.depth,
             hops=tuple(
                 HopRecord(url=h.url, status=h.status, address=h.address, location=h.location)
@@ -211,3 +277,17 @@ class Visitor:
             worker=self._worker,
             agent=self._agent,
         )
+
+
+def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
+    """ETag and Last-Modified for the next visit, if they can be kept and sent."""
+    last = capture.hops[-1] if capture.hops else None
+    etag = last.header("etag") if last else None
+    modified = last.header("last-modified") if last else None
+    if capture.outcome is Outcome.UNCHANGED:
+        etag, modified = etag or task.etag, modified or task.last_modified
+    return _printable(etag), _printable(modified)
+
+
+def _printable(value: str | None) -> str | None:
+    return value if value is not None and value.isprintable() else None

@@ -5,10 +5,12 @@ its progress as JSON lines on stdout. `python -m tamias.crawl.worker`, started b
 """
 
 import asyncio
+import errno
 import os
+import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tamias.crawl.admit import Admission, same_url
-from tamias.crawl.commit import Committer
+from tamias.crawl.commit import Committer, Tally, Visited
 from tamias.crawl.fetching import fetchers, user_agent
 from tamias.crawl.marker import Marker
 from tamias.crawl.pace import Held
@@ -26,18 +28,17 @@ from tamias.crawl.robots import RobotsDesk
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.crawl.study import Study
-from tamias.crawl.visit import Visitor
+from tamias.crawl.visit import Allowance, Visitor
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.errors import TamiasError
-from tamias.model.lease import Lease
+from tamias.model.errors import DiskFull, TamiasError
 from tamias.permit.store import RobotsStore
 from tamias.settings import Settings
 
 RENEW_PART = 3
 TASKS_PER_LEASE = 10
 IDLE_SECONDS = 0.25
-REPORT_SECONDS = 0.5
+LOOK_SECONDS = 0.5
 SWEEP_SECONDS = 60.0
 STOP_SECONDS = 1.0
 
@@ -58,11 +59,9 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, kw_only=True):
     """What a worker has done so far."""
 
-    visited: int = 0
-    quads: int = 0
-    bytes: int = 0
+    worker: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
     in_flight: int = 0
-    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
     error: str | None = None
     exit_code: int = 0
 
@@ -73,27 +72,29 @@ class Worker:
     def __init__(self, plan: WorkerPlan, database: Database) -> None:
         settings = plan.settings
         data = Path(plan.data)
-        number = database.embedded.enrol() if database.embedded else os.getpid()
+        self.number = database.embedded.enrol() if database.embedded else secrets.randbelow(2**31 - 1) + 1
         self._settings = settings
-        self._share = plan.share
-        self._started = 0
+        self._allowance = Allowance(plan.share)
         self._thread = ThreadPoolExecutor(1, "database")
         self._session = database.session()
         names = frozenset(settings.filters.session_names)
         self._frontier = PostgresFrontier(
             self._session,
             same_url=same_url(names),
-            worker=number,
+            worker=self.number,
             delay_ms=int(settings.fetch.delay * 1000),
         )
         self._recover = lambda: recover(database, self._session, self._frontier, data)
         self._steps = Steps()
-        self._marker = Marker(data / "studying", number)
-        shelf = Shelf(data / "rdf", number, self._session, lambda work: self._thread.submit(work).result())
+        self._marker = Marker(data / "studying", self.number)
+        self._shelf = Shelf(
+            data / "rdf", self.number, self._session, lambda work: self._thread.submit(work).result()
+        )
         admission = Admission(settings, plan.seeds)
-        self._committer = Committer(self._frontier, admission, shelf, self._thread, self._steps)
-        agent = user_agent(settings)
-        self._fetchers = fetchers(settings, data / "spool" / str(number), self._session.time)
+        self._committer = Committer(
+            self._frontier, admission, self._shelf, self._thread, self._steps, self._committed
+        )
+        self._fetchers = fetchers(settings, data / "spool" / str(self.number), self._session.time)
         robots = RobotsDesk(
             settings,
             self._fetchers["http"],
@@ -103,38 +104,41 @@ class Worker:
         )
         self._visitor = Visitor(
             settings,
+            allowance=self._allowance,
             fetchers=self._fetchers,
             robots=robots,
             admission=admission,
             study=Study(settings),
-            shelf=shelf,
+            shelf=self._shelf,
             committer=self._committer,
             marker=self._marker,
             steps=self._steps,
             now=self._session.time,
-            worker=str(number),
-            agent=agent,
+            worker=str(self.number),
+            agent=user_agent(settings),
         )
-        self._held: dict[int, Held] = {}
+        self._held: set[Held] = set()
+        self._chance = asyncio.Event()
         self._trouble: TamiasError | None = None
-        self.progress = Progress()
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event, tell: Callable[[Progress], None]) -> None:
         """Until told to stop, or the share is used up and committed."""
+        committing = asyncio.create_task(self._committer.run())
         background = [
             asyncio.create_task(work)
-            for work in (
-                self._committer.run(),
-                self._renew_regularly(),
-                self._sweep_regularly(),
-                self._report_regularly(),
-            )
+            for work in (self._renew_regularly(), self._sweep_regularly(), self._look_regularly(tell))
         ]
+        stopping = asyncio.create_task(self._stop_when(stop))
         try:
+            await self._in_database(self._shelf.reserve)
             await self._in_database(self._recover)
-            await self._lease_until(stop, background)
+            await self._lease_until(stop, [committing, *background])
         finally:
-            await self._end(background)
+            await self._end(committing, [*background, stopping])
+
+    async def _stop_when(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._chance.set()
 
     async def _lease_until(self, stop: asyncio.Event, background: list[asyncio.Task[None]]) -> None:
         while not stop.is_set():
@@ -143,64 +147,67 @@ class Worker:
             for task in background:
                 if task.done():
                     task.result()
-            got = await self._lease_some() if self._may_start() else 0
-            if not self._may_start() and not self._held:
-                return
-            if not got:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), IDLE_SECONDS)
+            self._chance.clear()
+            if self._allowance.used_up:
+                if not self._held:
+                    return
+            elif self._room() > self._settings.fetch.concurrency // 8 and await self._lease_some():
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._chance.wait(), IDLE_SECONDS)
+
+    def _room(self) -> int:
+        return self._settings.fetch.concurrency - len(self._held)
 
     async def _lease_some(self) -> int:
-        room = self._settings.fetch.concurrency - len(self._held)
-        if room <= self._settings.fetch.concurrency // 8 and self._held:
-            await asyncio.sleep(0.01)
-            return 1
         asked_at = time.monotonic()
         seconds = self._settings.frontier.lease
-        leases = await self._in_database(self._lease, min(room, 100), seconds)
+        with self._steps.step("lease"):
+            leases = await self._in_database(
+                self._frontier.lease, min(self._room(), 100), TASKS_PER_LEASE, seconds
+            )
         for lease in leases:
             held = Held(lease, asked_at, seconds)
-            self._held[lease.qid] = held
+            self._held.add(held)
             held.task = asyncio.create_task(self._work(held))
+            held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
         return len(leases)
-
-    def _lease(self, hosts: int, seconds: float) -> list[Lease]:
-        with self._steps.step("lease"):
-            return self._frontier.lease(hosts, TASKS_PER_LEASE, seconds)
 
     async def _work(self, held: Held) -> None:
         try:
-            await self._visitor.work(held, self._may_start_one)
+            await self._visitor.work(held)
         except TamiasError as error:
             self._trouble = error
-        finally:
-            self._held.pop(held.lease.qid, None)
 
-    def _may_start(self) -> bool:
-        return self._share is None or self._started < self._share
+    def _let_go(self, held: Held) -> None:
+        self._held.discard(held)
+        if self._room() == self._settings.fetch.concurrency // 8 + 1 or self._trouble or not self._held:
+            self._chance.set()
 
-    def _may_start_one(self) -> bool:
-        if not self._may_start():
-            return False
-        self._started += 1
-        return True
+    def _committed(self, released: Sequence[Held], late: Sequence[Visited]) -> None:
+        """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
+        for visited in late:
+            self._allowance.give_back(visited.done.task)
+        self._chance.set()
+        loop = asyncio.get_running_loop()
+        for delay_ms in {held.delay_ms for held in released}:
+            loop.call_later(delay_ms / 1000, self._chance.set)
 
     async def _renew_regularly(self) -> None:
         """Renews in good time; a visit whose lease was lost is stopped at once."""
         seconds = self._settings.frontier.lease
         while True:
             await asyncio.sleep(seconds / RENEW_PART)
-            holding = dict(self._held)
+            holding = {held.lease.qid: held for held in self._held if not held.lost}
             asked_at = time.monotonic()
             renewed = await self._in_database(
                 self._frontier.renew, [held.lease for held in holding.values()], seconds
             )
-            kept = {lease.qid: lease for lease in renewed}
-            for qid, held in holding.items():
-                if qid in kept:
-                    held.renewed(kept[qid], asked_at, seconds)
-                elif held.task is not None and qid in self._held:
-                    held.task.cancel()
+            for lease in renewed:
+                holding.pop(lease.qid).renewed(lease, asked_at, seconds)
+            for held in holding.values():
+                if held in self._held:
+                    held.give_up()
 
     async def _sweep_regularly(self) -> None:
         while True:
@@ -208,37 +215,37 @@ class Worker:
             await self._in_database(self._recover)
             await self._in_database(self._frontier.sweep)
 
-    async def _report_regularly(self) -> None:
+    async def _look_regularly(self, tell: Callable[[Progress], None]) -> None:
+        """Tells how it goes, and stops what goes on longer than its lease."""
         while True:
-            await asyncio.sleep(REPORT_SECONDS)
-            self.report()
+            await asyncio.sleep(LOOK_SECONDS)
+            for held in self._held:
+                if held.over and not held.lost:
+                    held.give_up()
+            tell(self.progress())
 
-    def report(self) -> None:
-        """One line for the supervisor."""
-        self.progress.visited = self._committer.committed
-        self.progress.in_flight = len(self._held)
-        self.progress.outcomes = self._committer.outcomes
-        self.progress.quads, self.progress.bytes = self._committer.quads, self._committer.bytes
-        with suppress(BrokenPipeError):
-            sys.stdout.buffer.write(msgspec.json.encode(self.progress) + b"\n")
-            sys.stdout.buffer.flush()
+    def progress(self) -> Progress:
+        """What was done so far."""
+        return Progress(worker=self.number, tally=self._committer.tally, in_flight=len(self._held))
 
-    async def _end(self, background: list[asyncio.Task[None]]) -> None:
+    async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
         """Visits under way are dropped, finished ones committed, hosts given back."""
-        visits = {held: held.task for held in self._held.values() if held.task is not None}
-        for task in [*visits.values(), *background]:
+        self._marker.close()
+        held = [each for each in self._held if not each.lost]
+        tasks = [each.task for each in self._held if each.task is not None]
+        for task in [*tasks, *background]:
             task.cancel()
-        await asyncio.wait([*visits.values(), *background], timeout=STOP_SECONDS)
-        for held in visits:
-            self._committer.release(held)
-        with suppress(TamiasError):
-            await self._committer.flush()
+        await asyncio.wait([*tasks, *background], timeout=STOP_SECONDS)
+        for each in held:
+            self._committer.release(each)
+        self._committer.end()
+        await asyncio.wait([committing])
         for fetcher in set(self._fetchers.values()):
             await fetcher.close()
         self._thread.shutdown(wait=True)
-        self._steps.write(self._committer.committed)
-        self._marker.close()
+        self._steps.write(self._committer.tally.visited)
         self._session.close()
+        committing.result()
 
     async def _in_database(self, work: Callable[..., T], *words: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
@@ -248,18 +255,39 @@ async def _main() -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     line = await loop.run_in_executor(None, sys.stdin.buffer.readline)
-    plan = msgspec.json.decode(line, type=WorkerPlan)
     loop.add_reader(sys.stdin.fileno(), lambda: stop.set() if not os.read(sys.stdin.fileno(), 4096) else None)
-    database = Database(Path(plan.data), plan.db)
-    worker = Worker(plan, database)
+    plan = msgspec.json.decode(line, type=WorkerPlan)
+    end = Progress()
     try:
-        await worker.run(stop)
-    except TamiasError as error:
-        worker.progress.error, worker.progress.exit_code = str(error), error.exit_code
+        end = await _worked(plan, stop)
+    except (TamiasError, OSError) as error:
+        told = error if isinstance(error, TamiasError) else _refused(error, plan.data)
+        end.error, end.exit_code = str(told), told.exit_code
+    _tell(end)
+    return end.exit_code
+
+
+async def _worked(plan: WorkerPlan, stop: asyncio.Event) -> Progress:
+    database = Database(Path(plan.data), plan.db)
+    try:
+        worker = Worker(plan, database)
+        _tell(worker.progress())
+        await worker.run(stop, _tell)
+        return worker.progress()
     finally:
-        worker.report()
         database.close()
-    return worker.progress.exit_code
+
+
+def _tell(progress: Progress) -> None:
+    with suppress(BrokenPipeError):
+        sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _refused(error: OSError, data: str) -> TamiasError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"no room left under {data}; free some space and go on")
+    return TamiasError(f"cannot work under {data}: {error}")
 
 
 def main() -> None:

@@ -2,13 +2,14 @@
 
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from tamias.bench.frontier import run
 from tamias.bench.frontier.client import Hold, held_twice
 from tamias.bench.frontier.ground import ground, processes_in
 from tamias.bench.frontier.load import check_load
-from tamias.bench.frontier.report import PUTS_PER_SECOND, targets
+from tamias.bench.frontier.report import PUTS_PER_SECOND, Figures, targets
 from tamias.bench.frontier.workload import Workload
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
@@ -63,10 +64,6 @@ def test_a_lease_that_grows_with_the_frontier_misses_the_target(small):
 
 
 def as_figures(row):
-    import msgspec
-
-    from tamias.bench.frontier.report import Figures
-
     return msgspec.convert(row, Figures)
 
 
@@ -111,8 +108,6 @@ def test_the_first_host_has_about_as_many_urls_as_the_law_says():
 def test_a_load_that_differs_from_a_put_is_refused(clean_database):
     class Boastful(Workload):
         def item(self, number):
-            import msgspec
-
             return msgspec.structs.replace(super().item(number), depth=1)
 
     with closing(clean_database.session()) as session:
