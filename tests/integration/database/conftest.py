@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -114,7 +115,17 @@ class Place:
 
 
 @pytest.fixture
-def place_at():
+def tmp_path():
+    """A private folder, gone after the test; in memory where there is room: no kill -9 needs a disk."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    folder = Path(tempfile.mkdtemp(prefix="tamias-test-", dir=memory if roomy else None))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def place_at(tmp_path):
     """`place_at(path)` is a data directory there; whatever a test did, nothing may be left running on it."""
     places = []
 

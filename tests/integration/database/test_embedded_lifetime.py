@@ -115,7 +115,7 @@ def test_settings_for_other_servers_do_not_matter(new_place):
     assert new_place.user(env=elsewhere).opened == "ready"
 
 
-@pytest.mark.parametrize("name", ["with space", "a,b", "it's", "ä€", "x" * 100 + "/" + "y" * 100])
+@pytest.mark.parametrize("name", ["it's a, b = ä", "x" * 100 + "/" + "y" * 100])
 def test_a_data_directory_may_have_any_name(made_once, place_at, tmp_path, name):
     place = place_at(shutil.copytree(made_once, tmp_path / name))
     assert place.user().sql("SELECT 1") == [[1]]
