@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup demo test check lock clean
+.PHONY: setup demo test check interop lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -24,6 +24,12 @@ check: setup
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Readers of other hands for what we write. hdt builds from source for minutes, so this is no part of `make test`.
+interop: setup
+	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
+	$(BIN)/pytest tests/interop
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

@@ -92,6 +92,8 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
     first_byte_timeout: Annotated[float, _about("seconds until the first byte of an answer", gt=0)] = 30.0
     min_rate: Annotated[int, _about("least bytes per second over half a minute", ge=0)] = 1024
     max_redirects: Annotated[int, _about("most redirects from one URL", ge=0)] = 10
+    max_header_bytes: Annotated[int, _about("most bytes of an answer's headers", ge=1024)] = 64 * 1024
+    max_ratio: Annotated[int, _about("most decoded bytes for each byte on the wire", ge=1)] = 100
 
 
 class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,9 @@ class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_unpacked: Annotated[int, _about("most bytes unpacked from one body", ge=1)] = 2 << 30
     max_members: Annotated[int, _about("most members of an archive", ge=1)] = 100_000
+    max_ratio: Annotated[int, _about("most bytes unpacked from each packed one, beyond 64 MiB", ge=1)] = 250
+    max_layers: Annotated[int, _about("most codecs and archives inside each other", ge=1)] = 4
+    max_archives: Annotated[int, _about("most archives inside each other", ge=1)] = 2
 
 
 class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +116,15 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
         "predicates",
         "objects",
     )
+    rules: Annotated[tuple[str, ...], _about("files or folders of scraping rules")] = ()
+    max_errors: Annotated[int, _about("problems told of one document", ge=1)] = 100
+    xml_depth: Annotated[int, _about("deepest nesting of XML", ge=1)] = 1000
+    turtle_depth: Annotated[int, _about("deepest nesting of Turtle, TriG and N3", ge=1)] = 1000
+    json_depth: Annotated[int, _about("deepest nesting of JSON", ge=1)] = 500
+    entity_bytes: Annotated[int, _about("most bytes that the entities of a document stand for", ge=0)] = 65536
+    jsonld_bytes: Annotated[int, _about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
+    html_bytes: Annotated[int, _about("most bytes of a page that are read", ge=1)] = 16 << 20
+    html_nesting: Annotated[int, _about("most tags of a page times their depth", ge=1)] = 20_000_000
 
 
 class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,17 @@
-"""The links of a page, by selectolax: in document order, each once, as they stand."""
+"""Pages: their links, by selectolax, on every one; structured data where the bytes show that there is any.
 
+Links come in document order, each once, as they stand.
+"""
+
+import codecs
 import re
 from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.markup.extraction import extracted
+from tamias.analyse.markup.page import XHTML, XML, Page
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
@@ -27,6 +33,10 @@ _COPY_WEIGHT = 40
 
 _FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strike|strong)[\s/]")
 _EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
+_SHORT_PAGE = 16_384
+"""Its tags have a few thousand attributes at most."""
+_WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
+_QUOTED = re.compile(rb"""\"[^"]*+"|'[^']*+'""")
 _TAG = re.compile(rb"<(/?)([A-Za-z][^\s/>]{0,20})")
 _FORMATTING_TAGS = frozenset(b"b i u s em tt big code font nobr small strike strong".split())
 _UNCLOSED = frozenset(
@@ -34,51 +44,73 @@ _UNCLOSED = frozenset(
     b" p li dt dd tr td th thead tbody tfoot colgroup option optgroup rp rt html head body a".split()
 )
 """Elements without an end tag, or that the next of their kind ends."""
+_LONGEST_BASE = 8192
+"""Every reference would be made as long."""
 _WINDOWS_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252", "latin-1": "cp1252", "iso8859-9": "cp1254"}
 
 
 class HtmlAnalyser:
-    """Reads the links of HTML and XHTML pages."""
+    """Reads links and structured data of HTML and XHTML, and RDFa in any other XML."""
 
-    media_types = frozenset({"text/html", "application/xhtml+xml"})
+    media_types = frozenset({"text/html", XHTML, *XML})
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()
 
     def analyse(self, document: Document) -> Iterator[Finding]:
-        page = document.stream.read(self._limits.html_bytes)
+        data = document.stream.read(self._limits.html_bytes)
         if document.stream.read(1):
             yield Problem(
-                f"only the first {len(page)} bytes of the page were read (limit analyse.html_bytes)"
+                f"only the first {len(data)} bytes of the page were read (limit analyse.html_bytes)"
             )
+        data = _utf8(data, document.charset)
         try:
-            _check_nesting(page, self._limits.html_nesting)
+            _check_tags(data, self._limits.html_nesting)
+            if document.media_type not in XML:
+                _check_nesting(data, self._limits.html_nesting)
         except RefusedError as refusal:
             yield Problem(str(refusal))
             return
-        yield _links(LexborHTMLParser(_text(page, document)), document.url)
+        base = document.base
+        if document.media_type not in XML:
+            links = _links(_parsed(data, document.media_type), base)
+            base = links.base
+            yield links
+        yield from extracted(
+            Page(
+                data,
+                url=document.base,
+                base=base,
+                media_type=document.media_type,
+                entity_bytes=self._limits.entity_bytes,
+            )
+        )
 
 
-def _text(page: bytes, document: Document) -> bytes | str:
-    """Bytes for the parser, which takes them for UTF-8, or text where they are something else."""
-    if document.media_type == "application/xhtml+xml":
-        page = _EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page)
-    if document.charset in (None, "utf-8"):
-        return page
-    charset = document.charset or "utf-8"
-    return page.decode(_WINDOWS_NAMES.get(charset, charset), "replace")
+def _utf8(page: bytes, charset: str | None) -> bytes:
+    if charset in (None, "utf-8"):
+        return page.removeprefix(codecs.BOM_UTF8)
+    charset = charset or "utf-8"
+    text = page.decode(_WINDOWS_NAMES.get(charset, charset), "replace")
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:
+    """The parser takes bytes for UTF-8, and what XML ends at once for something that goes on."""
+    return LexborHTMLParser(_EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page) if media_type == XHTML else page)
 
 
 def _links(page: LexborHTMLParser, url: str) -> Links:
+    base = _base(page, url)
     if any(_forbids_following(node) for node in page.css("meta[name]")):
-        return Links([], url)
+        return Links([], base)
     found: dict[str, None] = {}
     for node in page.css(_LINKING):
         attributes = node.attrs
         reference = (attributes.get("href") or attributes.get("src") or "").strip()
         if reference and not reference.startswith(_NOWHERE) and _is_followed(attributes.get("rel")):
             found[reference] = None
-    return Links(list(found), _base(page, url))
+    return Links(list(found), base)
 
 
 def _is_followed(relation: str | None) -> bool:
@@ -101,7 +133,20 @@ def _base(page: LexborHTMLParser, url: str) -> str:
         base = resolve((node.attrs.get("href") or "").strip(), url)
     except UrlError:
         return url
-    return base if base.startswith(("http:", "https:", "ftp:")) else url
+    return base if base.startswith(("http:", "https:", "ftp:")) and len(base) <= _LONGEST_BASE else url
+
+
+def _check_tags(page: bytes, limit: int) -> None:
+    """Refuses a page with a tag of so many attributes that comparing each with each would take too long."""
+    if len(page) <= _SHORT_PAGE:
+        return
+    for tag in _WHOLE_TAG.findall(page):
+        if len(tag) > _SHORT_PAGE:
+            attributes = len(_QUOTED.sub(b" ", tag).replace(b"/", b" ").split())
+            if attributes * attributes > limit:
+                raise RefusedError(
+                    f"a tag with about {attributes} attributes (limit analyse.html_nesting), not read"
+                )
 
 
 def _check_nesting(page: bytes, limit: int) -> None:

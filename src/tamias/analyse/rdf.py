@@ -1,24 +1,28 @@
 """RDF in any of its syntaxes into quads, by pyoxigraph, exactly as read.
 
-Memory does not grow with the document; faults are told and passed over where the syntax allows it.
+Memory does not grow with the document; of one with faults, what is beyond doubt is kept.
 """
 
-import re
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import BinaryIO
 
-from pyoxigraph import Quad, RdfFormat, parse
+from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.chunks import Stop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.entities import flat_entities
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.jsonld import JsonLd
+from tamias.analyse.jsonld_contexts import Contexts
+from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.analyse.n3 import N3
 from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
+from tamias.analyse.recover import Faults, Place, Read, batched, read_on
+from tamias.analyse.trig import Trig
+from tamias.analyse.turtle import Lines, Turtle
+from tamias.analyse.xml_nodes import Nodes
 from tamias.model.document import Document
-from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.finding import Finding, Problem
 
-BATCH = 1000
-MAX_MESSAGE = 500
 FORMATS = {
     "application/n-triples": RdfFormat.N_TRIPLES,
     "application/n-quads": RdfFormat.N_QUADS,
@@ -35,26 +39,28 @@ NESTED = {
     RdfFormat.RDF_XML: XML,
     RdfFormat.JSON_LD: JSON,
 }
-_REMOTE_CONTEXT = re.compile(
-    rb'"@(?:context|import)"\s*:\s*(?:\[\s*(?:\{[^{}]*\}\s*,\s*)*)?"([^"\\]{1,2000})"'
-)
+AT_ONCE = 16 * MIB
+"""Larger TriG, N3 and RDF/XML is read as a stream, in which a fault cannot be put right so well."""
 
 
 class RdfAnalyser:
-    """Reads N-Triples, N-Quads, Turtle, TriG, N3 without rules, RDF/XML and JSON-LD."""
+    """Reads N-Triples, N-Quads, Turtle, TriG, N3 without rules, RDF/XML and JSON-LD.
+
+    `contexts` gives the remote JSON-LD contexts that are at hand.
+    """
 
     media_types = frozenset(FORMATS)
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+    def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
         self._limits = limits or AnalyseLimits()
+        self._json_ld = JsonLd(self._limits, contexts)
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         stop = Stop()
         syntax = FORMATS[document.media_type]
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
         stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
-        read = self._json_ld if syntax == RdfFormat.JSON_LD else self._lenient
-        for finding in read(stream, syntax, document.url):
+        for finding in self._read(stream, syntax, document.url):
             # Whatever the parser says of the place where its input was cut off, the reason is another.
             if not (stop.reason and isinstance(finding, Problem)):
                 yield finding
@@ -72,80 +78,65 @@ class RdfAnalyser:
             chunks = flat_entities(chunks, self._limits.entity_bytes)
         return nesting.watched(chunks) if nesting else chunks
 
-    def _lenient(self, stream: BinaryIO, syntax: RdfFormat, base: str) -> Iterator[Finding]:
-        """Lenient only means that IRIs are not validated: no data is lost or changed by it."""
-        return self._quads(_parser(stream, syntax, base, lenient=True))
-
-    def _json_ld(self, stream: BinaryIO, syntax: RdfFormat, base: str) -> Iterator[Finding]:
-        """Not lenient, which changes results, and held in memory 17 times over unless it may be streamed."""
-        head = stream.read(self._limits.jsonld_bytes)
-        rest = stream.read(1)
-        if rest:
-            whole = as_stream(chain((head, rest), read_chunks(stream)))
-            parser = _parser(whole, RdfFormat.STREAMING_JSON_LD, base, lenient=False)
+    def _read(self, stream: BinaryIO, syntax: RdfFormat, url: str) -> Iterator[Finding]:
+        base = _valid_base(url)
+        faults = Faults(self._limits.max_errors)
+        if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
+            found = Lines(syntax).found(stream, faults)
+        elif syntax == RdfFormat.TURTLE:
+            found = Turtle(base).found(stream, faults)
+        elif syntax == RdfFormat.JSON_LD:
+            found = self._of_json_ld(stream, base, faults)
         else:
-            parser = _parser(head, syntax, base, lenient=False)
-        for finding in self._quads(parser):
-            if isinstance(finding, Problem) and "LoadDocumentCallback" in finding.what:
-                yield Problem(_context_missing(head))
-            else:
-                yield finding
-
-    def _quads(self, parser: Iterator[Quad]) -> Iterator[Finding]:
-        """Batches of quads; after a fault the parser is asked to go on, as it can in every syntax."""
-        faults = _Faults(self._limits.max_errors)
-        batch: list[Quad] = []
-        going_on = True
-        while going_on:
-            try:
-                batch.extend(islice(parser, BATCH - len(batch)))
-                going_on = len(batch) == BATCH
-            except SyntaxError as fault:
-                yield from faults.told(fault)
-                going_on = not faults.are_hopeless(len(batch))
-                if going_on:
-                    continue
-            if batch:
-                faults.good += len(batch)
-                yield Quads(batch)
-                batch = []
+            found = _at_once(stream, syntax, base, faults)
+        yield from batched(found)
         yield from faults.summary()
 
-
-class _Faults:
-    """Counts what is wrong with one document against what is right."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._count = 0
-        self._given_up = False
-        self.good = 0
-
-    def told(self, fault: SyntaxError) -> Iterator[Problem]:
-        self._count += 1
-        if self._count <= self._most:
-            yield Problem(fault.msg[:MAX_MESSAGE], fault.lineno)
-
-    def are_hopeless(self, unsaid: int) -> bool:
-        """Whether there are too many, and more than one for nine good statements."""
-        self._given_up = self._count > self._most and self._count * 9 > self.good + unsaid
-        return self._given_up
-
-    def summary(self) -> Iterator[Problem]:
-        if self._given_up:
-            yield Problem(f"more than {self._most} errors (limit analyse.max_errors), not read on")
-        elif self._count > self._most:
-            yield Problem(f"{self._count - self._most} more errors (limit analyse.max_errors)")
+    def _of_json_ld(self, stream: BinaryIO, base: str | None, faults: Faults) -> Iterator[Read]:
+        """Held in memory 17 times over, unless it is so large that it must be streaming JSON-LD."""
+        head = stream.read(self._limits.jsonld_bytes)
+        rest = stream.read(1)
+        if not rest:
+            return self._json_ld.found(head, base, faults)
+        whole = as_stream(chain((head, rest), read_chunks(stream)))
+        # Not lenient, which changes results.
+        return read_on(parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base), faults)
 
 
-def _parser(source: BinaryIO | bytes, syntax: RdfFormat, base: str, *, lenient: bool) -> Iterator[Quad]:
+def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
+    """Holds the document, so that nothing need be said of it before all of it is known to be right."""
+    text = stream.read(AT_ONCE)
+    rest = stream.read(1)
+    if rest:
+        whole = as_stream(chain((text, rest), read_chunks(stream)))
+        # Lenient only means that IRIs are not validated: no data is lost or changed by it.
+        parser = parse(whole, format=syntax, base_iri=base, lenient=True)
+        yield from read_on(parser, faults, to_the_end=syntax == RdfFormat.RDF_XML)
+        return
+    if syntax == RdfFormat.N3:
+        yield from N3(base).of(text, faults)
+        return
     try:
-        return parse(source, format=syntax, base_iri=base, lenient=lenient)
-    except ValueError:  # a URL that is no IRI; relative references become problems
-        return parse(source, format=syntax, lenient=lenient)
+        quads = list(parse(text, format=syntax, base_iri=base))
+    except SyntaxError as fault:
+        yield from _recovered(text, syntax, base, faults)
+        if not faults.count:
+            place = Place(fault.lineno, fault.offset or 1) if fault.lineno else None
+            yield from faults.told(fault.msg, place)
+    else:
+        yield quads
 
 
-def _context_missing(head: bytes) -> str:
-    found = _REMOTE_CONTEXT.search(head)
-    name = found[1].decode("utf-8", "replace") if found else "of unknown name"
-    return f"remote JSON-LD context {name} is not at hand, document not read"
+def _recovered(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
+    if syntax == RdfFormat.RDF_XML:
+        return Nodes(text, base).found(faults)
+    return Trig(base).of(text, faults)
+
+
+def _valid_base(url: str) -> str | None:
+    """None for a URL that is no IRI; relative references then become problems."""
+    try:
+        parse(b"", format=RdfFormat.TURTLE, base_iri=url)
+    except ValueError:
+        return None
+    return url

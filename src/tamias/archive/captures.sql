@@ -19,9 +19,12 @@ ON CONFLICT DO NOTHING
 INSERT INTO segment (worker) VALUES (%(worker)b::int8) RETURNING segment
 
 -- name: commit_segments
--- What is durable in segments; never shortened, so the same news twice is harmless.
+-- What is durable in segments; never shortened, so the same news twice is harmless, and old news with new ones.
 UPDATE segment SET committed = greatest(segment.committed, news.committed), sealed = segment.sealed OR news.sealed
-FROM unnest(%(segment)b::int8[], %(committed)b::int8[], %(sealed)b::bool[]) AS news (segment, committed, sealed)
+FROM (SELECT told.segment, max(told.committed) AS committed, bool_or(told.sealed) AS sealed
+      FROM unnest(%(segment)b::int8[], %(committed)b::int8[], %(sealed)b::bool[])
+           AS told (segment, committed, sealed)
+      GROUP BY told.segment) AS news
 WHERE segment.segment = news.segment
 
 -- name: open_segments
@@ -31,12 +34,12 @@ WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
 
 -- name: current_extents
 -- Where the quads of the latest capture of each document stand, in the order of the files. A document that is
--- gone since is left out.
+-- gone since, or holds none any more, is left out; one that was read up to a limit counts.
 SELECT latest.segment, latest.frame, latest.start, latest.length
 FROM (SELECT DISTINCT ON (coalesce(capture.final_url, capture.url)) capture.*
-      FROM capture WHERE capture.outcome = 3 OR (capture.outcome = 1 AND capture.segment IS NOT NULL)
+      FROM capture WHERE capture.outcome IN (1, 3) OR capture.segment IS NOT NULL
       ORDER BY coalesce(capture.final_url, capture.url), capture.started_at DESC, capture.capture DESC) AS latest
-WHERE latest.outcome = 1
+WHERE latest.segment IS NOT NULL AND latest.outcome <> 3
 ORDER BY latest.segment, latest.frame, latest.start
 
 -- name: all_extents

@@ -1,16 +1,29 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.common import Place, common, say_json
+from tamias.cli.common import Place, common, say, say_json
 from tamias.cli.progress import Display, summary
 from tamias.model.errors import UsageError
-from tamias.settings import CONTACT_PAGE, Resolved
+from tamias.settings import CONTACT_PAGE, Settings
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Database
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
+FLAGS = {
+    "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers"),
+    "filters": ("scope", "include", "exclude"),
+    "fetch": ("delay", "concurrency", "contact", "resolve"),
+    "permit": ("allow_private",),
+}
+KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__")
+"""Flags that are the crawl's own and hold until seeds are named again; the others are this run's."""
 
 
 @click.command()
@@ -55,61 +68,99 @@ def command(
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
-    resolved = place.settings(**_flags(words))
+    flags = _flags(words)
+    settings = place.settings(**flags).settings
     addresses = _addresses(seeds, seed_files)
+    _check(settings, addresses)
     if dry_run:
-        from tamias.crawl.dry_run import dry_run as look
-
-        for line in asyncio.run(look(resolved.settings, addresses)):
-            click.echo(line)
-        return 0
+        return asyncio.run(_dry_run(place, settings, addresses))
     if not addresses and not (place.db or (place.data / "pg").is_dir()):
         raise UsageError(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
         )
-    _warn(resolved)
-    return _crawl(place, resolved, addresses, strict)
-
-
-def _crawl(place: Place, resolved: Resolved, seeds: list[str], strict: bool) -> int:
-    from tamias.crawl.supervisor import Ended, Supervisor
-
-    supervisor = Supervisor(place.data, place.db, resolved.settings, seeds)
-    display = Display(place)
     try:
-        supervisor.put_seeds(seeds)
-        end = asyncio.run(supervisor.run(display.show))
-    finally:
-        display.close()
-        supervisor.close()
+        return _crawl(place, flags, addresses, strict)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; 'tamias crawl --data {place.data}' goes on", err=True)
+        return 130
+
+
+def _crawl(place: Place, flags: dict[str, object], seeds: list[str], strict: bool) -> int:
+    from tamias.crawl.supervisor import Ended, Supervisor
+    from tamias.database.connect import Database
+
+    buckets = place.settings(**flags).settings.frontier.buckets
+    with closing(Database(place.data, place.db, buckets=buckets)) as database:
+        settings, near = _policy(place, database, flags, seeds)
+        _warn(place, settings)
+        display = Display(place)
+        with closing(Supervisor(place.data, place.db, settings, near)) as supervisor, closing(display):
+            supervisor.put_seeds(seeds)
+            end = asyncio.run(supervisor.run(display.show))
+            failed = strict and end.ended is Ended.DONE and supervisor.failed_for_good() > 0
     if place.json:
         say_json(end)
-    for line in summary(end, place.data):
-        click.echo(line, err=True)
-    codes = {Ended.DONE: 0, Ended.LIMIT: 5, Ended.WAITING: 5, Ended.INTERRUPTED: 130}
-    failed_for_good = strict and end.outcomes.get("failed", 0) > 0
+    if place.verbosity >= 0:
+        for line in summary(end, place.data):
+            click.echo(line, err=True)
+    codes = {Ended.DONE: 3 if failed else 0, Ended.LIMIT: 5, Ended.WAITING: 5, Ended.INTERRUPTED: 130}
     assert end.ended is not None
-    return codes[end.ended] or (3 if failed_for_good else 0)
+    return codes[end.ended]
 
 
-def _flags(words: dict[str, object]) -> dict[str, object]:
-    """Flags under the names of their settings; what was not given is left out."""
-    tables = {
-        "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers"),
-        "filters": ("scope", "include", "exclude"),
-        "fetch": ("delay", "concurrency", "contact", "resolve"),
-        "permit": ("allow_private",),
-    }
-    given = {f"{table}__{name}": words[name] or None for table, names in tables.items() for name in names}
-    given |= {
-        f"{table}__{name}": words[name]
-        for table, names in tables.items()
-        for name in names
-        if words[name] == 0
-    }
-    given["permit__allow_private"] = words["allow_private"] or None
+def _policy(
+    place: Place, database: "Database", flags: dict[str, object], seeds: list[str]
+) -> tuple[Settings, list[str]]:
+    """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
+    from tamias.crawl.policy import read_policy, widened, write_policy
+
+    given = {key: value for key, value in flags.items() if value is not None}
+    scope = place.settings(**given).settings.filters.scope
+    with closing(database.session()) as session:
+        policy = read_policy(session)
+        if seeds:
+            kept = {key: value for key, value in given.items() if key.startswith(KEPT)}
+            policy = widened(policy, kept, seeds if scope != "any" else ())
+            write_policy(session, policy)
+    settings = place.settings(**{**policy.flags, **given}).settings
+    if settings.filters.scope != "any" and not policy.seeds:
+        raise UsageError(f"--scope {settings.filters.scope} needs seeds to stay near to: name them")
+    return settings, list(policy.seeds)
+
+
+def _check(settings: Settings, seeds: list[str]) -> None:
+    """Everything that can be wrong with what was typed, before anything is made."""
+    from tamias.crawl.admit import seed_items
+    from tamias.crawl.fetching import http_options
+
+    http_options(settings, Path())
+    seed_items(settings, seeds, 0)
+
+
+async def _dry_run(place: Place, settings: Settings, seeds: list[str]) -> int:
+    from tamias.crawl.dry_run import dry_run
+
+    if not seeds:
+        raise UsageError("--dry-run looks at seeds: name one")
+    async for prospect in dry_run(settings, seeds):
+        if place.json:
+            say_json(prospect)
+        elif prospect.refusal:
+            say(f"skip   {prospect.url}  ({prospect.refusal})")
+        else:
+            say(f"fetch  {prospect.url}")
+    return 0
+
+
+def _flags(words: dict[str, Any]) -> dict[str, Any]:
+    """Flags under the names of their settings; what was not given is None."""
+    given = {f"{table}__{name}": _given(words[name]) for table, names in FLAGS.items() for name in names}
     given["permit__robots"] = False if words["no_robots"] else None
     return given
+
+
+def _given(value: Any) -> Any:
+    return None if value is False or value == () else value
 
 
 def _addresses(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[str]:
@@ -120,6 +171,6 @@ def _addresses(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[str]:
     return found + [address for file in files for address in many.addresses(str(Path(file)))]
 
 
-def _warn(resolved: Resolved) -> None:
-    if resolved.settings.fetch.contact == CONTACT_PAGE:
+def _warn(place: Place, settings: Settings) -> None:
+    if place.verbosity >= 0 and settings.fetch.contact == CONTACT_PAGE:
         click.echo("tamias: no --contact is set; servers are told about the crawler, not about you", err=True)

@@ -1,7 +1,9 @@
 """`tamias export`: writes what was crawled."""
 
+import errno
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -30,7 +32,9 @@ from tamias.sinks.export import ExportFormat, export
     help="The crawled data, what is known about the crawl, or both.",
 )
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [stdout]")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. [stdout]"
+)
 @common
 def command(place: Place, form: ExportFormat, graph: str, history: bool, output: Path | None) -> None:
     """Writes the crawled quads, one named graph for each document.
@@ -44,8 +48,9 @@ def command(place: Place, form: ExportFormat, graph: str, history: bool, output:
     try:
         chunks = _chunks(session, place.data, graph, history)
         if output is None:
-            export(chunks, sys.stdout.buffer, form)
-            sys.stdout.buffer.flush()
+            with _failures_told("the export"):
+                export(chunks, sys.stdout.buffer, form)
+                sys.stdout.buffer.flush()
         else:
             _to_file(chunks, output, form)
     finally:
@@ -68,11 +73,21 @@ def _to_file(chunks: Iterator[bytes], output: Path, form: ExportFormat) -> None:
     """The file appears under its name only when it is complete."""
     partial = output.with_name(output.name + ".part")
     try:
-        with partial.open("wb") as file:
-            export(chunks, file, form)
-        partial.replace(output)
-    except OSError as error:
-        kind = DiskFull if error.errno == 28 else TamiasError
-        raise kind(f"cannot write {output}: {error.strerror}") from error
+        with _failures_told(str(output)):
+            with partial.open("wb") as file:
+                export(chunks, file, form)
+            partial.replace(output)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
+
+
+@contextmanager
+def _failures_told(target: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
+        raise kind(f"cannot write {target}: {error.strerror}") from error

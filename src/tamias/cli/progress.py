@@ -4,12 +4,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from tamias.cli.common import Place
-from tamias.crawl.supervisor import Ended, Snapshot
+
+if TYPE_CHECKING:
+    from tamias.crawl.supervisor import Snapshot
 
 LINE_SECONDS = 5.0
 
@@ -25,7 +28,7 @@ class Display:
         self._shown_at = float("-inf")
         self._last: tuple[float, int] = (0.0, 0)
 
-    def show(self, now: Snapshot) -> None:
+    def show(self, now: "Snapshot") -> None:
         """Draws, prints, or stays silent."""
         if self._live:
             self._draw(now)
@@ -42,23 +45,26 @@ class Display:
         """Leaves the terminal as it was found."""
         self._drawn = 0
 
-    def _draw(self, now: Snapshot) -> None:
+    def _draw(self, now: "Snapshot") -> None:
         lines = _figures(now, self._rate(now))
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
         sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines))
         sys.stderr.flush()
         self._drawn = len(lines)
 
-    def _rate(self, now: Snapshot) -> float:
+    def _rate(self, now: "Snapshot") -> float:
         seconds, visited = self._last
         self._last = (now.seconds, now.visited)
         return (now.visited - visited) / max(0.001, now.seconds - seconds)
 
 
-def summary(end: Snapshot, data: Path) -> Iterator[str]:
+def summary(end: "Snapshot", data: Path) -> Iterator[str]:
     """What is said at the end."""
+    from tamias.crawl.supervisor import Ended
+
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
-    yield f"{end.visited:,} URLs visited in {end.seconds:.1f} s: {ways or 'none'}; {end.quads:,} quads"
+    again = f", {end.put_off:,} attempts put off" if end.put_off else ""
+    yield f"{end.visited:,} URLs visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
     if end.ended is Ended.DONE:
         yield f"nothing is left to do; 'tamias export --data {data}' writes what was found"
         return
@@ -71,7 +77,7 @@ def summary(end: Snapshot, data: Path) -> Iterator[str]:
     yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
 
 
-def _figures(now: Snapshot, rate: float) -> list[str]:
+def _figures(now: "Snapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
         f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",

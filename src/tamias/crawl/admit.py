@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from tamias.frontier.known import KnownLinks
-from tamias.model.errors import UrlError
+from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import Item
 from tamias.model.url import fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key
@@ -120,6 +120,15 @@ def resolved(reference: str, base: str) -> str | None:
         return None
 
 
-def seed_url(address: str) -> str:
-    """The form to fetch of a seed; raises `UrlError`."""
-    return fetch_url(address)
+def seed_items(settings: Settings, seeds: Sequence[str], crawl: int) -> list[Item]:
+    """The seeds as items; one that a filter refuses is an error, as nobody meant that.
+
+    Raises `UrlError` for a seed that is no URL.
+    """
+    admission = Admission(settings, seeds)
+    items = [admission.item(fetch_url(seed), 0, crawl) for seed in seeds]
+    for item in items:
+        reason = admission.refusal(item.url, 0)
+        if reason is not None:
+            raise UsageError(f"the seed {item.url} is kept out: {reason}")
+    return items

@@ -104,7 +104,8 @@ class Committer:
             await self._news.wait()
             if not self._ending:
                 await asyncio.sleep(GATHER_SECONDS)
-            await self._flush()
+                await self._flush()
+        await self._flush()
 
     def end(self) -> None:
         """Lets `run` come to its end."""
@@ -113,14 +114,14 @@ class Committer:
 
     async def _flush(self) -> None:
         self._news.clear()
-        visited, self._visited = self._visited, []
+        handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
-        if not visited and not released:
-            return
-        loop = asyncio.get_running_loop()
-        late = [each for each in visited if each.held.lost]
-        visited = [each for each in visited if not each.held.lost]
-        kept = await loop.run_in_executor(self._thread, self._commit, visited, released)
+        late = [each for each in handed_over if each.held.lost]
+        visited = [each for each in handed_over if not each.held.lost]
+        kept: frozenset[int] = frozenset()
+        if visited or released:
+            loop = asyncio.get_running_loop()
+            kept = await loop.run_in_executor(self._thread, self._commit, visited, released)
         for each in visited:
             if each.held.lease.qid in kept:
                 self.tally.count(each)

@@ -43,6 +43,8 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         total_timeout=fetch.timeout,
         min_rate=fetch.min_rate,
         max_redirects=fetch.max_redirects,
+        max_header_bytes=fetch.max_header_bytes,
+        max_ratio=fetch.max_ratio,
         resolve=_pairs(fetch.resolve),
         connections=fetch.concurrency,
     )

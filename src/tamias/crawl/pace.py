@@ -9,8 +9,12 @@ SAFE_PART = 0.9
 """Of a lease: what remains is for clocks that run differently."""
 
 
-class LeaseOver(Exception):
-    """The host may not be touched any more; what was under way did not happen."""
+LONGEST_TURN = 10.0
+"""Seconds. Who has to wait longer for a host gives it back meanwhile."""
+
+
+class NotNow(Exception):
+    """The host may not be asked any more in this lease; what was under way did not happen."""
 
 
 class Held:
@@ -43,16 +47,20 @@ class Held:
         if self.task is not None:
             self.task.cancel()
 
-    async def turn(self) -> None:
-        """Waits until the host may be asked again; the delay runs from the end of the last request.
+    @property
+    def wait(self) -> float:
+        """Seconds until the host may be asked again; the delay runs from the end of the last request."""
+        return self._asked_at + self.delay_ms / 1000 - time.monotonic()
 
-        Raises `LeaseOver` when the lease did not last that long.
-        """
-        wait = self._asked_at + self.delay_ms / 1000 - time.monotonic()
+    async def turn(self) -> None:
+        """Waits until the host may be asked; `NotNow` if that takes too long or the lease ends before."""
+        wait = self.wait
+        if wait > LONGEST_TURN:
+            raise NotNow
         if wait > 0:
             await asyncio.sleep(wait)
         if self.over:
-            raise LeaseOver
+            raise NotNow
 
     def asked(self) -> None:
         """A request to the host just ended."""

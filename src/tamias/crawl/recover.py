@@ -22,12 +22,13 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
         fcntl.flock(lock, fcntl.LOCK_EX)
         dead = embedded.dead_workers()
         for worker in dead:
-            _recover_one(session, frontier, data, worker)
+            recover_worker(session, frontier, data, worker)
             embedded.forget(worker)
     return len(dead)
 
 
-def _recover_one(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
+def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
+    """Cleans up after one worker that is known to be dead. May be done twice."""
     for studied in left_by(data / "studying", worker):
         frontier.count_death(studied.lease, studied.task)
     frontier.give_back([worker])

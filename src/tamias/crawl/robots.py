@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tamias.crawl.pace import Held
+from tamias.crawl.pace import LONGEST_TURN, Held
 from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority
@@ -107,8 +107,7 @@ class RobotsDesk:
                 capture = await self._fetcher.fetch(robots_request(address), few_hops())
             finally:
                 held.asked()
-            hopeless = not capture.retry or capture.retry_after_ms is not None
-            if hopeless or meaning(_status(capture)).access is not Access.NONE or attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS - 1 or not _worth_repeating(capture) or held.wait > LONGEST_TURN:
                 break
             await asyncio.sleep(wait * 2**attempt)
         return capture
@@ -142,6 +141,11 @@ def forbidden_by(rules: Rules, url: str) -> str | None:
     """Why the rules forbid a URL, with the line that does."""
     verdict = rules.verdict(url)
     return None if verdict.allowed else f"robots.txt: {verdict.rule}"
+
+
+def _worth_repeating(capture: Capture) -> bool:
+    unreachable = meaning(_status(capture)).access is Access.NONE
+    return unreachable and capture.retry and capture.retry_after_ms is None
 
 
 def _status(capture: Capture) -> int | None:

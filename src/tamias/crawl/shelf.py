@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tamias.archive.segments import Durable, new_segment
@@ -23,7 +24,7 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._in_database = in_database
-        self._new_segment = lambda: new_segment(session, worker)
+        self._new_segment = partial(new_segment, session, worker)
         self._writer: type[SegmentWriter] = load("tamias.sinks", "nquads")
         self._reserved: int | None = None
         self._small: SegmentWriter | None = None

@@ -6,26 +6,36 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from tamias.crawl.admit import Admission, same_url, seed_url
-from tamias.crawl.recover import recover
+from tamias.crawl.admit import same_url, seed_items
+from tamias.crawl.commit import PUT_BATCH
+from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
+from tamias.crawl.recover import recover, recover_worker
 from tamias.crawl.worker import Progress, WorkerPlan
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.errors import TamiasError, UsageError
+from tamias.model.errors import TamiasError
 from tamias.model.figures import CrawlFigures
 from tamias.settings import Settings
 
-CRAWL = 1
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.25
+LONGEST_LOOK_SECONDS = 3.0
+LOOK_PART = 10
+"""Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
 STOP_SECONDS = 1.5
 MOST_DEATHS = 100
 """Of workers in one run without any page between them: more is a fault of ours, not of a document."""
+
+T = TypeVar("T")
+Stopping = asyncio.Task[Literal[True]]
+"""Done when the crawl is to stop."""
 
 
 class Ended(StrEnum):
@@ -42,6 +52,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds: float
     visited: int
+    """URLs done with in this run."""
+    put_off: int
+    """Attempts that are repeated later."""
     outcomes: dict[str, int]
     quads: int
     bytes: int
@@ -63,10 +76,12 @@ class Supervisor:
         self._settings = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
         self._session = self._database.session()
+        self._thread = ThreadPoolExecutor(1, "database")
         names = frozenset(settings.filters.session_names)
         delay_ms = int(settings.fetch.delay * 1000)
         self._frontier = PostgresFrontier(self._session, same_url=same_url(names), delay_ms=delay_ms)
-        self._plan = WorkerPlan(data=str(self._data), db=db, settings=settings, seeds=tuple(seeds))
+        near = () if settings.filters.scope == "any" else tuple(seeds)
+        self._plan = WorkerPlan(data=str(self._data), db=db, settings=settings, seeds=near)
         self._count = settings.crawl.workers or os.cpu_count() or 1
         self._progress: dict[int, Progress] = {}
         self._finished: list[Progress] = []
@@ -77,42 +92,52 @@ class Supervisor:
         self._deaths = 0
 
     def put_seeds(self, seeds: Sequence[str]) -> int:
-        """Makes the seeds known; a seed that a filter refuses is an error, as nobody meant that."""
-        admission = Admission(self._settings, seeds)
-        items = [admission.item(seed_url(seed), 0, CRAWL) for seed in seeds]
-        for item in items:
-            reason = admission.refusal(item.url, 0)
-            if reason is not None:
-                raise UsageError(f"the seed {item.url} is kept out: {reason}")
+        """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
+        items = seed_items(self._settings, seeds, CRAWL)
         recover(self._database, self._session, self._frontier, self._data)
-        return self._frontier.put(items).new
+        batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
+        return sum(self._frontier.put(batch).new for batch in batches)
 
     async def run(self, show: Callable[[Snapshot], None]) -> Snapshot:
         """Crawls until nothing is left, a limit is reached, or somebody says stop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupt)
-        keepers = [asyncio.create_task(self._keep_worker(index)) for index in range(self._count)]
+        figures = await self._in_database(self._figures)
+        self._ended = self._ended or self._verdict(figures)
+        if self._ended is None:
+            await self._run_workers(show, asyncio.create_task(self._stop.wait()))
+            figures = await self._in_database(self._figures)
+        if self._error is not None:
+            raise _told(self._error)
+        self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
+        return self._snapshot(figures)
+
+    def failed_for_good(self) -> int:
+        """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
+        return count_failed(self._session)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._thread.shutdown()
+        self._session.close()
+        self._database.close()
+
+    async def _run_workers(self, show: Callable[[Snapshot], None], stopping: Stopping) -> None:
+        keeping = asyncio.gather(*(self._keep_worker(index, stopping) for index in range(self._count)))
+        either: list[asyncio.Future[Any]] = [keeping, stopping]
+        pause = LOOK_SECONDS
         try:
-            while self._ended is None and not all(task.done() for task in keepers):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), LOOK_SECONDS)
-                figures = await asyncio.to_thread(self._figures)
+            while self._ended is None and not keeping.done():
+                await asyncio.wait(either, timeout=pause, return_when="FIRST_COMPLETED")
+                begun = time.monotonic()
+                figures = await self._in_database(self._figures)
+                pause = _pause(time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
                 show(self._snapshot(figures))
         finally:
             self._stop.set()
-            await asyncio.gather(*keepers)
-        if self._error is not None:
-            raise _told(self._error)
-        figures = await asyncio.to_thread(self._figures)
-        self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
-        return self._snapshot(figures)
-
-    def close(self) -> None:
-        """Lets go of the database."""
-        self._session.close()
-        self._database.close()
+            await keeping
 
     def _interrupt(self) -> None:
         self._ended = Ended.INTERRUPTED
@@ -122,11 +147,11 @@ class Supervisor:
         return next(each for each in self._frontier.figures().crawls if each.crawl == CRAWL)
 
     def _verdict(self, figures: CrawlFigures) -> Ended | None:
+        if figures.open == 0:
+            return Ended.DONE
         limit = self._settings.crawl.max_time
         if limit is not None and time.monotonic() - self._begun > limit:
             return Ended.LIMIT
-        if figures.open == 0:
-            return Ended.DONE
         wait = self._settings.crawl.max_wait * 1000
         if (
             not figures.leased
@@ -136,77 +161,84 @@ class Supervisor:
             return Ended.WAITING
         return None
 
-    async def _keep_worker(self, index: int) -> None:
+    async def _keep_worker(self, index: int, stopping: Stopping) -> None:
         """Runs one worker after another until the crawl is over; what a dead one left is put right."""
-        while not self._stop.is_set():
-            code = await self._one_worker(index)
+        share = self._share_of(index)
+        while not self._stop.is_set() and share != 0:
+            code = await self._one_worker(index, share, stopping)
             progress = self._progress.pop(index, Progress())
             self._finished.append(progress)
             if progress.error is not None:
-                self._error = progress
-                self._stop.set()
+                self._fail(progress)
             if code == 0 or self._stop.is_set():
                 return
-            self._deaths = 1 if progress.visited else self._deaths + 1
-            if self._deaths > MOST_DEATHS:
-                self._error = Progress(
-                    error="workers keep dying; run with -v and look at their last words", exit_code=1
-                )
-                self._stop.set()
-            await asyncio.to_thread(recover, self._database, self._session, self._frontier, self._data)
+            self._count_death(progress)
+            await self._in_database(self._put_right, progress.worker)
+            if share is not None:
+                share -= await self._in_database(count_first_visits, self._session, progress.worker)
 
-    async def _one_worker(self, index: int) -> int:
+    def _share_of(self, index: int) -> int | None:
+        """A limit on URLs is shared out among the workers."""
+        limit = self._settings.crawl.max_urls
+        return None if limit is None else limit // self._count + (index < limit % self._count)
+
+    def _count_death(self, progress: Progress) -> None:
+        self._deaths = 1 if progress.tally.visited else self._deaths + 1
+        if self._deaths > MOST_DEATHS:
+            self._fail(
+                Progress(error=f"{MOST_DEATHS} workers died in a row; see what they said", exit_code=1)
+            )
+
+    def _fail(self, progress: Progress) -> None:
+        self._error = self._error or progress
+        self._stop.set()
+
+    def _put_right(self, worker: int) -> None:
+        recover(self._database, self._session, self._frontier, self._data)
+        if self._database.embedded is None and worker:
+            recover_worker(self._session, self._frontier, self._data, worker)
+
+    async def _one_worker(self, index: int, share: int | None, stopping: Stopping) -> int:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tamias.crawl.worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(self._plan_of(index)) + b"\n")
+        process.stdin.write(msgspec.json.encode(msgspec.structs.replace(self._plan, share=share)) + b"\n")
         reading = asyncio.create_task(self._read(index, process.stdout))
-        stopping = asyncio.create_task(self._stop.wait())
-        await asyncio.wait([reading, stopping], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
         process.stdin.close()
         try:
             await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
         except TimeoutError:
             process.kill()
             await process.wait()
-        stopping.cancel()
         await reading
         return process.returncode or 0
-
-    def _plan_of(self, index: int) -> WorkerPlan:
-        """Each worker has its share of a limit on URLs, less what those before it have used."""
-        limit = self._settings.crawl.max_urls
-        if limit is None:
-            return self._plan
-        used = sum(each.visited for each in self._finished) + sum(
-            each.visited for each in self._progress.values()
-        )
-        left = max(0, limit - used)
-        running = max(1, self._count - len(self._finished))
-        share = left // running + (index < left % running)
-        return msgspec.structs.replace(self._plan, share=share)
 
     async def _read(self, index: int, lines: asyncio.StreamReader) -> None:
         while line := await lines.readline():
             with suppress(msgspec.DecodeError):
                 self._progress[index] = msgspec.json.decode(line, type=Progress)
 
+    async def _in_database(self, work: Callable[..., T], *words: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
+
     def _snapshot(self, figures: CrawlFigures) -> Snapshot:
         all_progress = [*self._finished, *self._progress.values()]
         outcomes: dict[str, int] = {}
         for each in all_progress:
-            for word, count in each.outcomes.items():
+            for word, count in each.tally.outcomes.items():
                 outcomes[word] = outcomes.get(word, 0) + count
         waiting = self._ended is not None and figures.next_at is not None
         return Snapshot(
             seconds=time.monotonic() - self._begun,
-            visited=sum(each.visited for each in all_progress),
+            visited=sum(each.tally.visited for each in all_progress),
+            put_off=sum(each.tally.put_off for each in all_progress),
             outcomes=outcomes,
-            quads=sum(each.quads for each in all_progress),
-            bytes=sum(each.bytes for each in all_progress),
+            quads=sum(each.tally.quads for each in all_progress),
+            bytes=sum(each.tally.bytes for each in all_progress),
             in_flight=sum(each.in_flight for each in self._progress.values()),
             known=figures.known,
             open=figures.open,
@@ -215,6 +247,10 @@ class Supervisor:
             ended=self._ended,
             next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
         )
+
+
+def _pause(cost: float) -> float:
+    return min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, LOOK_PART * cost))
 
 
 def _told(progress: Progress) -> TamiasError:

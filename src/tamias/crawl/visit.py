@@ -10,7 +10,7 @@ import msgspec
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit import Committer, Visited
 from tamias.crawl.marker import Marker
-from tamias.crawl.pace import Held, LeaseOver
+from tamias.crawl.pace import LONGEST_TURN, Held, NotNow
 from tamias.crawl.robots import AskedToWait, RobotsDesk
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
@@ -97,7 +97,7 @@ class Visitor:
                 break
             try:
                 await self._visit(task, held)
-            except LeaseOver:
+            except NotNow:
                 self._allowance.give_back(task)
                 break
             except BaseException:
@@ -115,7 +115,7 @@ class Visitor:
                     found = await self._studied(capture, task, held, references)
             finally:
                 discard(capture.body)
-        except (TamiasError, LeaseOver):
+        except (TamiasError, NotNow):
             raise
         except Exception as error:  # noqa: BLE001 (the last line of defence)
             # A fault of ours, not of the document: told as such, and the crawl goes on.
@@ -171,6 +171,8 @@ class Visitor:
             return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
         if refusal is not None:
             return Stop(Outcome.REFUSED, f"redirects to {target}, refused by {refusal}")
+        if held.wait > LONGEST_TURN:
+            return Stop(Outcome.OK, f"redirects to {target}, which is visited in its turn")
         await held.turn()
         return None
 
@@ -203,7 +205,7 @@ class Visitor:
 
         def put(found: Sequence[str], base: str) -> None:
             if given_up.is_set():
-                raise LeaseOver
+                raise NotNow
             if found:
                 self._committer.put_now(Reference(found, base, task.depth + 1, task.crawl))
 

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,10 +32,12 @@ from tamias.crawl.visit import Allowance, Visitor
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.lease import Lease
 from tamias.permit.store import RobotsStore
 from tamias.settings import Settings
 
 RENEW_PART = 3
+MOST_LEASED = 100
 TASKS_PER_LEASE = 10
 IDLE_SECONDS = 0.25
 LOOK_SECONDS = 0.5
@@ -119,29 +121,30 @@ class Worker:
         )
         self._held: set[Held] = set()
         self._chance = asyncio.Event()
-        self._trouble: TamiasError | None = None
+        self._stopped = False
+        self._trouble: Exception | None = None
 
-    async def run(self, stop: asyncio.Event, tell: Callable[[Progress], None]) -> None:
+    def stop(self) -> None:
+        """Lets `run` come to its end."""
+        self._stopped = True
+        self._chance.set()
+
+    async def run(self, tell: Callable[[Progress], None]) -> None:
         """Until told to stop, or the share is used up and committed."""
         committing = asyncio.create_task(self._committer.run())
         background = [
             asyncio.create_task(work)
             for work in (self._renew_regularly(), self._sweep_regularly(), self._look_regularly(tell))
         ]
-        stopping = asyncio.create_task(self._stop_when(stop))
         try:
             await self._in_database(self._shelf.reserve)
             await self._in_database(self._recover)
-            await self._lease_until(stop, [committing, *background])
+            await self._lease_until_stopped([committing, *background])
         finally:
-            await self._end(committing, [*background, stopping])
+            await self._end(committing, background)
 
-    async def _stop_when(self, stop: asyncio.Event) -> None:
-        await stop.wait()
-        self._chance.set()
-
-    async def _lease_until(self, stop: asyncio.Event, background: list[asyncio.Task[None]]) -> None:
-        while not stop.is_set():
+    async def _lease_until_stopped(self, background: list[asyncio.Task[None]]) -> None:
+        while not self._stopped:
             if self._trouble is not None:
                 raise self._trouble
             for task in background:
@@ -162,10 +165,7 @@ class Worker:
     async def _lease_some(self) -> int:
         asked_at = time.monotonic()
         seconds = self._settings.frontier.lease
-        with self._steps.step("lease"):
-            leases = await self._in_database(
-                self._frontier.lease, min(self._room(), 100), TASKS_PER_LEASE, seconds
-            )
+        leases = await self._in_database(self._lease, min(self._room(), MOST_LEASED), seconds)
         for lease in leases:
             held = Held(lease, asked_at, seconds)
             self._held.add(held)
@@ -173,10 +173,14 @@ class Worker:
             held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
         return len(leases)
 
+    def _lease(self, hosts: int, seconds: float) -> list[Lease]:
+        with self._steps.step("lease"):
+            return self._frontier.lease(hosts, TASKS_PER_LEASE, seconds)
+
     async def _work(self, held: Held) -> None:
         try:
             await self._visitor.work(held)
-        except TamiasError as error:
+        except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
             self._trouble = error
 
     def _let_go(self, held: Held) -> None:
@@ -253,35 +257,39 @@ class Worker:
 
 async def _main() -> int:
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
     line = await loop.run_in_executor(None, sys.stdin.buffer.readline)
-    loop.add_reader(sys.stdin.fileno(), lambda: stop.set() if not os.read(sys.stdin.fileno(), 4096) else None)
+    if not line:
+        return 0
     plan = msgspec.json.decode(line, type=WorkerPlan)
-    end = Progress()
+    worker: Worker | None = None
+    trouble: TamiasError | None = None
     try:
-        end = await _worked(plan, stop)
-    except (TamiasError, OSError) as error:
-        told = error if isinstance(error, TamiasError) else _refused(error, plan.data)
-        end.error, end.exit_code = str(told), told.exit_code
+        with closing(Database(Path(plan.data), plan.db)) as database:
+            worker = Worker(plan, database)
+            loop.add_reader(sys.stdin.fileno(), _at_end_of_stdin, worker.stop)
+            _tell(worker.progress())
+            await worker.run(_tell)
+    except TamiasError as error:
+        trouble = error
+    except OSError as error:
+        trouble = _refused(error, plan.data)
+    end = worker.progress() if worker else Progress()
+    if trouble is not None:
+        end.error, end.exit_code = str(trouble), trouble.exit_code
     _tell(end)
     return end.exit_code
 
 
-async def _worked(plan: WorkerPlan, stop: asyncio.Event) -> Progress:
-    database = Database(Path(plan.data), plan.db)
-    try:
-        worker = Worker(plan, database)
-        _tell(worker.progress())
-        await worker.run(stop, _tell)
-        return worker.progress()
-    finally:
-        database.close()
+def _at_end_of_stdin(stop: Callable[[], None]) -> None:
+    """The supervisor closes it to end us; the system does when the supervisor is killed."""
+    if not os.read(sys.stdin.fileno(), 4096):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        stop()
 
 
 def _tell(progress: Progress) -> None:
     with suppress(BrokenPipeError):
-        sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
-        sys.stdout.buffer.flush()
+        os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
 
 
 def _refused(error: OSError, data: str) -> TamiasError:

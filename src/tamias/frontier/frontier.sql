@@ -81,23 +81,27 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NU
 
 -- name: lease
 -- Lends ready hosts with their best due URLs. Classes are probed one after another: first one slot for a class
--- that changes from call to call, so that nothing starves, then from the highest down. Within a host the best
--- of the first 30 due; for one host in eight, chosen by chance, simply the oldest.
+-- that changes from call to call, so that nothing starves, then from the highest down; there the host in that
+-- slot may be met again, hence one more and GROUP BY. Within a host the best of the first 20 due (a larger
+-- choice reads a page for each URL); for one host in eight, chosen by upper bits of the hash since the lower ones
+-- are the same for a whole bucket, simply the oldest.
 WITH chosen AS MATERIALIZED (
-    SELECT ready.qid
-    FROM unnest(%(class)b::int2[], %(slots)b::int4[], %(skip)b::int4[]) AS probe (class, slots, skip)
+    SELECT ready.qid, probe.place
+    FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
     CROSS JOIN LATERAL (
         SELECT host.qid FROM host
         WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(now)b::int8
-        ORDER BY host.ready_at, host.qid OFFSET probe.skip LIMIT probe.slots
+        ORDER BY host.ready_at, host.qid LIMIT probe.slots
         FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
-    LIMIT %(hosts)b::int4
+    LIMIT %(hosts)b::int4 + 1
 ), leased AS (
     UPDATE host
     SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms
-    FROM chosen
-    WHERE host.bucket = %(bucket)b::int2 AND host.qid = chosen.qid AND host.ready_at <= %(now)b::int8
-    RETURNING host.qid, host.hkey, host.delay_ms, ((host.qid # %(token)b::int8) & 7) = 0 AS oldest_first
+    FROM (SELECT chosen.qid FROM chosen
+          GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
+    WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
+    RETURNING host.qid, host.hkey, host.delay_ms,
+              (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
 SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
@@ -113,7 +117,9 @@ FROM leased LEFT JOIN LATERAL (
             SELECT url.* FROM url
             WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
               AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
-            ORDER BY url.due LIMIT 30) AS early
+            ORDER BY url.due
+            LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
+            ) AS early
         ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE early.score END DESC, early.due
         LIMIT %(per_host)b::int4) AS best
     ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE best.score END DESC, best.due
@@ -176,7 +182,7 @@ FROM (SELECT host.qid, queue.crawl, ahead.due, ahead.class
                 FROM (SELECT url.due, url.score FROM url
                       WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
                         AND url.due < 9223372036854775807
-                      ORDER BY url.due LIMIT 30) AS early) AS near) AS ahead) AS first
+                      ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND (queue.next_due, queue.class)
       IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))

@@ -62,21 +62,17 @@ class PostgresFrontier:
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         leases: list[Lease] = []
         for bucket in self._bucket_turn():
-            leases += self._lease_bucket(bucket, hosts - len(leases), per_host, seconds)
+            wanted = hosts - len(leases)
+            leases += self._session.transact(partial(self._lease_bucket, bucket, wanted, per_host, seconds))
             if len(leases) >= hosts:
                 break
         self.release([lease for lease in leases if not lease.tasks])
         return [lease for lease in leases if lease.tasks]
 
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
-        now = self.now()
-        ends_at = now + int(seconds * 1000)
         renewed: list[Lease] = []
         for bucket, group in rows.by_bucket(leases):
-            kept = set(
-                self._ask("renew", {**rows.held_columns(bucket, group), "now": now, "lease_end": ends_at})
-            )
-            renewed += [rows.until(lease, ends_at) for lease in group if (lease.qid, lease.token) in kept]
+            renewed += self._session.transact(partial(self._renew_bucket, bucket, group, seconds))
         return renewed
 
     def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
@@ -186,24 +182,31 @@ class PostgresFrontier:
         for step in range(self._buckets):
             yield (self._calls + step) % self._buckets
 
-    def _lease_bucket(self, bucket: int, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+    def _lease_bucket(
+        self, bucket: int, hosts: int, per_host: int, seconds: float, cursor: Cursor
+    ) -> list[Lease]:
+        # The time is taken inside the transaction: one that waited for its server must not lend the past.
         now = self.now()
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
-        leased = self._ask(
-            "lease",
-            {
-                **rows.probes(self._calls // self._buckets % CLASSES, hosts),
-                "bucket": bucket,
-                "now": now,
-                "token": token,
-                "lease_end": ends_at,
-                "hosts": hosts,
-                "per_host": per_host,
-                "queues": _QUEUES_PER_LEASE,
-            },
-        )
-        return rows.leases_from(leased, bucket, token, ends_at)
+        asked = {
+            **rows.probes(self._calls // self._buckets % CLASSES, hosts),
+            "bucket": bucket,
+            "now": now,
+            "token": token,
+            "lease_end": ends_at,
+            "hosts": hosts,
+            "per_host": per_host,
+            "queues": _QUEUES_PER_LEASE,
+        }
+        return rows.leases_from(_all(cursor, "lease", asked), bucket, token, ends_at)
+
+    def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
+        now = self.now()
+        ends_at = now + int(seconds * 1000)
+        asked = {**rows.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
+        kept = set(_all(cursor, "renew", asked))
+        return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in kept]
 
     def _finish_bucket(
         self, bucket: int, returns: list[Return], record: Record | None, cursor: Cursor

@@ -15,12 +15,11 @@ Row = tuple[Any, ...]
 
 
 def probes(rotating: int, hosts: int) -> dict[str, list[int]]:
-    """One slot for a rotating class, then all classes downward; the rotating one without its first host."""
+    """One slot for a rotating class, then all classes downward, where that one's host may be met again."""
     downward = list(range(CLASSES - 1, -1, -1))
     return {
         "class": [rotating, *downward],
-        "slots": [1, *(hosts for _ in downward)],
-        "skip": [0, *(int(each == rotating) for each in downward)],
+        "slots": [1, *(hosts + int(each == rotating) for each in downward)],
     }
 
 

@@ -22,6 +22,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The character encoding as found, by a name that Python knows; None where nothing speaks for one."""
     member: str | None = None
     """The name inside an archive, never a path; `outer.zip!/inner.nt` in an archive inside another."""
+    graph: str | None = None
+    """The IRI that the member's name spells, percent-encoded, as in the dumps of Semantic Sitemaps.
+
+    What it says belongs to the graph of that name, if the document may speak for it.
+    """
+
+    @property
+    def base(self) -> str:
+        """What relative references are relative to."""
+        return self.graph or self.url
 
 
 class LimitExceeded(Exception):

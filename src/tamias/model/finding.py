@@ -18,10 +18,14 @@ class Links(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that could not be read. The rest of the document still counts."""
+    """Something that could not be read. The rest still counts, but the reading is a partial one."""
 
     what: str
     line: int | None = None
+    column: int | None = None
+    """Both counted from 1, in characters."""
+    wants: str | None = None
+    """The address of what was not at hand, such as a JSON-LD context; with it, reading again can help."""
 
 
 Finding = Quads | Links | Problem

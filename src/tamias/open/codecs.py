@@ -1,4 +1,4 @@
-"""Decoders for gzip, bzip2, xz and zstd: chunks of bounded size from a stream that nobody vouches for.
+"""Decoders for gzip, bzip2, xz, zstd, brotli: chunks of bounded size from a stream nobody vouches for.
 
 Each delivers all it could read before it raises `DamageError`.
 """
@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
+import brotli
 import zstandard
 
 CHUNK = 1 << 16
@@ -16,6 +17,9 @@ CHUNK = 1 << 16
 
 ZSTD_FEED = 1 << 10
 """Its decoder has no bound on output, but 4 bytes make at most 128 KiB: 32 MiB for one feed."""
+
+BROTLI_FEED = 1 << 12
+"""When it fails it loses what the last feed would have delivered."""
 
 Frame = Generator[bytes, None, bytes]
 """Yields what is decoded and returns the bytes read past the end of the frame."""
@@ -62,6 +66,22 @@ def zstd_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
     )
 
 
+def brotli_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+    """The content of a brotli stream, which nothing but its name tells from noise."""
+    del max_memory  # a window of brotli is 16 MiB at most
+    decoder = brotli.Decompressor()
+    try:
+        while not decoder.is_finished():
+            data = source.read(BROTLI_FEED) if decoder.can_accept_more_data() else b""
+            if not data and decoder.can_accept_more_data():
+                raise DamageError("brotli data is damaged: ends early")
+            yield decoder.process(data, output_buffer_limit=CHUNK)
+    except brotli.error as error:
+        raise DamageError(f"brotli data is damaged: {error}") from None
+    if source.read(1):
+        raise DamageError("something else stands after the end of the brotli data and was left out")
+
+
 def stored_chunks(source: Source) -> Iterator[bytes]:
     """What was never compressed, in chunks."""
     while data := source.read(CHUNK):
@@ -73,6 +93,7 @@ CODECS: dict[str, Callable[[Source, int], Iterator[bytes]]] = {
     "application/x-bzip2": bzip2_chunks,
     "application/x-xz": xz_chunks,
     "application/zstd": zstd_chunks,
+    "application/x-brotli": brotli_chunks,
 }
 
 

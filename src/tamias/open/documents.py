@@ -13,12 +13,16 @@ from tamias.model.finding import Problem
 from tamias.open.archives import Member, tar_members, zip_members
 from tamias.open.codecs import CODECS, DamageError, stored_chunks
 from tamias.open.limits import MIB, Meter, OpenLimits
+from tamias.open.member_graph import member_graph, stand_in
+from tamias.open.sevenzip import sevenzip_members
 from tamias.open.sniff import PACKED_SUFFIXES, bare_type, found_charset, found_type
 from tamias.open.streams import Unpacked, buffered, head
 
 DEFAULT_LIMITS = OpenLimits()
 SPOOL = 8 * MIB
-"""An inner zip larger than this goes from memory to an unnamed temporary file."""
+"""An inner zip or 7z larger than this goes from memory to an unnamed temporary file."""
+
+ARCHIVES = frozenset({"application/zip", "application/x-tar", "application/x-7z-compressed"})
 
 
 class _Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +31,7 @@ class _Layer(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     told: str | None
     member: str | None = None
+    graph: str | None = None
     layers: int = 0
     archives: int = 0
 
@@ -64,7 +69,7 @@ class _Peeler:
         found = found_type(start, layer.told, layer.name)
         if found in CODECS:
             yield from self._peeled(stream, found, layer)
-        elif found in ("application/zip", "application/x-tar"):
+        elif found in ARCHIVES:
             yield from self._members(stream, found, layer)
         else:
             yield self._document(stream, start, found, layer)
@@ -78,6 +83,7 @@ class _Peeler:
             told_type=layer.told,
             charset=found_charset(start, layer.told, found),
             member=layer.member,
+            graph=layer.graph,
         )
 
     def _peeled(self, stream: BinaryIO, codec: str, layer: _Layer) -> Iterator[Document | Problem]:
@@ -106,14 +112,17 @@ class _Peeler:
         if archive == "application/x-tar":
             yield from tar_members(stream, self._meter)
             return
+        listed = zip_members if archive == "application/zip" else sevenzip_members
         with _seekable(stream) as file:
-            yield from zip_members(file, self._meter, self._limits.max_memory)
+            yield from listed(file, self._meter, self._limits.max_memory)
 
     def _member(self, member: Member, layer: _Layer) -> Iterator[Document | Problem]:
-        inner = _inside_archive(layer, member.name)
+        inner = _inside_archive(layer, member.name, self._url)
         if member.skipped is not None:
             yield Problem(f"{inner.member}: {member.skipped}, skipped")
             return
+        if inner.graph and inner.graph != member_graph(member.name):
+            yield Problem(f"{inner.member}: its name spells no http(s) IRI, so its graph is {inner.graph}")
         count = self._meter.unpacked if member.packed else _uncounted
         yield from self.parts(buffered(Unpacked(member.chunks, count, self._damage(inner))), inner)
 
@@ -144,11 +153,12 @@ def _inside_codec(layer: _Layer, told: str | None) -> _Layer:
     return msgspec.structs.replace(layer, name=name, told=told, layers=layer.layers + 1)
 
 
-def _inside_archive(layer: _Layer, name: str) -> _Layer:
+def _inside_archive(layer: _Layer, name: str, url: str) -> _Layer:
     return _Layer(
         name=name,
         told=None,
         member=name if layer.member is None else f"{layer.member}!/{name}",
+        graph=member_graph(name) or stand_in(url, name),
         layers=layer.layers + 1,
         archives=layer.archives + 1,
     )

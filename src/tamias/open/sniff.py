@@ -9,7 +9,12 @@ import re
 from tamias.open.rdf_text import SUPERSETS, rdf_text_type
 from tamias.open.signatures import SHEET, signed_type
 
-PACKED_SUFFIXES = {"gz": "", "bz2": "", "xz": "", "zst": "", "tgz": ".tar", "tbz2": ".tar", "txz": ".tar"}
+JELLY = "application/x-jelly-rdf"
+
+PACKED_SUFFIXES = {
+    **dict.fromkeys(("gz", "bz2", "xz", "zst", "br"), ""),
+    **dict.fromkeys(("tgz", "tbz2", "tbz", "txz", "tzst"), ".tar"),
+}
 
 ALIASES = {
     "application/x-gzip": "application/gzip",
@@ -17,6 +22,17 @@ ALIASES = {
     "application/x-zstd": "application/zstd",
     "application/x-zip-compressed": "application/zip",
     "application/tar": "application/x-tar",
+    "application/brotli": "application/x-brotli",
+    "application/x-br": "application/x-brotli",
+    "application/x-7z": "application/x-7z-compressed",
+    "application/trix+xml": "application/trix",
+    "application/x-trix": "application/trix",
+    "text/trix": "application/trix",
+    "application/x-rdf+json": "application/rdf+json",
+    "text/rdf+json": "application/rdf+json",
+    "application/hdt": "application/vnd.hdt",
+    "application/x-hdt": "application/vnd.hdt",
+    "application/x-jelly": "application/x-jelly-rdf",
     "application/turtle": "text/turtle",
     "application/x-turtle": "text/turtle",
     "application/n3": "text/n3",
@@ -46,6 +62,8 @@ BY_SUFFIX = {
     "trix": "application/trix",
     "jsonld": "application/ld+json",
     "rj": "application/rdf+json",
+    "hdt": "application/vnd.hdt",
+    "jelly": JELLY,
     "json": "application/json",
     "geojson": "application/geo+json",
     "html": "text/html",
@@ -59,6 +77,8 @@ BY_SUFFIX = {
     "js": "text/javascript",
     "rq": "application/sparql-query",
     "tar": "application/x-tar",
+    "br": "application/x-brotli",
+    "7z": "application/x-7z-compressed",
     "xlsx": SHEET,
     "xls": "application/vnd.ms-excel",
 }
@@ -92,7 +112,13 @@ _HTML_DOCTYPE = re.compile(rb"<!DOCTYPE\s+html", re.IGNORECASE)
 _JSON_OPENING = re.compile(rb'\{\s*+(?:"|\}|\Z)|\[\s*+(?:[{\["\d-]|true\b|false\b|null\b|\Z|\]\s*+\Z)')
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph)"\s*:')
 _RDF_JSON = re.compile(
-    rb'\{\s*"(?:https?:|urn:|_:)[^"]*"\s*:\s*\{\s*"[^"]+"\s*:\s*\[\s*\{\s*"(?:value|type|lang|datatype)"'
+    rb'\{\s*"(?:[A-Za-z][A-Za-z0-9+.-]*:|_:)[^"]*"\s*:\s*\{\s*"[A-Za-z][A-Za-z0-9+.-]*:[^"]+"\s*:'
+    rb'\s*\[\s*\{\s*"(?:value|type|lang|datatype)"\s*:'
+)
+_JELLY_START = re.compile(
+    # The length of a frame, if any; a row in it; the options in that, with a name, if any, and a stream type.
+    rb"(?:[\x80-\xff]{0,4}[\x01-\x7f])?\n[\x04-\x7f]\n[\x02-\x7d](?:\n[\x01-\x7f][\x20-\xff]*)?\x10[\x01-\x03]",
+    re.DOTALL,
 )
 _GEO_JSON = re.compile(rb'\{\s*"type"\s*:\s*"FeatureCollection"')
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
@@ -105,6 +131,8 @@ def found_type(head: bytes, told: str | None, name: str) -> str:
     claims = _claims(told, name)
     if signed := signed_type(head, claims):
         return signed
+    if _JELLY_START.match(head):
+        return JELLY
     text = _as_utf8(head)
     if text is None:
         return next((claim for claim in claims if _may_be_binary(claim)), "application/octet-stream")
@@ -213,10 +241,10 @@ def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
     if not _JSON_OPENING.match(text):
         return None
     special = [claim for claim in claims if claim.endswith("+json")]
+    if _JSON_LD_KEY.search(text):  # a string of RDF/JSON cannot look like one, for its quotes are escaped
+        return "application/ld+json"
     if _RDF_JSON.match(text):
         return "application/rdf+json"
-    if _JSON_LD_KEY.search(text):
-        return "application/ld+json"
     if special:
         return special[0]
     return "application/geo+json" if _GEO_JSON.match(text) else "application/json"

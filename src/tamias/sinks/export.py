@@ -1,11 +1,19 @@
-"""Gives stored N-Quads out again, as they are or in a syntax for people. Memory does not grow with them."""
+"""Gives stored N-Quads out again, as they are or in another form. Only HDT needs memory for all of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import BinaryIO, Literal
 
 from pyoxigraph import Quad, RdfFormat, Triple, parse, serialize
 
-ExportFormat = Literal["nquads", "trig", "turtle"]
+from tamias.model.errors import TamiasError
+
+ExportFormat = Literal["nquads", "trig", "turtle", "jsonld", "jelly", "hdt"]
+
+MAX_HDT_TRIPLES = 10_000_000
+"""At about 300 bytes of memory each, 3 GB."""
+
+HDT_NAME = "urn:tamias:export"
+"""What the header of an HDT file calls its data set."""
 
 PREFIXES = {
     "dcat": "http://www.w3.org/ns/dcat#",
@@ -26,18 +34,61 @@ def export(
     out: BinaryIO,
     format: ExportFormat,  # noqa: A002 - the word of the command line
     prefixes: Mapping[str, str] = PREFIXES,
-) -> None:
-    """Writes N-Quads, cut into chunks anywhere, in the given format.
+    hdt_triples: int = MAX_HDT_TRIPLES,
+) -> int:
+    """Writes N-Quads, cut into chunks anywhere; returns how many statements the format cannot say.
 
-    N-Quads pass through. TriG opens a graph anew whenever the graph changes. Turtle has no graphs: the names
-    are dropped, and a triple that stands in several graphs comes several times.
+    N-Quads pass through. TriG and JSON-LD open a graph anew whenever the graph changes. Turtle and HDT have
+    no graphs: the names are dropped, and a triple that stands in several graphs comes several times in
+    Turtle. JSON-LD and HDT leave out triples about triples. HDT holds all in memory and raises `TamiasError`
+    for more than `hdt_triples`.
     """
     if format == "nquads":
         out.writelines(chunks)
     elif format == "trig":
         serialize(_quads(chunks), out, format=RdfFormat.TRIG, prefixes=dict(prefixes))
-    else:
+    elif format == "turtle":
         serialize(_triples(chunks), out, format=RdfFormat.TURTLE, prefixes=dict(prefixes))
+    elif format == "jsonld":
+        return _json_ld(chunks, out)
+    elif format == "jelly":
+        _jelly(chunks, out)
+    else:
+        return _hdt(chunks, out, hdt_triples)
+    return 0
+
+
+def _json_ld(chunks: Iterable[bytes], out: BinaryIO) -> int:
+    """Without prefixes: an IRI whose scheme is spelled like one would come back as another."""
+    left_out = 0
+
+    def sayable() -> Iterator[Quad]:
+        nonlocal left_out
+        for quad in _quads(chunks):
+            if isinstance(quad.object, Triple):
+                left_out += 1
+            else:
+                yield quad
+
+    serialize(sayable(), out, format=RdfFormat.JSON_LD)
+    return left_out
+
+
+def _jelly(chunks: Iterable[bytes], out: BinaryIO) -> None:
+    from tamias.sinks.jelly import write_jelly
+
+    write_jelly(_quads(chunks), out)
+
+
+def _hdt(chunks: Iterable[bytes], out: BinaryIO, most: int) -> int:
+    from tamias.model.hdt.writer import TooManyTriples, write_hdt
+
+    try:
+        return write_hdt(_triples(chunks), out, name=HDT_NAME, most=most).left_out
+    except TooManyTriples:
+        raise TamiasError(
+            f"HDT is made in memory, and there are more than {most} triples; export another format"
+        ) from None
 
 
 def _quads(chunks: Iterable[bytes]) -> Iterator[Quad]:

@@ -68,8 +68,15 @@ class Naming:
     """
 
     def __init__(
-        self, url: str, sha256: str, *, member: str | None = None, graphs: Graphs = Graphs.OWN
+        self,
+        url: str,
+        sha256: str,
+        *,
+        member: str | None = None,
+        graph: str | None = None,
+        graphs: Graphs = Graphs.OWN,
     ) -> None:
+        """`graph` is the name that an archive gives to its member; it is kept or renamed as any other."""
         self.graph = address_iri(url)
         """The name of the document's own graph."""
         self.renamed: dict[str, str] = {}
@@ -78,7 +85,8 @@ class Naming:
         """Statements that N-Quads cannot say, such as one with a space in an IRI."""
         self._site = _site(url)
         self._kept = graphs
-        self._end = f" <{self.graph}> .\n".encode()
+        own = self._graph_name(f"<{graph}>") if graph else self.graph
+        self._end = f" <{own}> .\n".encode()
         self._ends: dict[bytes, bytes] = {}
         self._blank = _blank_prefix(url, sha256, member)
         self._numbers: dict[bytes, bytes] = {}

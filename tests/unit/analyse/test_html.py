@@ -19,7 +19,7 @@ def analysed(page, *, media_type="text/html", charset=None, **limits):
 
 
 def references(page, **options):
-    [links] = analysed(page, **options)
+    [links] = [finding for finding in analysed(page, **options) if isinstance(finding, Links)]
     return links.references
 
 

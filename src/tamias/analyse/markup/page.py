@@ -1,41 +1,101 @@
 """A page as the extractors see it: its bytes, its address, and one tree for all of them."""
 
+import re
 from functools import cached_property
+from html.entities import name2codepoint
+from typing import cast
 
-from lxml import etree, html
+from lxml import etree
+
+from tamias.analyse.entities import flat_entities
+from tamias.analyse.limits import AnalyseLimits
+
+XHTML = "application/xhtml+xml"
+XML = frozenset({"application/xml", "image/svg+xml"})
+
+_DOCTYPE = re.compile(rb"(?i)<!DOCTYPE[^>\[]*")
+_PROLOG = 4096
+_NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
+_PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
 class Page:
-    """One HTML or XHTML page. The tree is made when the first extractor asks for it."""
+    """One HTML, XHTML or XML document. The tree is made when the first extractor asks for it."""
 
-    def __init__(self, data: bytes, *, url: str, base: str, media_type: str, charset: str | None = None) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        *,
+        url: str,
+        base: str,
+        media_type: str,
+        charset: str | None = None,
+        entity_bytes: int = AnalyseLimits().entity_bytes,
+    ) -> None:
         """`base` is the page's own, `<base href>` applied; `charset` is None where it is UTF-8."""
         self.data = data
         self.url = url
         self.base = base
         self.media_type = media_type
         self.charset = charset
+        self._entity_bytes = entity_bytes
 
-    @cached_property
+    @property
     def is_xhtml(self) -> bool:
         """Whether the page is XML, and is to be read as such."""
-        return self.media_type == "application/xhtml+xml"
+        return self.media_type == XHTML
+
+    @property
+    def is_xml(self) -> bool:
+        """Whether it is XML that is no page: SVG, or of any other kind."""
+        return self.media_type in XML
+
+    @cached_property
+    def doctype(self) -> str:
+        """The document type declaration without its internal subset; empty where there is none."""
+        found = _DOCTYPE.search(self.data[:_PROLOG])
+        return found[0].decode("utf-8", "replace") if found else ""
 
     @cached_property
     def tree(self) -> etree._Element:
-        """The root element: of an HTML parser that mends everything, or of an XML parser that mends what it can.
+        """The root element, by an HTML parser that mends everything or an XML parser that mends what it can.
 
-        In XHTML names carry their namespace, `{http://www.w3.org/1999/xhtml}div`; in HTML they do not.
+        In XML names carry their namespace, `{http://www.w3.org/1999/xhtml}div`; in HTML they do not.
+        Raises `RefusedError` for XML whose entities grow past the limit.
         """
-        encoding = self.charset or "utf-8"
-        if self.is_xhtml:
-            xml = etree.XMLParser(
-                recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-            )
-            root = etree.fromstring(self.data, xml)
-            if root is not None:
-                return root
-        parser = html.HTMLParser(encoding=encoding, huge_tree=False, no_network=True)
-        root = html.document_fromstring(self.data or b"<html/>", parser=parser, ensure_head_body=True)
-        assert isinstance(root, etree._Element)
-        return root
+        root = self._xml() if self.is_xhtml or self.is_xml else None
+        return self._html(self.data) if root is None else root
+
+    @cached_property
+    def marked(self) -> list[tuple[etree._Element, list[str]]]:
+        """Every element that has attributes, in document order, with their names."""
+        named = ((element, element.keys()) for element in self.tree.iter("*"))
+        return [(element, cast("list[str]", names)) for element, names in named if names]
+
+    def _html(self, data: bytes) -> etree._Element:
+        parser = etree.HTMLParser(encoding=self.charset or "utf-8", huge_tree=False, no_network=True)
+        root = _root(data, parser)
+        return self._html(b"<html></html>") if root is None or root.tag != "html" else root
+
+    def _xml(self) -> etree._Element | None:
+        parser = etree.XMLParser(
+            encoding="utf-8", recover=True, resolve_entities=True, no_network=True, huge_tree=False
+        )
+        data = self.data if self.charset is None else self.data.decode(self.charset, "replace").encode()
+        flat = b"".join(flat_entities(iter([data]), self._entity_bytes))
+        return _root(_NAMED.sub(_character, flat), parser)
+
+
+def _root(data: bytes, parser: etree.HTMLParser | etree.XMLParser) -> etree._Element | None:
+    """None for what is empty to the parser."""
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:
+        return None
+    return root if isinstance(root, etree._Element) else None
+
+
+def _character(entity: re.Match[bytes]) -> bytes:
+    """The entities of XHTML's own document type, which is not fetched for them."""
+    code = None if entity[1] in _PREDEFINED else name2codepoint.get(entity[1].decode())
+    return entity[0] if code is None else b"&#%d;" % code

@@ -1,5 +1,6 @@
 """From tallies to figures, from figures to a table and a verdict."""
 
+import os
 from collections.abc import Sequence
 from itertools import chain
 from math import ceil
@@ -32,12 +33,15 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     put_per_second: float
     """URLs put in a second of putting, by all clients together."""
     finish_per_second: float
+    urls_per_lease: float
     finished_per_second: float
     """URLs leased, followed by a put, and finished, in a second of the whole round, all clients."""
     offered_per_second: float
     bytes_per_url: float
     held_twice: int
     deadlocks: int
+    load: float
+    """The machine's load average at the end: much more than the clients means that others were at work."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -72,11 +76,13 @@ def figures(
         finish=times(finish),
         put_per_second=len(tallies) * offered / sum(put),
         finish_per_second=len(tallies) * finished / sum(finish),
+        urls_per_lease=finished / len(lease),
         finished_per_second=finished / wall,
         offered_per_second=offered / wall,
         bytes_per_url=bytes_per_url,
         held_twice=held_twice([hold for tally in tallies for hold in tally.holds]),
         deadlocks=deadlocks,
+        load=os.getloadavg()[0],
     )
 
 
@@ -96,9 +102,9 @@ def heading() -> str:
     return (
         "put: batches of 1000, 70 % known; lease: 10 hosts x 10 URLs; finish: what was leased. "
         "Milliseconds are p50/p99.\n"
-        f"{'URLs':>9} {'clients':>7} {'store':<8} {'lease ms':>17} {'put ms':>15} {'finish ms':>13} "
-        f"{'put/s':>7} {'finish/s':>8} {'visited/s':>9} {'B/URL':>5} {'twice':>5} {'deadlocks':>9} "
-        f"{'rounds':>6}"
+        f"{'URLs':>9} {'clients':>7} {'store':<8} {'lease ms':>17} {'URLs':>4} {'put ms':>15} "
+        f"{'finish ms':>13} {'put/s':>7} {'finish/s':>8} {'visited/s':>9} {'B/URL':>5} {'twice':>5} "
+        f"{'deadlocks':>9} {'rounds':>6} {'load':>4}"
     )
 
 
@@ -106,9 +112,10 @@ def line(each: Figures) -> str:
     """One row of the table."""
     lease, put, finish = (f"{shown.p50:.1f}/{shown.p99:.1f}" for shown in (each.lease, each.put, each.finish))
     return (
-        f"{each.urls:>9} {each.clients:>7} {each.store:<8} {lease:>17} {put:>15} {finish:>13} "
-        f"{each.put_per_second:>7.0f} {each.finish_per_second:>8.0f} {each.finished_per_second:>9.0f} "
-        f"{each.bytes_per_url:>5.0f} {each.held_twice:>5} {each.deadlocks:>9} {each.lease.count:>6}"
+        f"{each.urls:>9} {each.clients:>7} {each.store:<8} {lease:>17} {each.urls_per_lease:>4.0f} {put:>15} "
+        f"{finish:>13} {each.put_per_second:>7.0f} {each.finish_per_second:>8.0f} "
+        f"{each.finished_per_second:>9.0f} {each.bytes_per_url:>5.0f} {each.held_twice:>5} "
+        f"{each.deadlocks:>9} {each.lease.count:>6} {each.load:>4.1f}"
     )
 
 

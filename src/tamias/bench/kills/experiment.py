@@ -1,5 +1,7 @@
 """The experiment from seeds to verdict."""
 
+import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -12,8 +14,8 @@ from tamias.bench.frontier.ground import ground, wait_for_end
 from tamias.bench.kills.graph import SEEDS, Graph
 from tamias.bench.kills.killer import Killer, Strike, plan
 from tamias.bench.kills.nurse import Nurse
+from tamias.bench.kills.orders import DELAY_MS, HOSTS, PER_HOST
 from tamias.bench.kills.verdict import Verdict, judge, stored_rows
-from tamias.bench.kills.worker import DELAY_MS, HOSTS, PER_HOST
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 
@@ -39,6 +41,8 @@ def run(
     with ground(data) as folder:
         verdict = _crawl(folder, graph, plan(kills, len(graph.closure()), seed), workers, seed)
         verdict.left_running = wait_for_end(folder)
+        if not verdict.ok():
+            out(f"diaries and logs are kept in {_keep_evidence(folder)}")
     for line in verdict.lines():
         out(line)
     return {"ok": verdict.ok(), **msgspec.to_builtins(verdict)}
@@ -61,6 +65,15 @@ def _crawl(folder: Path, graph: Graph, strikes: list[Strike], workers: int, seed
             nurse.dismiss()
         took = time.monotonic() - began
         return judge(graph, nurse, frontier, session.transact(stored_rows), took, killer.struck)
+
+
+def _keep_evidence(folder: Path) -> Path:
+    """All but the database, moved to where the experiment does not clean up."""
+    kept = Path(tempfile.mkdtemp(prefix="tamias-kills-"))
+    for path in folder.iterdir():
+        if path.name != "pg":
+            shutil.move(path, kept)
+    return kept
 
 
 def _kill(nurse: Nurse, killer: Killer, strikes: list[Strike]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.bench.kills.graph import Graph
-from tamias.bench.kills.worker import DELAY_MS, Orders
+from tamias.bench.kills.orders import DELAY_MS, Orders
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import TamiasError

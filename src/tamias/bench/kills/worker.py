@@ -15,27 +15,14 @@ import msgspec
 
 from tamias.bench.kills.diary import Diary
 from tamias.bench.kills.graph import Graph, number_of
+from tamias.bench.kills.orders import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, Orders
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import NEVER
 from tamias.model.lease import Done, Lease, Return
 from tamias.model.outcome import Outcome
 
-HOSTS, PER_HOST = 2, 3
-LEASE_SECONDS = 3.0
-DELAY_MS = 200
 _IDLE_SECONDS = 0.05
-
-
-class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker must know."""
-
-    data: str
-    diary: str
-    graph: Graph
-    pause: float
-    """Seconds of each round that stand for fetching."""
-    nurse: int
 
 
 class Worker:

@@ -1,0 +1,120 @@
+"""JSON-LD into quads: by pyoxigraph, after remote contexts are put in and what is broken is mended."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from pyoxigraph import Literal, Quad, RdfFormat, parse
+
+from tamias.analyse.jsonld_contexts import MAX_ADDED, Contexts, check_contexts, with_known_contexts
+from tamias.analyse.jsonld_expand import Missing, Unreadable, expanded
+from tamias.analyse.jsonld_text import values
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.recover import Faults, Place, Read
+from tamias.model.finding import Problem
+
+_NO_LOADER = "LoadDocumentCallback"
+_DIFFICULT = re.compile(
+    rb'"@base"\s*:\s*"[^"]*/\.{1,2}/'  # dot segments of a base are not removed
+    rb'|"//[^"]*/\.{1,2}/'  # nor those of a reference that begins with its authority
+    rb'|"@container"\s*:\s*\[?\s*"@type"'  # a type that is a key has its scoped context passed over
+)
+"""What pyoxigraph 0.5 gets wrong."""
+_TOO_OFTEN = "one context for too many objects to read them one by one, not read on"
+
+
+class JsonLd:
+    """Reads JSON-LD documents, alone or in pages."""
+
+    def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
+        self._limits = limits or AnalyseLimits()
+        self._contexts = contexts
+
+    def found(self, data: bytes, base: str | None, faults: Faults | None = None) -> Iterator[Read]:
+        """The quads of a document whose depth has been checked; what is broken or out of reach as problems."""
+        faults = faults or Faults(self._limits.max_errors)
+        if not data.strip():
+            return
+        try:
+            check_contexts(data)
+            quads = self._quads(data, base)
+        except Missing as missing:
+            is_array = data.lstrip().startswith(b"[")
+            yield from self._one_by_one(data, base, faults) if is_array else _wanted(missing)
+        except RefusedError as refusal:
+            yield from faults.told(str(refusal))
+        except (SyntaxError, Unreadable) as fault:
+            before = faults.count
+            yield from self._one_by_one(data, base, faults)
+            if faults.count == before:
+                yield from faults.told(_message(fault))
+        else:
+            yield quads
+
+    def _quads(self, data: bytes, base: str | None) -> list[Quad]:
+        """All or nothing. Not lenient, which changes results."""
+        source = with_known_contexts(data)
+        if _DIFFICULT.search(source):
+            source = self._expanded(source, base)
+        try:
+            quads = list(parse(source, format=RdfFormat.JSON_LD, base_iri=base))
+        except SyntaxError as fault:
+            if _NO_LOADER not in fault.msg:
+                raise
+            quads = list(parse(self._expanded(source, base), format=RdfFormat.JSON_LD))
+        return [_without_direction(quad) for quad in quads] if b"@direction" in data else quads
+
+    def _expanded(self, source: bytes, base: str | None) -> bytes:
+        try:
+            document = msgspec.json.decode(source)
+        except (msgspec.DecodeError, RecursionError) as fault:
+            raise Unreadable(str(fault)) from fault
+        return expanded(document, base, self._contexts)
+
+    def _one_by_one(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
+        """Mends the text and reads its objects, each for itself."""
+        left, wanted = MAX_ADDED + len(data), set()
+        for value in values(data.decode("utf-8", "replace")):
+            if isinstance(value, Problem):
+                yield from faults.told(value.what, Place(value.line or 1, value.column or 1))
+                continue
+            source = msgspec.json.encode(value.value)
+            left -= len(source)
+            for found in self._of_object(source, base, value.place, faults):
+                if not isinstance(found, Problem) or found.wants is None or found.wants not in wanted:
+                    yield found
+                if isinstance(found, Problem):
+                    wanted.add(found.wants)
+            if left < 0:
+                yield from faults.told(_TOO_OFTEN, value.place)
+            if faults.given_up or left < 0:
+                return
+
+    def _of_object(self, source: bytes, base: str | None, place: Place, faults: Faults) -> Iterator[Read]:
+        try:
+            quads = self._quads(source, base)
+        except Missing as missing:
+            yield from _wanted(missing)
+        except (SyntaxError, Unreadable, RefusedError) as fault:
+            yield from faults.told(_message(fault), place)
+        else:
+            faults.good += len(quads)
+            yield quads
+
+
+def _message(fault: SyntaxError | Unreadable | RefusedError) -> str:
+    return fault.msg if isinstance(fault, SyntaxError) else str(fault)
+
+
+def _wanted(missing: Missing) -> Iterator[Problem]:
+    for address in dict.fromkeys(missing.addresses):
+        what = f"remote JSON-LD context {address} is not at hand, document not read"
+        yield Problem(what, wants=address)
+
+
+def _without_direction(quad: Quad) -> Quad:
+    """JSON-LD 1.1 leaves the direction of a text out of RDF, which had no place for it."""
+    value = quad.object
+    if not isinstance(value, Literal) or value.direction is None:
+        return quad
+    return Quad(quad.subject, quad.predicate, Literal(value.value, language=value.language), quad.graph_name)

@@ -1,0 +1,63 @@
+"""JSON-LD in the scripts of pages, with the breakage that is usual there."""
+
+from collections.abc import Iterator
+
+import msgspec
+from lxml import etree
+
+from tamias.analyse.jsonld import JsonLd
+from tamias.analyse.jsonld_contexts import Contexts
+from tamias.analyse.jsonld_text import unwrapped
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.markup.page import Page
+from tamias.analyse.nesting import JSON, Nesting
+from tamias.analyse.recover import Faults, Read, batched
+from tamias.model.finding import Finding, Problem
+
+GATE = (b"ld+json",)
+_SCRIPTS = ("script", "{http://www.w3.org/1999/xhtml}script")
+_DEFAULTS = AnalyseLimits()
+
+
+def extract(
+    page: Page, limits: AnalyseLimits = _DEFAULTS, contexts: Contexts | None = None
+) -> Iterator[Finding]:
+    """The statements of all scripts. A label of a blank node means the same in all of them."""
+    faults = Faults(limits.max_errors)
+    yield from batched(_of_scripts(page, JsonLd(limits, contexts), limits, faults))
+    yield from faults.summary()
+
+
+def _of_scripts(page: Page, reader: JsonLd, limits: AnalyseLimits, faults: Faults) -> Iterator[Read]:
+    for script in page.tree.iter(*_SCRIPTS):
+        if not _is_json_ld(script.get("type") or ""):
+            continue
+        data = unwrapped(_content(script)).encode("utf-8", "replace")
+        try:
+            for _ in Nesting(JSON, limits).watched([data]):
+                pass
+        except RefusedError as refusal:
+            yield Problem(str(refusal), script.sourceline)
+            continue
+        for found in reader.found(data, page.base, faults):
+            yield _in_page(found, script.sourceline) if isinstance(found, Problem) else found
+
+
+def _is_json_ld(media_type: str) -> bool:
+    return media_type.partition(";")[0].strip().lower() == "application/ld+json"
+
+
+def _content(script: etree._Element) -> str:
+    """All text in it, that of comments too: in XML they hide what HTML lets stand."""
+    texts = [script.text or ""]
+    for child in script:
+        texts += [child.text or "", child.tail or ""]
+    return "".join(texts)
+
+
+def _in_page(problem: Problem, line: int | None) -> Problem:
+    """With its place in the page instead of the script; columns of the first line are not known."""
+    if line is None or problem.line is None:
+        return msgspec.structs.replace(problem, line=line, column=None)
+    column = problem.column if problem.line > 1 else None
+    return msgspec.structs.replace(problem, line=line + problem.line - 1, column=column)

@@ -1,0 +1,71 @@
+"""Notation3 as far as it is RDF: rules and other formulae are told and left out, the data around them is read."""
+
+import re
+from collections.abc import Iterator
+
+from pyoxigraph import RdfFormat
+
+from tamias.analyse.recover import Faults, Piece, Place, Read, taken_apart
+from tamias.analyse.turtle import ATOM, DIRECTIVES, DOT, Turtle
+
+_BOUNDARY = re.compile(
+    ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|(?P<open>\{)|(?P<close>\})", re.DOTALL | re.MULTILINE
+)
+
+
+class N3(Turtle):
+    """One document. The empty prefix, where it is not declared, is for names of the document's own."""
+
+    syntax = RdfFormat.N3
+
+    def __init__(self, base: str | None) -> None:
+        super().__init__(base)
+        if base is not None:
+            self._prefixes = {"": base.partition("#")[0] + "#"}
+
+    def of(self, text: bytes, faults: Faults) -> Iterator[Read]:
+        """All statements that have no formula in them and no other fault."""
+        pieces = _statements(text) if b"{" in text else []
+        if not any(has_formula for _, has_formula in pieces):
+            yield from self._without_formulae(text, faults)
+            return
+        data: list[Piece] = []
+        for piece, has_formula in pieces:
+            if has_formula:
+                yield from taken_apart(data, self, faults)
+                data = []
+                blank = len(piece.text) - len(piece.text.lstrip())
+                place = piece.place.after(piece.text[:blank])
+                yield from faults.told("a formula is no RDF data, statement left out", place)
+            else:
+                data.append(piece)
+        yield from taken_apart(data, self, faults)
+
+    def _without_formulae(self, text: bytes, faults: Faults) -> Iterator[Read]:
+        try:
+            quads = self.read(text)
+        except SyntaxError:
+            yield from taken_apart([piece for piece, _ in _statements(text)], self, faults)
+        else:
+            yield quads
+
+
+def _statements(text: bytes) -> list[tuple[Piece, bool]]:
+    """The text cut after each statement, and whether there is a formula in it."""
+    pieces, place, start = [], Place(), 0
+    depth, has_formula = 0, False
+    for end, kind in [*_boundaries(text), (len(text), "dot")]:
+        if kind in ("open", "close"):
+            depth, has_formula = max(0, depth + (1 if kind == "open" else -1)), True
+        elif kind == "before" or depth == 0 or end == len(text):
+            piece = text[start:end]
+            pieces.append((Piece(piece, place), has_formula))
+            place, start = place.after(piece), end
+            depth, has_formula = (depth, depth > 0) if kind == "before" else (0, False)
+    return pieces
+
+
+def _boundaries(text: bytes) -> Iterator[tuple[int, str]]:
+    for found in _BOUNDARY.finditer(text):
+        if found.lastgroup is not None:
+            yield (found.start() if found.lastgroup == "before" else found.end()), found.lastgroup

@@ -1,0 +1,75 @@
+"""All rules of a user, and the pages they are for."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tamias.analyse.markup.iri import resolved
+from tamias.analyse.rules.applying import apply
+from tamias.analyse.rules.loading import load_portal
+from tamias.analyse.rules.patterns import is_for, speaks_for
+from tamias.analyse.rules.rule import PageRule, Portal
+from tamias.model.errors import ConfigError
+from tamias.model.finding import Finding, Problem
+
+MAX_TAGS_COUNTED = 20_000
+"""Tags of a page on which selectors that count siblings (`:nth-child`, `~`) are tried: a second at worst."""
+
+
+def load_rules(path: Path) -> "RuleBook":
+    """The rules of a file, or of all `*.toml` files of a folder. Raises `ConfigError` with file and line."""
+    if not path.is_dir():
+        return RuleBook([load_portal(path)])
+    files = sorted(path.glob("*.toml"))
+    if not files:
+        raise ConfigError(f"there is no rule file (*.toml) in {path}")
+    return RuleBook([load_portal(file) for file in files])
+
+
+class RuleBook:
+    """Rules for any number of portals. Asking it about a page that no rule is for costs next to nothing."""
+
+    def __init__(self, portals: Iterable[Portal]) -> None:
+        self._portals = tuple(portals)
+
+    def applies(self, url: str) -> bool:
+        """Whether there is a rule for the page."""
+        return bool(self._rules(url))
+
+    def narrows(self, url: str) -> bool:
+        """Whether only those links of the page are to be followed that its rules name."""
+        return any(rule.follow_only for rule in self._rules(url))
+
+    def extract(self, url: str, data: bytes, *, base: str | None = None) -> Iterator[Finding]:
+        """What the rules find on a page in UTF-8 that the HTML parser may be trusted with.
+
+        Quads in the default graph; links to follow; what could not be made out, as problems. Never raises.
+        """
+        rules = self._rules(url)
+        if not rules:
+            return
+        tree = LexborHTMLParser(data)
+        counted = data.count(b"<") <= MAX_TAGS_COUNTED
+        for rule in rules:
+            if rule.counts and not counted:
+                yield Problem(
+                    f"{rule.subject.place}: more than {MAX_TAGS_COUNTED} tags on the page, too many for "
+                    "selectors that count siblings"
+                )
+                continue
+            yield from apply(rule, tree, url=url, base=base or _base(tree, url))
+
+    def _rules(self, url: str) -> list[PageRule]:
+        return [
+            rule
+            for portal in self._portals
+            if speaks_for(portal.hosts, url)
+            for rule in portal.pages
+            if is_for(rule, url)
+        ]
+
+
+def _base(tree: LexborHTMLParser, url: str) -> str:
+    node = tree.css_first("base[href]")
+    return url if node is None else resolved((node.attrs.get("href") or "").strip(), url)

@@ -1,0 +1,77 @@
+"""Gathers the statements of one document into batches, and bounds what a small document may say.
+
+A syntax that names a term once and then points to it can say terabytes in a megabyte.
+"""
+
+from collections.abc import Callable, Iterator
+
+from pyoxigraph import Quad
+
+from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.model.document import LimitExceeded
+from tamias.model.finding import Finding, Problem, Quads
+
+BATCH = 1000
+BATCH_BYTES = 8 * MIB
+FREE_GROWTH = 64 * MIB
+MAX_GROWTH = 250
+"""Bytes that may be said for each one read, beyond `FREE_GROWTH`."""
+
+_MAX_MESSAGE = 500
+
+
+class Statements:
+    """What one document says, and what is wrong with it."""
+
+    def __init__(self, limits: AnalyseLimits) -> None:
+        self._most_faults = limits.max_errors
+        self._faults = 0
+        self._said = 0
+        self._batch: list[Quad] = []
+        self._size = 0
+
+    def say(self, quad: Quad, size: int) -> bool:
+        """Takes a statement with the bytes of its terms; whether it is time to `take` a batch."""
+        self._batch.append(quad)
+        self._size += size
+        return len(self._batch) >= BATCH or self._size >= BATCH_BYTES
+
+    def take(self, read: int) -> Quads:
+        """The batch. Raises `RefusedError` when too much was said for the bytes `read` so far."""
+        self.grow(self._size, read)
+        batch, self._batch, self._size = self._batch, [], 0
+        return Quads(batch)
+
+    def grow(self, size: int, read: int) -> None:
+        """Counts bytes that are said. Raises `RefusedError`."""
+        self._said += size
+        if self._said > FREE_GROWTH + MAX_GROWTH * read:
+            raise RefusedError(f"says more than {MAX_GROWTH} times the bytes it has, not read on")
+
+    def fault(self, what: str, line: int | None = None) -> Iterator[Problem]:
+        """A problem, unless there were too many."""
+        self._faults += 1
+        if self._faults <= self._most_faults:
+            yield Problem(what[:_MAX_MESSAGE], line)
+
+    def rest(self) -> Iterator[Finding]:
+        """What is left at the end."""
+        if self._batch:
+            yield Quads(self._batch)
+        if self._faults > self._most_faults:
+            yield Problem(f"{self._faults - self._most_faults} more errors (limit analyse.max_errors)")
+
+
+def gathered(read: Callable[[Statements], Iterator[Finding]], limits: AnalyseLimits) -> Iterator[Finding]:
+    """All that is found by reading, up to where it is refused to read on."""
+    statements = Statements(limits)
+    reason: LimitExceeded | RefusedError | None = None
+    try:
+        yield from read(statements)
+    except (LimitExceeded, RefusedError) as stop:
+        reason = stop
+    yield from statements.rest()
+    if isinstance(reason, RefusedError):
+        yield Problem(str(reason))
+    elif reason:
+        raise reason

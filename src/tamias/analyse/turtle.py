@@ -1,0 +1,230 @@
+"""N-Triples, N-Quads and Turtle as text: blocks of whole lines or statements, and their parts."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import BinaryIO
+
+from pyoxigraph import Quad, RdfFormat, parse
+
+from tamias.analyse.chunks import as_stream, read_chunks
+from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_apart
+
+BLOCK = 1 << 16
+MAX_STATEMENT = 1 << 22
+"""A longer line is left out; a longer statement is left to a parser that reads on after faults."""
+
+_ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
+_LONGEST_END = 12
+_STRING = (
+    rb'"""(?:[^"\\]++|\\.|"(?!""))*(?:"""|\Z)|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*(?:\'\'\'|\Z)'
+    rb'|"(?:[^"\\\n]++|\\.)*["\n]?|\'(?:[^\'\\\n]++|\\.)*[\'\n]?'
+)
+_IRI = rb'<(?:[^<>"{}|^`\\\s]++|\\[uU])*>?'
+ATOM = rb"(?:%b|%b|#[^\n]*|\\.)" % (_STRING, _IRI)
+"""What hides every sign in it; a string that is not closed ends with its line."""
+DIRECTIVES = (
+    rb"(?P<directive>^[ \t]*(?i:prefix[ \t]+[^\s:<]*:\s*<[^<>\s]*>|base\s*<[^<>\s]*>))"
+    rb"|(?P<before>^[ \t]*@(?:prefix|base)\b)"
+)
+DOT = rb"(?P<dot>\.(?![\w:%\\.\-\x80-\xff]))"
+_BOUNDARY = re.compile(ATOM + rb"|" + DIRECTIVES + rb"|" + DOT, re.DOTALL | re.MULTILINE)
+_CLAUSE = re.compile(ATOM + rb"|(?P<open>[\[(])|(?P<close>[\])])|(?P<end>;)", re.DOTALL)
+_SUBJECT = re.compile(rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])')
+_STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
+_AT_MARGIN = re.compile(rb"\n[^\s#]")
+_MAX_JOINTS = 20
+
+
+class Lines:
+    """N-Triples or N-Quads: every line for itself."""
+
+    def __init__(self, syntax: RdfFormat) -> None:
+        self._syntax = syntax
+
+    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+        """Reads blocks of lines; of one with a fault, every good line."""
+        place = Place()
+        for block in _line_blocks(stream):
+            if len(block) > MAX_STATEMENT:
+                yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
+            else:
+                yield from self._of_block(block, place, faults)
+            if faults.given_up:
+                return
+            place = place.after(block)
+
+    def _of_block(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        try:
+            quads = self.read(block)
+        except SyntaxError:
+            lines = block.splitlines(keepends=True)
+            pieces = [Piece(line, Place(place.line + number)) for number, line in enumerate(lines)]
+            yield from taken_apart(pieces, self, faults)
+        else:
+            faults.good += len(quads)
+            yield quads
+
+    def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        return list(parse(text, format=self._syntax, lenient=lenient))
+
+    def salvage(self, piece: Piece) -> list[Quad]:
+        return []
+
+
+class Turtle:
+    """Turtle: every statement for itself, under the prefixes and the base that stand before it."""
+
+    syntax = RdfFormat.TURTLE
+
+    def __init__(self, base: str | None) -> None:
+        self._base = base
+        self._prefixes: dict[str, str] = {}
+
+    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+        """Reads blocks of statements; of one with a fault, every good statement and clause."""
+        place, begun = Place(), b""
+        for block in _statement_blocks(stream):
+            text, begun = begun + block, b""
+            if len(text) > MAX_STATEMENT:
+                yield from self._streamed(text, stream, place, faults)
+                return
+            try:
+                quads = self.read(text)
+            except SyntaxError:
+                *pieces, last = statements(text, place)
+                begun = last.text
+                yield from taken_apart(pieces, self, faults)
+            else:
+                faults.good += len(quads)
+                yield quads
+            if faults.given_up:
+                return
+            place = place.after(text[: len(text) - len(begun)])
+        yield from taken_apart([Piece(begun, place)], self, faults)
+
+    def _streamed(self, text: bytes, stream: BinaryIO, place: Place, faults: Faults) -> Iterator[Read]:
+        """A statement too large to hold: as the parser goes on, from here to the end."""
+        rest = as_stream(chain((self.header, text), read_chunks(stream)))
+        parser = parse(rest, format=self.syntax, base_iri=self._base, lenient=True)
+        return read_on(parser, faults, place)
+
+    @property
+    def header(self) -> bytes:
+        """The prefixes so far, as one line without its end."""
+        return b"".join(b"@prefix %b: <%b> . " % (n.encode(), i.encode()) for n, i in self._prefixes.items())
+
+    def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        header = self.header
+        parser = parse(header + text, format=self.syntax, base_iri=self._base, lenient=lenient)
+        try:
+            quads = list(parser)
+        except SyntaxError as fault:
+            if fault.lineno == 1 and fault.offset is not None:
+                fault.offset -= len(header.decode())
+            raise
+        self._prefixes, self._base = parser.prefixes, parser.base_iri
+        return quads
+
+    def salvage(self, piece: Piece) -> list[Quad]:
+        """The clauses before the fault; those after it too, where the fault cannot hide a new subject."""
+        found = _SUBJECT.match(piece.text)
+        if found is None:
+            return []
+        subject, rest = found[1], piece.text[found.end() :].rstrip()
+        clauses = list(_clauses(rest.removesuffix(b".")))
+        if not rest.endswith(b"."):
+            del clauses[-1]  # which may be cut off
+        is_at_margin = piece.text[: found.start(1)].endswith(b"\n") or piece.place.column == 1 == found.start(1) + 1
+        quads: list[Quad] = []
+        for clause, start in clauses:
+            read = self._clause(subject, clause)
+            is_indented = is_at_margin and start > 0 and not _AT_MARGIN.search(clause)
+            if read is None and not is_indented and not _is_plain(clause, least=1 if start else 2):
+                return quads + self._after_joint(subject, clause, rest.removesuffix(b".")[start:])
+            quads += read or []
+        return quads
+
+    def _clause(self, subject: bytes, clause: bytes) -> list[Quad] | None:
+        try:
+            return self.read(b"%b %b ." % (subject, clause))
+        except SyntaxError:
+            return None
+
+    def _after_joint(self, subject: bytes, clause: bytes, rest: bytes) -> list[Quad]:
+        """Of two statements without a dot between them, the second: if there is a line end that fits."""
+        joints = [found.start() for found in re.finditer(rb"\n", clause)]
+        for joint in joints[:_MAX_JOINTS]:
+            first, second = clause[:joint], self._clause(b"", rest[joint:])
+            if second and (first.rstrip().endswith(b".") or self._clause(subject, first)):
+                return second
+        return []
+
+
+def statements(text: bytes, place: Place) -> list[Piece]:
+    """The text cut after each statement and directive; the last piece is what no dot ends, perhaps nothing."""
+    ends = []
+    for found in _BOUNDARY.finditer(text):
+        if found.lastgroup == "before":
+            ends.append(found.start())
+        elif found.lastgroup is not None:
+            ends.append(found.end())
+    pieces, start = [], 0
+    for end in [*ends, len(text)]:
+        piece = text[start:end]
+        pieces.append(Piece(piece, place))
+        place, start = place.after(piece), end
+    return pieces
+
+
+def _clauses(rest: bytes) -> Iterator[tuple[bytes, int]]:
+    """What stands between the semicolons of a statement, and where; brackets hide theirs."""
+    depth = start = 0
+    for found in _CLAUSE.finditer(rest):
+        if found.lastgroup == "end" and depth == 0:
+            yield rest[start : found.start()], start
+            start = found.end()
+        elif found.lastgroup in ("open", "close"):
+            depth += 1 if found.lastgroup == "open" else -1
+    yield rest[start:], start
+
+
+def _is_plain(clause: bytes, least: int) -> bool:
+    """Whether it is so short that one of its own terms must be at fault: no subject hides in it, or is lost."""
+    values = _STRING_OR_IRI.sub(b"x", clause).split(b",")
+    terms = [len(value.split()) for value in values]
+    return least <= terms[0] <= 2 and all(count <= 1 for count in terms[1:])
+
+
+def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, about `BLOCK` bytes at a time; a line beyond `MAX_STATEMENT` comes alone, and cut."""
+    begun = b""
+    while data := stream.read(BLOCK):
+        begun += data
+        end = max(begun.rfind(b"\n"), begun.rfind(b"\r", 0, -1)) + 1
+        if end and len(begun) > MAX_STATEMENT:
+            first = begun.find(b"\n") + 1 or end
+            yield begun[:first]
+            begun, end = begun[first:], end - first
+        if end:
+            yield begun[:end]
+            begun = begun[end:]
+        elif len(begun) > MAX_STATEMENT:
+            begun = begun[: MAX_STATEMENT + 1]
+    if begun:
+        yield begun
+
+
+def _statement_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Text up to where a statement seems to end; a guess, which the reader has to correct."""
+    begun = b""
+    while data := stream.read(BLOCK):
+        seen = max(0, len(begun) - _LONGEST_END)
+        begun += data
+        end = max((found.end() for found in _ENDS.finditer(begun, seen)), default=0)
+        if end == 0 and len(begun) > MAX_STATEMENT:
+            end = len(begun)
+        if end:
+            yield begun[:end]
+            begun = begun[end:]
+    yield begun

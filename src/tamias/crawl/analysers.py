@@ -1,0 +1,51 @@
+"""The analysers of a crawl, made from its settings; and how far bodies may be unpacked."""
+
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from tamias.analyse.limits import AnalyseLimits
+from tamias.analyse.rules import RuleBook, load_rules
+from tamias.open.limits import OpenLimits
+from tamias.plugins import load_all
+from tamias.protocols import Analyser
+from tamias.settings import Settings
+
+
+def analysers(settings: Settings) -> dict[str, Analyser]:
+    """The analyser of each media type that an installed part can read."""
+    made = [_made(part, settings) for part in load_all("tamias.analysers").values()]
+    return {media_type: analyser for analyser in made for media_type in analyser.media_types}
+
+
+def open_limits(settings: Settings) -> OpenLimits:
+    """How far a body may be unpacked."""
+    wanted = settings.open
+    return OpenLimits(
+        max_bytes=wanted.max_unpacked,
+        max_ratio=wanted.max_ratio,
+        max_members=wanted.max_members,
+        max_layers=wanted.max_layers,
+        max_archives=wanted.max_archives,
+    )
+
+
+def _made(part: Callable[..., Analyser], settings: Settings) -> Analyser:
+    """Gives a part what its constructor asks for by name: `limits`, `rules`, or nothing."""
+    offered: dict[str, Callable[[], Any]] = {
+        "limits": lambda: _limits(settings),
+        "rules": lambda: rule_books(settings),
+    }
+    asked = signature(part).parameters
+    return part(**{name: make() for name, make in offered.items() if name in asked})
+
+
+def _limits(settings: Settings) -> AnalyseLimits:
+    names = AnalyseLimits.__struct_fields__
+    return AnalyseLimits(**{name: getattr(settings.analyse, name) for name in names})
+
+
+def rule_books(settings: Settings) -> list[RuleBook]:
+    """The scraping rules in force; raises `ConfigError` with file and line."""
+    return [load_rules(Path(place)) for place in settings.analyse.rules]

@@ -1,0 +1,21 @@
+-- A crawl as a whole: what it was told, and what became of its URLs.
+
+-- name: read_policy
+-- What a crawl was told when its seeds were named.
+SELECT crawl.policy FROM crawl WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: write_policy
+-- The same, from now on.
+UPDATE crawl SET policy = %(policy)b::jsonb WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: count_failed
+-- URLs of a crawl that failed and will not be tried again. Reads all URLs: for the end of a crawl.
+SELECT count(*) FROM url
+WHERE url.crawl = %(crawl)b::int4 AND url.status = 5 AND url.due = 9223372036854775807
+
+-- name: count_first_visits
+-- URLs that a worker was the first to visit. Reads all captures: for the rare case that the worker cannot tell.
+SELECT count(*) FROM (
+    SELECT DISTINCT ON (capture.bucket, capture.qid, capture.crawl, capture.uid) capture.worker
+    FROM capture ORDER BY capture.bucket, capture.qid, capture.crawl, capture.uid, capture.capture) AS first
+WHERE first.worker = %(worker)b::text

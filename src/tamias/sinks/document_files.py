@@ -1,0 +1,177 @@
+"""One file for each document, named by a hash of its URL, and an index that says which is which.
+
+A file appears under its name when it is complete and durable. No name from outside becomes a path.
+"""
+
+import errno
+import gzip
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO, BinaryIO, cast
+
+import msgspec
+
+from tamias.model.errors import DiskFull, TamiasError
+from tamias.model.vocabulary import address_iri
+from tamias.sinks.delivery import Beat, DocumentRefused
+from tamias.sinks.export import ExportFormat, export
+from tamias.sinks.graphs import whole_lines
+from tamias.sinks.outbox import Edition
+
+INDEX = "index.jsonl"
+MEMORY_BYTES = 8 * 1024 * 1024
+_PIECE = 1024 * 1024
+
+
+class IndexLine(msgspec.Struct, frozen=True):
+    """Where a document stands. Of several lines for one document the last one counts."""
+
+    url: str
+    file: str | None
+    """Relative to the folder; None when the document holds no triples any more."""
+
+
+class DocumentFiles:
+    """A `GraphSink` of files. Several processes may write into one folder, each document by one at a time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        endings: Mapping[ExportFormat, str],
+        choose: Callable[[bool], ExportFormat],
+        *,
+        compress: bool = False,
+    ) -> None:
+        """`choose` is told whether all quads of a document are in the graph of the document's own name."""
+        self._folder = folder
+        self._endings = {form: ending + (".gz" if compress else "") for form, ending in endings.items()}
+        self._choose = choose
+        self._compress = compress
+        self._touched: set[Path] = set()
+        with self._failures_told():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._index = os.open(folder / INDEX, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            self._mend_index()
+
+    def path(self, url: str, form: ExportFormat) -> Path:
+        """Where a document stands when it is written in that format."""
+        name = sha256(url.encode("utf-8", "replace")).hexdigest()
+        return self._folder / name[:2] / (name + self._endings[form])
+
+    def deliver(self, edition: Edition, nquads: Iterable[bytes], beat: Beat) -> None:
+        with self._failures_told(), SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
+            own = self._spooled(edition.document, nquads, spool, beat)
+            if not spool.tell():
+                self._take_away(edition.document, keep=None)
+                return
+            spool.seek(0)
+            form = self._choose(own)
+            self._write(edition.document, form, iter(lambda: spool.read(_PIECE), b""))
+            self._take_away(edition.document, keep=form)
+
+    def sync(self) -> None:
+        with self._failures_told():
+            os.fsync(self._index)
+            for folder in {*self._touched, self._folder}:
+                _sync_folder(folder)
+            self._touched.clear()
+
+    def close(self) -> None:
+        if self._index >= 0:
+            os.close(self._index)
+            self._index = -1
+
+    def _spooled(self, url: str, nquads: Iterable[bytes], spool: IO[bytes], beat: Beat) -> bool:
+        """Whether all is in the graph of the document's own name."""
+        end = f" <{address_iri(url)}> .\n".encode()
+        own = True
+        for lines in whole_lines(nquads):
+            own = own and lines.count(end) == lines.count(b"\n")
+            spool.write(lines)
+            beat()
+        return own
+
+    def _write(self, url: str, form: ExportFormat, chunks: Iterator[bytes]) -> None:
+        path = self.path(url, form)
+        path.parent.mkdir(exist_ok=True)
+        partial = path.with_name(f".{path.name}.part")
+        try:
+            with partial.open("wb") as file:
+                self._export(chunks, file, form)
+                file.flush()
+                os.fdatasync(file.fileno())
+            if not path.exists():
+                self._note(url, path)
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        self._touched.add(path.parent)
+
+    def _export(self, chunks: Iterator[bytes], file: BinaryIO, form: ExportFormat) -> None:
+        with ExitStack() as stack:
+            out = file
+            if self._compress:
+                packed = gzip.GzipFile("", "wb", 6, file, mtime=0)
+                out = cast("BinaryIO", stack.enter_context(packed))
+            try:
+                export(chunks, out, form)
+            except OSError:
+                raise
+            except Exception as error:
+                raise DocumentRefused(f"cannot be written as {form}: {error}") from error
+
+    def _take_away(self, url: str, keep: ExportFormat | None) -> None:
+        """Removes what an earlier delivery left in another format, or all of it."""
+        for form in self._endings:
+            path = self.path(url, form)
+            if form != keep and path.exists():
+                if keep is None:
+                    self._note(url, None)
+                path.unlink()
+                self._touched.add(path.parent)
+
+    def _note(self, url: str, path: Path | None) -> None:
+        """Before the file appears or goes: a delivery that is cut short is repeated, and noted again."""
+        line = IndexLine(url, str(path.relative_to(self._folder)) if path else None)
+        os.write(self._index, msgspec.json.encode(line) + b"\n")
+
+    def _mend_index(self) -> None:
+        """A line that was torn by a crash must not take the next one along."""
+        size = os.fstat(self._index).st_size
+        if size and os.pread(self._index, 1, size - 1) != b"\n":
+            os.write(self._index, b"\n")
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
+            raise kind(f"cannot write to {self._folder}: {error.strerror}") from error
+
+
+def read_index(folder: Path) -> dict[str, str]:
+    """The files of a folder by the URLs of their documents."""
+    files: dict[str, str] = {}
+    with (folder / INDEX).open("rb") as lines:
+        for line in lines:
+            try:
+                told = msgspec.json.decode(line, type=IndexLine)
+            except msgspec.DecodeError:
+                continue  # torn by a crash, and written again
+            files.pop(told.url, None)
+            if told.file is not None:
+                files[told.url] = told.file
+    return files
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,220 @@
+"""What is still to be brought to sinks outside, as rows: written with the finish, claimed, settled."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.outcome import Outcome
+from tamias.model.record import CaptureRecord, Extent
+
+_SQL = statements("tamias.sinks", "outbox.sql")
+_FIRST = UUID(int=0)
+
+T = TypeVar("T")
+
+
+class Edition(msgspec.Struct, frozen=True):
+    """The state of a document after its latest capture."""
+
+    document: str
+    """Its final URL."""
+    capture: UUID
+    extent: Extent | None
+    """Where its quads stand; None when it holds none, or is gone."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A document that is ours to deliver, until the hold ends."""
+
+    bucket: int
+    key: bytes
+    edition: Edition
+    tries: int
+    hold: int
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What became of a claim: due again, or never; with a problem, refused."""
+
+    claim: Claim
+    due: int
+    tries: int = 0
+    problem: str | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What a sink still waits for."""
+
+    documents: int
+    next_at: int | None
+    """When the next is due, or its hold ends; in milliseconds."""
+
+
+def text_key(text: str) -> bytes:
+    """The key of a document or graph: the first half of the SHA-256 of its name."""
+    return sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+def is_edition(record: CaptureRecord) -> bool:
+    """Whether a capture says what its document holds now: read, read up to a limit, or gone."""
+    return record.outcome in (Outcome.OK, Outcome.GONE) or record.extent is not None
+
+
+def enqueue(cursor: Cursor, captures: Iterable[tuple[int, CaptureRecord]], sinks: Sequence[int]) -> None:
+    """Notes what is to be delivered, inside the transaction of the finish: captures with their buckets."""
+    told = sorted((each for each in captures if is_edition(each[1])), key=lambda each: each[0])
+    if not sinks:
+        return
+    for bucket, group in groupby(told, key=lambda each: each[0]):
+        records = [record for _, record in group]
+        cursor.execute(
+            _SQL["enqueue"].text, {"bucket": bucket, "sinks": sorted(sinks), **_edition_columns(records)}
+        )
+
+
+def add_sink(session: Session, name: str, buckets: int) -> int:
+    """The number of a sink. What was captured while it was not named is to be delivered to it, too."""
+
+    def work(cursor: Cursor) -> int:
+        ((sink,),) = cursor.execute(_SQL["add_sink"].text, {"name": name}).fetchall()
+        for bucket in range(buckets):
+            place = {"bucket": bucket, "sink": sink}
+            latest = cursor.execute(_SQL["latest_told"].text, place).fetchone()
+            cursor.execute(_SQL["catch_up"].text, {**place, "after": latest[0] if latest else _FIRST})
+        return int(sink)
+
+    return session.transact(work)
+
+
+def give_back(session: Session, workers: Sequence[int], buckets: int) -> None:
+    """What dead workers held is due again."""
+
+    def work(cursor: Cursor) -> None:
+        for bucket in range(buckets):
+            asked = {"bucket": bucket, "workers": list(workers), "now": now}
+            cursor.execute(_SQL["give_back"].text, asked)
+
+    now = session.now()
+    session.transact(work)
+
+
+class Outbox:
+    """The deliveries of one sink. One for each thread; any number on one database."""
+
+    def __init__(self, session: Session, sink: int, *, buckets: int = 1, worker: int | None = None) -> None:
+        self._session = session
+        self._sink = sink
+        self._buckets = buckets
+        self._worker = worker
+        self._turn = 0
+        self.now: Callable[[], int] = session.now
+
+    def claim(self, most: int, seconds: float) -> list[Claim]:
+        """Up to so many documents that are due, oldest first; nobody else is given them meanwhile."""
+        claims: list[Claim] = []
+        for bucket in self._bucket_turn():
+            claims += self._claim_bucket(bucket, most - len(claims), seconds)
+            if len(claims) >= most:
+                break
+        return claims
+
+    def renew(self, claims: Sequence[Claim], seconds: float) -> list[Claim]:
+        """The same claims with a later end. One that does not come back is lost."""
+        renewed: list[Claim] = []
+        until = self.now() + int(seconds * 1000)
+        for bucket, group in _by_bucket(claims, lambda claim: claim):
+            columns = {
+                "document_key": [c.key for c in group],
+                "hold": [c.hold for c in group],
+                "until": until,
+            }
+            kept = {row[0] for row in self._ask("renew", bucket, columns)}
+            renewed += [msgspec.structs.replace(claim, hold=until) for claim in group if claim.key in kept]
+        return renewed
+
+    def settle(self, news: Sequence[Settled]) -> None:
+        """Writes what became of claims; of one that was lost, or is delivered twice, nothing changes."""
+        for bucket, group in _by_bucket(news, lambda each: each.claim):
+            columns = {"now": self.now(), **_settled_columns(group)}
+            self._session.transact(partial(self._execute, "settle", bucket, columns))
+
+    def waiting(self) -> Waiting:
+        """How many documents are not delivered yet."""
+        rows = [row for bucket in range(self._buckets) for row in self._ask("waiting", bucket, {})]
+        nexts = [row[1] for row in rows if row[1] is not None]
+        return Waiting(sum(row[0] for row in rows), min(nexts, default=None))
+
+    def refused(self, most: int = 100) -> list[tuple[str, str]]:
+        """Documents that the sink does not take, and why."""
+        return [
+            (document, problem)
+            for bucket in range(self._buckets)
+            for document, problem in self._ask("refused", bucket, {"most": most})
+        ]
+
+    def _bucket_turn(self) -> Iterator[int]:
+        self._turn += 1
+        for step in range(self._buckets):
+            yield (self._turn + step) % self._buckets
+
+    def _claim_bucket(self, bucket: int, most: int, seconds: float) -> list[Claim]:
+        now = self.now()
+        hold = now + int(seconds * 1000)
+        asked = {"now": now, "hold": hold, "worker": self._worker, "most": most}
+        rows = self._ask("claim", bucket, asked)
+        return [
+            Claim(bucket, key, Edition(document, capture, _extent(place)), tries, hold)
+            for key, document, capture, *place, tries, _ in sorted(rows, key=lambda row: (row[-1], row[0]))
+        ]
+
+    def _ask(self, name: str, bucket: int, columns: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return self._session.transact(lambda cursor: self._execute(name, bucket, columns, cursor).fetchall())
+
+    def _execute(self, name: str, bucket: int, columns: dict[str, Any], cursor: Cursor) -> Cursor:
+        return cursor.execute(_SQL[name].text, {"bucket": bucket, "sink": self._sink, **columns})
+
+
+def _edition_columns(records: list[CaptureRecord]) -> dict[str, list[Any]]:
+    extents = [None if record.outcome is Outcome.GONE else record.extent for record in records]
+    return {
+        "document_key": [text_key(record.final_url) for record in records],
+        "document": [record.final_url for record in records],
+        "due": [record.ended_at for record in records],
+        "started_at": [record.started_at for record in records],
+        "capture": [UUID(record.id) for record in records],
+        "segment": [extent.segment if extent else None for extent in extents],
+        "frame": [extent.frame if extent else None for extent in extents],
+        "start": [extent.start if extent else None for extent in extents],
+        "length": [extent.length if extent else None for extent in extents],
+    }
+
+
+def _settled_columns(news: list[Settled]) -> dict[str, list[Any]]:
+    return {
+        "document_key": [each.claim.key for each in news],
+        "capture": [each.claim.edition.capture for each in news],
+        "hold": [each.claim.hold for each in news],
+        "due": [each.due for each in news],
+        "tries": [each.tries for each in news],
+        "problem": [each.problem and each.problem.replace("\0", "\ufffd") for each in news],
+    }
+
+
+def _by_bucket(things: Sequence[T], claim: Callable[[T], Claim]) -> Iterator[tuple[int, list[T]]]:
+    ordered = sorted(things, key=lambda thing: (claim(thing).bucket, claim(thing).key))
+    for bucket, group in groupby(ordered, key=lambda thing: claim(thing).bucket):
+        yield bucket, list(group)
+
+
+def _extent(place: Sequence[int | None]) -> Extent | None:
+    segment, frame, start, length = place
+    if segment is None or frame is None or start is None or length is None:
+        return None
+    return Extent(segment, frame, start, length)

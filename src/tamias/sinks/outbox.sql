@@ -1,0 +1,126 @@
+-- Deliveries to sinks outside: what is written with a finish, claimed by a deliverer, and settled.
+
+-- name: add_sink
+-- A sink's number; the same name twice is one sink.
+INSERT INTO sink (name) VALUES (%(name)b::text) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sink
+
+-- name: enqueue
+-- The latest capture of each document is to be delivered; an older one than is known changes nothing.
+-- A row that is held or put off stays so: it is given back, or its time comes.
+INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, capture, segment, frame, start, length,
+                             document)
+SELECT DISTINCT ON (wanted.sink, new.document_key)
+       %(bucket)b::int2, wanted.sink, new.document_key, new.due, new.started_at, new.capture, new.segment, new.frame,
+       new.start, new.length, new.document
+FROM unnest(%(document_key)b::bytea[], %(document)b::text[], %(due)b::int8[], %(started_at)b::int8[],
+            %(capture)b::uuid[], %(segment)b::int8[], %(frame)b::int8[], %(start)b::int8[], %(length)b::int8[])
+     AS new (document_key, document, due, started_at, capture, segment, frame, start, length)
+CROSS JOIN unnest(%(sinks)b::int4[]) AS wanted (sink)
+ORDER BY wanted.sink, new.document_key, new.started_at DESC, new.capture DESC
+ON CONFLICT (bucket, sink, document_key) DO UPDATE
+SET due = CASE known.due WHEN 9223372036854775807 THEN excluded.due ELSE known.due END,
+    tries = 0, problem = NULL, started_at = excluded.started_at, capture = excluded.capture,
+    segment = excluded.segment, frame = excluded.frame, start = excluded.start, length = excluded.length
+WHERE (excluded.started_at, excluded.capture) > (known.started_at, known.capture)
+
+-- name: catch_up
+-- The same for what was captured in a bucket while the sink was not named: after the latest it was told of.
+INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, capture, segment, frame, start, length,
+                             document)
+SELECT DISTINCT ON (document_key)
+       %(bucket)b::int2, %(sink)b::int4, substr(sha256(convert_to(missed.document, 'UTF8')), 1, 16) AS document_key,
+       missed.ended_at, missed.started_at, missed.capture, missed.segment, missed.frame, missed.start,
+       missed.length, missed.document
+FROM (SELECT coalesce(capture.final_url, capture.url) AS document, capture.started_at, capture.ended_at,
+             capture.capture, capture.frame, capture.start, capture.length,
+             CASE capture.outcome WHEN 3 THEN NULL ELSE capture.segment END AS segment
+      FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 AND capture.capture > %(after)b::uuid
+        AND (capture.outcome IN (1, 3) OR capture.segment IS NOT NULL)) AS missed
+ORDER BY document_key, missed.started_at DESC, missed.capture DESC
+ON CONFLICT (bucket, sink, document_key) DO UPDATE
+SET due = CASE known.due WHEN 9223372036854775807 THEN excluded.due ELSE known.due END,
+    tries = 0, problem = NULL, started_at = excluded.started_at, capture = excluded.capture,
+    segment = excluded.segment, frame = excluded.frame, start = excluded.start, length = excluded.length
+WHERE (excluded.started_at, excluded.capture) > (known.started_at, known.capture)
+
+-- name: latest_told
+-- The newest capture of a bucket that a sink was told of.
+SELECT outbox.capture FROM outbox WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4
+ORDER BY outbox.capture DESC LIMIT 1
+
+-- name: claim
+-- Documents to be delivered now, held until `hold`; nobody else is given them before that.
+UPDATE outbox SET due = %(hold)b::int8, worker = %(worker)b::int8
+FROM (SELECT waiting.document_key, waiting.due FROM outbox AS waiting
+      WHERE waiting.bucket = %(bucket)b::int2 AND waiting.sink = %(sink)b::int4
+        AND waiting.due <= %(now)b::int8 AND waiting.due < 9223372036854775807
+      ORDER BY waiting.due LIMIT %(most)b::int4 FOR UPDATE SKIP LOCKED) AS next
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4 AND outbox.document_key = next.document_key
+RETURNING outbox.document_key, outbox.document, outbox.capture, outbox.segment, outbox.frame, outbox.start,
+          outbox.length, outbox.tries, next.due
+
+-- name: renew
+-- A later end for what is still held.
+UPDATE outbox SET due = %(until)b::int8
+FROM unnest(%(document_key)b::bytea[], %(hold)b::int8[]) AS held (document_key, hold)
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4
+  AND outbox.document_key = held.document_key AND outbox.due = held.hold
+RETURNING outbox.document_key
+
+-- name: settle
+-- What became of documents that are still held. One with a newer capture by now is due at once.
+UPDATE outbox SET due = CASE WHEN outbox.capture = told.capture THEN told.due ELSE %(now)b::int8 END,
+                  tries = CASE WHEN outbox.capture = told.capture THEN told.tries ELSE 0 END,
+                  problem = CASE WHEN outbox.capture = told.capture THEN told.problem END,
+                  worker = NULL
+FROM unnest(%(document_key)b::bytea[], %(capture)b::uuid[], %(hold)b::int8[], %(due)b::int8[], %(tries)b::int2[],
+            %(problem)b::text[]) AS told (document_key, capture, hold, due, tries, problem)
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4
+  AND outbox.document_key = told.document_key AND outbox.due = told.hold
+
+-- name: give_back
+-- What workers held that are known to be dead.
+UPDATE outbox SET due = %(now)b::int8, worker = NULL
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.worker = ANY(%(workers)b::int8[])
+  AND outbox.due < 9223372036854775807
+
+-- name: waiting
+-- How many documents a sink still waits for, and when the next is due.
+SELECT count(*), min(outbox.due) FROM outbox
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4 AND outbox.due < 9223372036854775807
+
+-- name: refused
+-- What a sink does not take, and why.
+SELECT outbox.document, outbox.problem FROM outbox
+WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4 AND outbox.problem IS NOT NULL
+ORDER BY outbox.document LIMIT %(most)b::int4
+
+-- name: vacate
+-- A document is about to leave the graphs that are not named; told are all it has still to be taken from.
+UPDATE placed SET length = 0
+WHERE placed.sink = %(sink)b::int4 AND placed.document_key = %(document_key)b::bytea
+  AND placed.graph_key <> ALL(%(graph_key)b::bytea[])
+RETURNING placed.graph
+
+-- name: place
+-- A document is about to be put into these graphs.
+INSERT INTO placed AS known (sink, graph_key, document_key, capture, segment, frame, start, length, graph)
+SELECT %(sink)b::int4, new.graph_key, %(document_key)b::bytea, %(capture)b::uuid, %(segment)b::int8,
+       %(frame)b::int8, %(start)b::int8, %(length)b::int8, new.graph
+FROM unnest(%(graph_key)b::bytea[], %(graph)b::text[]) AS new (graph_key, graph)
+ON CONFLICT (sink, graph_key, document_key) DO UPDATE
+SET capture = excluded.capture, segment = excluded.segment, frame = excluded.frame, start = excluded.start,
+    length = excluded.length
+
+-- name: others
+-- What other documents have put into these graphs.
+SELECT placed.graph, placed.capture, placed.segment, placed.frame, placed.start, placed.length FROM placed
+WHERE placed.sink = %(sink)b::int4 AND placed.length > 0
+  AND placed.graph_key = ANY(%(graph_key)b::bytea[]) AND placed.document_key <> %(document_key)b::bytea
+ORDER BY placed.graph_key, placed.document_key
+
+-- name: forget_vacated
+-- The graphs that a document left have been written without it.
+DELETE FROM placed
+WHERE placed.sink = %(sink)b::int4 AND placed.document_key = %(document_key)b::bytea AND placed.length = 0

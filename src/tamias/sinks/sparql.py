@@ -1,0 +1,166 @@
+"""A SPARQL server as a sink: graphs are put by the Graph Store Protocol, or by SPARQL Update where that is
+refused."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+from urllib.parse import quote, urlsplit
+
+from tamias.model.errors import ConfigError
+from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
+from tamias.sinks.exchange import Answer, Credentials, Exchange, Unreachable
+from tamias.sinks.placement import Triples
+from tamias.sinks.sparql_text import batches, drop, insert
+
+CREDENTIALS = "TAMIAS_SPARQL_CREDENTIALS"
+"""The variable that holds `user:password` or a token; with `_FILE` behind it, the name of a file."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""N-Triples in one SPARQL Update."""
+
+MEMORY_BYTES = 8 * 1024 * 1024
+
+_PROBE = "urn:tamias:probe"
+_PROBE_TRIPLE = b"<urn:tamias:probe> <urn:tamias:probe> <urn:tamias:probe> .\n"
+_NOT_THIS_WAY = frozenset({400, 404, 405, 406, 415, 501})
+_GONE = frozenset({404, 410})
+_AWAY = frozenset({429, 502, 503, 504})
+_NOT_ALLOWED = frozenset({401, 403, 407})
+
+
+class SparqlStore:
+    """The graphs of a SPARQL server, by the address of its Graph Store or of its SPARQL Update."""
+
+    def __init__(self, url: str, who: Credentials | None = None, *, batch_bytes: int = BATCH_BYTES) -> None:
+        self._url = _checked(url)
+        self._exchange = Exchange(who)
+        self._batch_bytes = batch_bytes
+        self._by_update: bool | None = None
+
+    def connect(self, beat: Beat = lambda: None) -> None:
+        """Finds out how the server takes graphs, with one of our own that is removed again.
+
+        Raises `ConfigError` when it takes none, or not from us.
+        """
+        answer = self._put(_PROBE, lambda: iter([_PROBE_TRIPLE]), beat)
+        if answer.status in _NOT_THIS_WAY:
+            updated = self._update(drop(_PROBE), beat)
+            if updated.status in _NOT_THIS_WAY:
+                raise ConfigError(
+                    f"{self._url} takes neither the Graph Store Protocol ({_said(answer)}) nor SPARQL Update "
+                    f"({_said(updated)}); name the address of one of them after sparql:"
+                )
+            self._expect_done(updated)
+            self._by_update = True
+            return
+        self._expect_done(answer)
+        self._by_update = False
+        self.remove(_PROBE, beat)
+
+    def replace(self, graph: str, triples: Triples, beat: Beat) -> None:
+        if self._by_update is None:
+            self.connect(beat)
+        if self._by_update:
+            self._update_graph(graph, triples(), beat)
+        else:
+            self._expect_done(self._put(graph, triples, beat))
+
+    def remove(self, graph: str, beat: Beat) -> None:
+        if self._by_update is None:
+            self.connect(beat)
+        if self._by_update:
+            self._expect_done(self._update(drop(graph), beat))
+            return
+        answer = self._exchanged("DELETE", self._graph_url(graph), beat)
+        if answer.status not in _GONE:
+            self._expect_done(answer)
+
+    def close(self) -> None:
+        self._exchange.close()
+
+    def _put(self, graph: str, triples: Triples, beat: Beat) -> Answer:
+        with SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
+            for piece in triples():
+                spool.write(piece)
+            return self._exchanged(
+                "PUT",
+                self._graph_url(graph),
+                beat,
+                body=cast("BinaryIO", spool),
+                size=spool.tell(),
+                content_type="application/n-triples",
+            )
+
+    def _update_graph(self, graph: str, triples: Iterator[bytes], beat: Beat) -> None:
+        """The first portion goes with the drop, so that a small graph is never seen empty."""
+        before = drop(graph) + b" ;\n"
+        for portion in batches(triples, self._batch_bytes):
+            beat()
+            self._expect_done(self._update(before + insert(graph, portion), beat))
+            before = b""
+        if before:
+            self._expect_done(self._update(drop(graph), beat))
+
+    def _update(self, text: bytes, beat: Beat) -> Answer:
+        return self._exchanged(
+            "POST",
+            self._url,
+            beat,
+            body=BytesIO(text),
+            size=len(text),
+            content_type="application/sparql-update",
+        )
+
+    def _expect_done(self, answer: Answer) -> None:
+        status = answer.status
+        if 200 <= status < 300:
+            return
+        if status in _AWAY:
+            raise SinkAway(f"{self._url} wants a pause: {_said(answer)}", answer.retry_after)
+        if status in _NOT_ALLOWED:
+            raise ConfigError(
+                f"{self._url} does not let us write ({_said(answer)}); set {CREDENTIALS} to user:password or "
+                f"to a token, or {CREDENTIALS}_FILE to a file that holds it"
+            )
+        if 300 <= status < 400:
+            target = answer.headers.get("location", "an unnamed address")
+            raise ConfigError(f"{self._url} redirects to {target}; name that address after sparql:")
+        if status >= 500:
+            raise SinkStumbled(f"{self._url} failed: {_said(answer)}")
+        raise DocumentRefused(f"{self._url} refused: {_said(answer)}")
+
+    def _exchanged(
+        self,
+        method: str,
+        url: str,
+        beat: Beat,
+        *,
+        body: BinaryIO | None = None,
+        size: int = 0,
+        content_type: str = "",
+    ) -> Answer:
+        try:
+            return self._exchange.send(method, url, beat, body=body, size=size, content_type=content_type)
+        except Unreachable as error:
+            raise SinkAway(str(error)) from error
+
+    def _graph_url(self, graph: str) -> str:
+        mark = "&" if "?" in self._url else "?"
+        return f"{self._url}{mark}graph={quote(graph, safe='')}"
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"sparql: needs the http or https address of a server, not '{url[:200]}'")
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "sparql: takes no password in the address, where others could read it; "
+            f"set {CREDENTIALS} or {CREDENTIALS}_FILE instead"
+        )
+    return url.partition("#")[0]
+
+
+def _said(answer: Answer) -> str:
+    return f"{answer.status} {answer.text}".strip()

@@ -1,0 +1,357 @@
+"""Writes captures to WARC files, one gzip member for each record, with a CDXJ index beside each file.
+
+A file that is being written ends in `.open`. Records are durable after `sync`, and only then indexed.
+"""
+
+import errno
+import hashlib
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+from uuid import uuid4
+
+import msgspec
+
+from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.errors import DiskFull, TamiasError
+from tamias.sinks.cdxj import Entry, line, timestamp
+from tamias.sinks.warc_records import (
+    FIELDS,
+    HTTP_REQUEST,
+    HTTP_RESPONSE,
+    NOT_MODIFIED,
+    SAME_PAYLOAD,
+    Fields,
+    is_truncated,
+    metadata_fields,
+    record_head,
+    request_block,
+    response_head,
+    warc_date,
+    warc_fields,
+)
+
+WARC_BYTES = 1_000_000_000
+"""The length at which a file is closed and the next one started."""
+
+REMEMBERED = 100_000
+"""Payloads of this process by which a later one is known to be the same."""
+
+OPEN = ".open"
+_LEVEL = 3
+_PIECE = 1024 * 1024
+_CONFORMS = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_ABOUT = (
+    "Request records say what was sent as far as it is known. Bodies are kept after transfer and content "
+    "coding; headers that told of a coding or another length are named X-Archive-Orig-."
+)
+
+
+class WarcExtent(msgspec.Struct, frozen=True):
+    """Where the record of the last answer stands."""
+
+    file: str
+    """The name that the file has when it is complete."""
+    offset: int
+    length: int
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """The record that holds a payload."""
+
+    record: str
+    url: str
+    date: str
+
+
+class WarcWriter:
+    """Writes captures, from any thread; one writer for each prefix."""
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        *,
+        agent: str,
+        accept: str,
+        software: str = "Tamias",
+        robots: str = "obey",
+        max_bytes: int = WARC_BYTES,
+    ) -> None:
+        """`agent` and `accept` are the headers that were sent with every request."""
+        self._folder = folder
+        self._prefix = prefix
+        self._sent = [("User-Agent", agent), ("Accept", accept)]
+        self._about = [
+            ("software", software),
+            ("format", "WARC File Format 1.1"),
+            ("conformsTo", _CONFORMS),
+            ("http-header-user-agent", agent),
+            ("robots", robots),
+            ("description", _ABOUT),
+        ]
+        self._max_bytes = max_bytes
+        self._serial = 0
+        self._file: _WarcFile | None = None
+        self._payloads: OrderedDict[str, Earlier] = OrderedDict()
+        self._lock = threading.Lock()
+        with _failures_told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, capture: Capture, request: Request | None = None) -> WarcExtent | None:
+        """Writes all hops of a capture; None when no server answered. Reads the body once or twice.
+
+        If it fails, nothing of the capture stays in the file.
+        """
+        if not capture.hops:
+            return None
+        with self._lock, _failures_told(self._folder):
+            file = self._current(capture.started_at)
+            with file.whole():
+                return self._write_hops(file, capture, self._asked(request))
+
+    def sync(self) -> None:
+        """Makes all that was written durable, and indexes it.
+
+        When the disk fails to, nobody knows what it kept: the file is left to `mend_warcs`.
+        """
+        with self._lock, _failures_told(self._folder):
+            file, self._file = self._file, None
+            if file is not None:
+                file.sync()
+                self._file = file
+
+    def close(self) -> None:
+        """Completes the open file. May be called twice."""
+        with self._lock, _failures_told(self._folder):
+            self._complete()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _asked(self, request: Request | None) -> Fields:
+        if request is None:
+            return self._sent
+        agent, accept = self._sent
+        return [
+            agent,
+            accept if request.accept is None else ("Accept", request.accept),
+            *([("If-None-Match", request.etag)] if request.etag else []),
+            *([("If-Modified-Since", request.last_modified)] if request.last_modified else []),
+        ]
+
+    def _current(self, now: int) -> "_WarcFile":
+        if self._file is not None and self._file.length >= self._max_bytes:
+            self._complete()
+        if self._file is None:
+            self._serial += 1
+            name = f"{self._prefix}-{timestamp(warc_date(now))}-{self._serial:05d}.warc.gz"
+            file = _WarcFile(self._folder, name)
+            fields = [("WARC-Type", "warcinfo"), *_identity(now), ("WARC-Filename", name)]
+            file.add([*fields, ("Content-Type", FIELDS)], warc_fields(self._about))
+            self._file = file
+        return self._file
+
+    def _complete(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.complete()
+
+    def _write_hops(self, file: "_WarcFile", capture: Capture, sent: Fields) -> WarcExtent:
+        for hop in capture.hops[:-1]:
+            self._write_hop(file, capture, hop, None, sent)
+        extent, answer = self._write_hop(file, capture, capture.hops[-1], capture.body, sent)
+        fields = [
+            ("WARC-Type", "metadata"),
+            *_identity(capture.started_at),
+            *_about(capture.hops[-1], answer),
+        ]
+        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(metadata_fields(capture)))
+        return extent
+
+    def _write_hop(
+        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, sent: Fields
+    ) -> tuple[WarcExtent, str]:
+        """Where the answer stands, and its record's name."""
+        identity = _identity(capture.started_at)
+        answer = identity[0][1]
+        extent = self._write_answer(file, identity, hop, body)
+        fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
+        file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, sent))
+        return extent, answer
+
+    def _write_answer(self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None) -> WarcExtent:
+        digest = f"sha256:{body.sha256 if body else hashlib.sha256().hexdigest()}"
+        head = response_head(hop, body.size if body else None)
+        earlier = self._payloads.get(digest) if body and body.size else None
+        fields = [*identity, *_about(hop), ("Content-Type", HTTP_RESPONSE)]
+        if hop.status == 304 or earlier:
+            fields += [("WARC-Type", "revisit"), *_revisited(earlier)]
+            fields += [("WARC-Payload-Digest", digest)] if earlier else []
+            return file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else "-")
+        fields += [("WARC-Type", "response"), ("WARC-Payload-Digest", digest)]
+        if is_truncated(hop, body.size if body else None):
+            fields.append(("WARC-Truncated", "unspecified"))
+        extent = file.add_answer(fields, head, body, hop, _media_type(hop), digest)
+        if body and body.size:
+            self._remember(digest, Earlier(identity[0][1], hop.url, identity[1][1]))
+        return extent
+
+    def _remember(self, digest: str, earlier: Earlier) -> None:
+        self._payloads[digest] = earlier
+        if len(self._payloads) > REMEMBERED:
+            self._payloads.popitem(last=False)
+
+
+class _WarcFile:
+    """One file that is being written, and its index."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self.length = 0
+        self._path = folder / (name + OPEN)
+        self._index_path = folder / (name + ".cdxj")
+        self._unindexed: list[bytes] = []
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        self._file = os.open(self._path, flags, 0o666)
+        self._index = os.open(self._index_path, flags, 0o666)
+        sync_folder(folder)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is written in the block stays as a whole, or not at all."""
+        length, lines = self.length, len(self._unindexed)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(self._file, length)
+            self.length = length
+            del self._unindexed[lines:]
+            raise
+
+    def add(self, fields: Fields, block: bytes, body: Body | None = None) -> tuple[int, int]:
+        """Writes one record; where it begins and how long it is."""
+        start = self.length
+        digest = hashlib.sha256(block)
+        for piece in _pieces(body):
+            digest.update(piece)
+        size = len(block) + (body.size if body else 0)
+        head = record_head(
+            [*fields, ("WARC-Block-Digest", f"sha256:{digest.hexdigest()}"), ("Content-Length", str(size))]
+        )
+        packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+        self._write(packing.compress(head + block))
+        for piece in _pieces(body):
+            self._write(packing.compress(piece))
+        self._write(packing.compress(b"\r\n\r\n") + packing.flush())
+        return start, self.length - start
+
+    def add_answer(
+        self, fields: Fields, head: bytes, body: Body | None, hop: Hop, mime: str, digest: str
+    ) -> WarcExtent:
+        """Writes an answer and notes its line for the index."""
+        offset, length = self.add(fields, head, body)
+        date = dict(fields)["WARC-Date"]
+        entry = Entry(hop.url, mime, str(hop.status), digest, str(length), str(offset), self.name)
+        self._unindexed.append(line(entry, timestamp(date)))
+        return WarcExtent(self.name, offset, length)
+
+    def sync(self) -> None:
+        """First the records, then what the index says of them."""
+        try:
+            os.fdatasync(self._file)
+            write_all(self._index, b"".join(self._unindexed))
+            os.fdatasync(self._index)
+        except OSError:
+            self._close()
+            raise
+        self._unindexed.clear()
+
+    def complete(self) -> None:
+        """Gives the file its final name."""
+        self.sync()
+        self._close()
+        self._path.rename(self._path.with_name(self.name))
+        sync_folder(self._path.parent)
+
+    def _close(self) -> None:
+        os.close(self._file)
+        os.close(self._index)
+
+    def _write(self, content: bytes) -> None:
+        write_all(self._file, content)
+        self.length += len(content)
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Writes all bytes, in as many steps as it takes."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _identity(now: int) -> list[tuple[str, str]]:
+    return [("WARC-Record-ID", f"<urn:uuid:{uuid4()}>"), ("WARC-Date", warc_date(now))]
+
+
+def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:
+    fields = [("WARC-Target-URI", hop.url)]
+    if hop.address:
+        fields.append(("WARC-IP-Address", hop.address))
+    if answer is not None:
+        fields.append(("WARC-Concurrent-To", answer))
+    return fields
+
+
+def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:
+    if earlier is None:
+        return [("WARC-Profile", NOT_MODIFIED)]
+    return [
+        ("WARC-Profile", SAME_PAYLOAD),
+        ("WARC-Refers-To", earlier.record),
+        ("WARC-Refers-To-Target-URI", earlier.url),
+        ("WARC-Refers-To-Date", earlier.date),
+    ]
+
+
+def _media_type(hop: Hop) -> str:
+    return (hop.header("content-type") or "").partition(";")[0].strip().lower() or "unk"
+
+
+def _pieces(body: Body | None) -> Iterator[bytes]:
+    if body is None:
+        return
+    if body.data is not None:
+        yield body.data
+    elif body.path is not None:
+        with open(body.path, "rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
+
+@contextmanager
+def _failures_told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no room left to write to {folder}; free some space and go on") from error
+        raise TamiasError(f"cannot write to {folder}: {error.strerror}") from error

@@ -1,0 +1,182 @@
+"""WARC files that have been written: what a crash tore is cut off, what is missing in an index is added."""
+
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from tamias.model.errors import TamiasError
+from tamias.sinks.cdxj import Entry, entries, line, timestamp
+from tamias.sinks.warc import OPEN, sync_folder
+
+_HEAD_BYTES = 256 * 1024
+"""Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
+
+_PIECE = 256 * 1024
+_STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One file, as far as it is sound."""
+
+    path: Path
+    name: str
+    """The name that it has when it is complete."""
+    length: int
+
+    @property
+    def index(self) -> Path:
+        """Its index."""
+        return index_path(self.path, self.name)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One record in a file, and how it begins."""
+
+    offset: int
+    length: int
+    head: bytes
+
+
+def warc_parts(folder: Path) -> list[Part]:
+    """All files of a folder, in the order of their names; those that are being written as far as they go."""
+    paths = sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz" + OPEN)])
+    return [Part(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
+
+
+def export_warc(folder: Path, out: BinaryIO) -> int:
+    """Writes all records of a folder one after the other, as one WARC file; returns how many files they were.
+
+    Raises `TamiasError` when there are none.
+    """
+    parts = warc_parts(folder)
+    if not parts:
+        raise TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
+    for part in parts:
+        out.writelines(pieces(part))
+    return len(parts)
+
+
+def pieces(part: Part) -> Iterator[bytes]:
+    """The sound bytes of a file."""
+    with part.path.open("rb") as file:
+        left = part.length
+        while left and (piece := file.read(min(left, _PIECE))):
+            left -= len(piece)
+            yield piece
+
+
+def mend_warcs(folder: Path, prefix: str) -> int:
+    """Completes what a dead writer of that prefix left open; returns how many files. May be done twice."""
+    left = sorted(folder.glob(f"{prefix}-*.warc.gz{OPEN}")) if folder.is_dir() else []
+    for path in left:
+        _mend(path, path.name.removesuffix(OPEN))
+    if left:
+        sync_folder(folder)
+    return len(left)
+
+
+def records(path: Path, start: int = 0) -> Iterator[Record]:
+    """The whole records of a file from a record's start on; ends at the first that is torn."""
+    with path.open("rb") as file:
+        while (record := _record_at(file, start)) is not None:
+            yield record
+            start += record.length
+
+
+def index_path(path: Path, name: str) -> Path:
+    """Where the index of a file stands."""
+    return path.with_name(name + ".cdxj")
+
+
+def _mend(path: Path, name: str) -> None:
+    index = index_path(path, name)
+    known = list(entries(index))
+    end = max((entry.end for _, entry in known), default=0)
+    lines = [line(entry, told) for told, entry in known]
+    for record in records(path, end):
+        found = indexed(record, name)
+        if found is not None:
+            lines.append(line(found[1], found[0]))
+        end = record.offset + record.length
+    with path.open("r+b") as file:
+        file.truncate(end)
+        os.fsync(file.fileno())
+    _write_index(index, lines)
+    path.rename(path.with_name(name))
+
+
+def _write_index(index: Path, lines: Iterable[bytes]) -> None:
+    partial = index.with_name(index.name + ".part")
+    with partial.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(index)
+
+
+def _sound_length(path: Path) -> int:
+    """Without reading what the index speaks for, unless there is none."""
+    if not path.name.endswith(OPEN):
+        return path.stat().st_size
+    index = index_path(path, path.name.removesuffix(OPEN))
+    end = max((entry.end for _, entry in entries(index)), default=0)
+    for record in records(path, end):
+        end = record.offset + record.length
+    return end
+
+
+def indexed(record: Record, name: str) -> tuple[str, Entry] | None:
+    """The timestamp and the index entry of a record; None for one that is no answer."""
+    warc, _, block = record.head.partition(b"\r\n\r\n")
+    fields = _fields(warc)
+    kind = fields.get("warc-type")
+    if kind not in ("response", "revisit"):
+        return None
+    status = _STATUS.match(block)
+    media_type = _fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
+    mime = media_type.partition(";")[0].strip().lower() or "unk"
+    entry = Entry(
+        url=fields.get("warc-target-uri", ""),
+        mime="warc/revisit" if kind == "revisit" else mime,
+        status=status[1].decode() if status else "-",
+        digest=fields.get("warc-payload-digest", "-"),
+        length=str(record.length),
+        offset=str(record.offset),
+        filename=name,
+    )
+    return timestamp(fields.get("warc-date", "")), entry
+
+
+def _record_at(file: BinaryIO, start: int) -> Record | None:
+    """The record that begins there; None when it is not whole."""
+    file.seek(start)
+    unpacking = zlib.decompressobj(31)
+    head = bytearray()
+    length = 0
+    while not unpacking.eof:
+        piece = unpacking.unconsumed_tail
+        if not piece:
+            piece = file.read(_PIECE)
+            length += len(piece)
+            if not piece:
+                return None
+        try:
+            plain = unpacking.decompress(piece, _PIECE)
+        except zlib.error:
+            return None
+        head += plain[: _HEAD_BYTES - len(head)]
+    return Record(start, length - len(unpacking.unused_data), bytes(head))
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """The first value of each header."""
+    fields: dict[str, str] = {}
+    for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
+        name, _, value = text.partition(":")
+        fields.setdefault(name.strip().lower(), value.strip())
+    return fields

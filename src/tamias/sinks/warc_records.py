@@ -1,0 +1,116 @@
+"""What stands in a WARC file (1.1): the heads of its records and of the HTTP messages in them. Pure.
+
+Bodies are kept after transfer and content coding; headers that would lie about them are renamed.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from tamias.model.capture import Capture, Hop
+
+Fields = Sequence[tuple[str, str]]
+
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+
+HTTP_RESPONSE = "application/http; msgtype=response"
+HTTP_REQUEST = "application/http; msgtype=request"
+FIELDS = "application/warc-fields"
+
+_ORIGINAL = "X-Archive-Orig-"
+_CODINGS = frozenset({"content-encoding", "transfer-encoding"})
+_NO_BODY = frozenset({204, 304})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+_NO_NAME = re.compile(r"[\x00-\x20:\x7f]+")
+
+
+def record_head(fields: Fields) -> bytes:
+    """The head of a record, up to the empty line."""
+    return b"WARC/1.1\r\n" + header_lines(fields) + b"\r\n"
+
+
+def header_lines(fields: Iterable[tuple[str, str]]) -> bytes:
+    """Header lines. No value can end its line, whatever a server sent."""
+    lines = []
+    for name, value in fields:
+        told = _NO_NAME.sub("-", name).strip("-")
+        if told:
+            lines.append(f"{told}: {_CONTROL.sub(' ', value).strip()}\r\n")
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def warc_fields(fields: Fields) -> bytes:
+    """The block of a warcinfo or metadata record."""
+    return header_lines((name, value) for name, value in fields if value)
+
+
+def request_block(url: str, sent: Fields) -> bytes:
+    """A request as it was sent, as far as we know: the fetcher keeps no copy of it."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    host = parts.netloc.rpartition("@")[2]
+    return f"GET {_CONTROL.sub('', target)} HTTP/1.1\r\n".encode() + _http_lines([("Host", host), *sent])
+
+
+def response_head(hop: Hop, stored: int | None) -> bytes:
+    """The head of an answer; `stored` is the length of the body in the record, None when none is kept."""
+    try:
+        phrase = HTTPStatus(hop.status).phrase
+    except ValueError:
+        phrase = ""
+    line = f"HTTP/1.1 {hop.status} {phrase}\r\n".encode()
+    return line + _http_lines(_true_headers(hop, stored))
+
+
+def is_truncated(hop: Hop, stored: int | None) -> bool:
+    """Whether there was a body, or may have been, that is not in the record."""
+    return stored is None and hop.status not in _NO_BODY and hop.header("content-length") != "0"
+
+
+def warc_date(milliseconds: int) -> str:
+    """A time as WARC writes it.
+
+    >>> warc_date(1700000000123)
+    '2023-11-14T22:13:20.123Z'
+    """
+    moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def metadata_fields(capture: Capture) -> Fields:
+    """What is known of a capture beyond its messages."""
+    return [
+        ("outcome", capture.outcome.word),
+        ("reason", capture.reason),
+        ("requestedUrl", "" if capture.url == capture.final_url else capture.url),
+        ("fetchTimeMs", str(capture.ended_at - capture.started_at)),
+        ("wireBytes", str(capture.wire_bytes)),
+    ]
+
+
+def _true_headers(hop: Hop, stored: int | None) -> Iterable[tuple[str, str]]:
+    if hop.status in _NO_BODY:
+        return hop.headers
+    length = str(stored or 0)
+    told = hop.header("content-length")
+    headers = [_renamed(name, value, length) for name, value in hop.headers]
+    if told is not None and told != length:
+        headers.append(("Content-Length", length))
+    return headers
+
+
+def _renamed(name: str, value: str, length: str) -> tuple[str, str]:
+    key = name.lower()
+    if key in _CODINGS or (key == "content-length" and value != length):
+        return _ORIGINAL + name, value
+    return name, value
+
+
+def _http_lines(headers: Iterable[tuple[str, str]]) -> bytes:
+    """Header values are bytes that were read as Latin-1."""
+    lines = header_lines(headers).decode()
+    return (lines + "\r\n").encode("latin-1", "replace")

@@ -1,0 +1,282 @@
+"""`tamias` as a user meets it: real processes on a data directory of their own, and small sites to crawl."""
+
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyoxigraph import RdfFormat, Store
+
+from tamias.database.connect import Database
+
+PATIENCE = 60.0
+VOCABULARY = "https://w3id.org/tamias/vocab#"
+
+
+class Site:
+    """A server whose answers a test writes: `pages[path]` is a body, or a function of the request handler."""
+
+    def __init__(self, address):
+        site = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                site.serve(self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.server.daemon_threads = True
+        self.address = address
+        self.pages = {}
+        self.log = []
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+        self.thread.start()
+
+    def url(self, path):
+        return f"http://{self.address}:{self.server.server_port}{path}"
+
+    def serve(self, handler):
+        self.log.append((handler.path, time.monotonic()))
+        page = self.pages.get(handler.path)
+        with suppress(ConnectionError):
+            if callable(page):
+                page(handler)
+            elif page is None:
+                answer(handler, 404)
+            else:
+                answer(handler, 200, page, **{"Content-Type": "text/turtle"})
+
+    def asked(self, path):
+        """How often a path was asked for."""
+        return sum(asked == path for asked, _ in self.log)
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def answer(handler, status, body=b"", **headers):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def replying(status, body=b"", **headers):
+    """A page that always answers so."""
+    return lambda handler: answer(handler, status, body, **headers)
+
+
+class Tamias:
+    """The executable on one data directory."""
+
+    def __init__(self, data):
+        self.data = data
+        self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1"}
+        self.started = []
+
+    def run(self, verb, *words, timeout=PATIENCE):
+        """Runs to the end: exit code, stdout, stderr."""
+        return subprocess.run(
+            self._command(verb, words),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=self.env,
+            cwd=self.data.parent,
+        )
+
+    def start(self, verb, *words):
+        """The same, still running."""
+        process = subprocess.Popen(
+            self._command(verb, words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.env,
+            cwd=self.data.parent,
+        )
+        self.started.append(process)
+        return process
+
+    def crawl(self, *words, timeout=PATIENCE):
+        """A crawl of loopback addresses by one worker, as fast as it goes, unless told otherwise."""
+        usual = ("--allow-private", "--delay", "0", "--workers", "1")
+        return self.run("crawl", *usual, *map(str, words), timeout=timeout)
+
+    def quads(self):
+        """The exported quads as lines."""
+        done = self.run("export")
+        assert done.returncode == 0, done.stderr
+        return set(done.stdout.splitlines())
+
+    def attempts(self):
+        """What the metadata graph tells of each attempt, by the URL asked for."""
+        done = self.run("export", "--graph", "metadata")
+        assert done.returncode == 0, done.stderr
+        store = Store()
+        store.load(done.stdout.encode(), format=RdfFormat.N_QUADS)
+        found = {}
+        for quad in store.quads_for_pattern(None, None, None):
+            name = quad.predicate.value
+            if name.startswith(VOCABULARY):
+                found.setdefault(quad.subject.value, {})[name.removeprefix(VOCABULARY)] = quad.object.value
+        tried = {}
+        for each in found.values():
+            if "requestedUrl" in each:
+                tried.setdefault(each["requestedUrl"], []).append(each)
+        return tried
+
+    def workers(self):
+        """The process ids of all workers on this data directory."""
+        return [pid for pid in processes() if is_worker(pid) and uses(pid, self.data)]
+
+    def running(self):
+        """Keeper and server, by their own word."""
+        with suppress(FileNotFoundError):
+            return json.loads((self.data / "pg" / "running.json").read_bytes())
+        return {}
+
+    def wait_until(self, condition, seconds=PATIENCE):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {seconds} s in vain"
+            time.sleep(0.02)
+
+    def in_use(self):
+        """Whether any process has to do with the data directory."""
+        return [pid for pid in processes() if uses(pid, self.data)]
+
+    def end(self):
+        for process in self.started:
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.communicate()
+        self.wait_until(lambda: not self.in_use())
+
+    def _command(self, verb, words):
+        return [sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
+
+
+def processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def is_worker(pid):
+    try:
+        return b"tamias.crawl.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def uses(pid, data):
+    """Whether a process other than ours has a file of the data directory open, or works there."""
+    if pid == os.getpid():
+        return False
+    place = str(data) + "/"
+    links = [Path(f"/proc/{pid}/cwd")]
+    with suppress(OSError):
+        links += Path(f"/proc/{pid}/fd").iterdir()
+    for link in links:
+        with suppress(OSError):
+            if os.readlink(link).startswith(place):
+                return True
+    return False
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """A data directory with a database in it, to be copied: that is quicker than to make one."""
+    data = tmp_path_factory.mktemp("made") / "data"
+    Database(data).close()
+    deadline = time.monotonic() + PATIENCE
+    while any(uses(pid, data) for pid in processes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return data
+
+
+@pytest.fixture
+def tamias_at(tmp_path):
+    """`tamias_at(name)` works on a data directory of that name, not made yet; nothing may be left running."""
+    made = []
+
+    def make(name):
+        made.append(Tamias(tmp_path / name))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def fresh(tamias_at, made_once):
+    """`fresh(name)`: the same with an empty database."""
+
+    def make(name):
+        tamias = tamias_at(name)
+        shutil.copytree(made_once, tamias.data)
+        return tamias
+
+    return make
+
+
+@pytest.fixture
+def tamias(fresh):
+    return fresh("data")
+
+
+@pytest.fixture
+def site_at():
+    """`site_at(address)` serves nothing yet."""
+    made = []
+
+    def make(address="127.0.0.1"):
+        made.append(Site(address))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def site(site_at):
+    return site_at()
+
+
+@pytest.fixture
+def reply():
+    """`reply(status, body, header=...)` is a page that always answers so."""
+    return replying
+
+
+@pytest.fixture
+def kill():
+    """`kill(pid)` as `kill -9` does it; false if there was nobody."""
+
+    def kill_hard(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    return kill_hard

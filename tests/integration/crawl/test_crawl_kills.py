@@ -1,0 +1,87 @@
+"""A crawl that is killed again and again ends where an undisturbed one ends."""
+
+import random
+import time
+from contextlib import closing
+from functools import partial
+from urllib.parse import quote
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+from pyoxigraph import RdfFormat, parse
+
+from tamias.bench.dataweb.expected import missing
+from tamias.bench.dataweb.log import fetch_counts, max_in_flight
+from tamias.bench.dataweb.plan import make_plan
+from tamias.bench.dataweb.server import serving
+from tamias.database.connect import Database
+
+KILLS = 10
+OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2
+
+
+@pytest.fixture(scope="module")
+def web():
+    with serving(make_plan(seed=3, nodes=10, resources=16, crawl_delay=False)) as running:
+        yield running
+
+
+def go_on(tamias, web):
+    return tamias.start("crawl", "--allow-private", "--delay", "0.25", *web.seeds)
+
+
+def kill_one(tamias, kill, victim, supervisor):
+    """Kills what was chosen; false if it is not there at this moment."""
+    if victim == "supervisor":
+        return kill(supervisor.pid)
+    if victim == "worker":
+        workers = tamias.workers()
+        return bool(workers) and kill(random.choice(workers))
+    pid = tamias.running().get(victim)
+    return pid is not None and kill(pid)
+
+
+def test_a_crawl_killed_ten_times_finds_the_same_quads_and_asks_hardly_more(fresh, web, kill):
+    calm, disturbed = fresh("calm"), fresh("disturbed")
+    assert calm.crawl(*web.seeds).returncode == 0
+    begun = len(web.log)
+    victims = random.sample(OFTEN, KILLS)
+    supervisor = go_on(disturbed, web)
+    for victim in victims:
+        time.sleep(random.uniform(0.2, 0.7))
+        disturbed.wait_until(partial(kill_one, disturbed, kill, victim, supervisor))
+        if victim == "supervisor":
+            supervisor.wait()
+            supervisor = go_on(disturbed, web)
+    said = supervisor.communicate(timeout=60)
+    assert supervisor.returncode == 0, (victims, said)
+    assert disturbed.quads() == calm.quads()
+    counts = fetch_counts(visit for visit in web.log[begun:] if not visit.path.endswith("/busy"))
+    assert max(counts.values()) <= 1 + KILLS, victims
+    assert max(max_in_flight(web.log[begun:]).values()) == 1, victims
+
+
+def test_workers_end_by_themselves_when_their_supervisor_is_killed(tamias, web, kill):
+    supervisor = go_on(tamias, web)
+    tamias.wait_until(lambda: len(tamias.workers()) > 0 and len(web.log) > 0)
+    kill(supervisor.pid)
+    supervisor.wait()
+    tamias.wait_until(lambda: not tamias.workers(), seconds=5)
+    tamias.wait_until(lambda: not tamias.in_use(), seconds=10)
+
+
+def test_on_a_server_of_the_users_own_a_killed_worker_is_replaced(fresh, tamias_at, web, kill):
+    with closing(Database(fresh("server").data)) as database:
+        place = conninfo_to_dict(database.embedded.address())
+        url = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
+        tamias = tamias_at("data")
+        tamias.env["TAMIAS_DB"] = url
+        begun = len(web.log)
+        crawl = go_on(tamias, web)
+        tamias.wait_until(lambda: len(web.log) > begun + 20)
+        assert kill(tamias.workers()[0])
+        _, said = crawl.communicate(timeout=60)
+        assert crawl.returncode == 0, said
+        assert not (tamias.data / "pg").exists()
+        exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
+        assert missing(web.expected.quads, exported) == set()
