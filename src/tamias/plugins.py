@@ -12,7 +12,8 @@ GROUPS = {
     "tamias.filters": "which URLs may enter the frontier (protocols.Filter)",
     "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
     "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
-    "tamias.sinks": "where what was found goes (protocols.Sink)",
+    "tamias.sinks": "how quads are kept (protocols.Sink)",
+    "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",
 }
 
 

@@ -89,5 +89,6 @@ def test_settings_and_flags_use_the_same_words():
         "dry_run",
         "strict",
         "no_robots",
+        "sinks",
     }
     assert {option.name for option in crawl.params} - free <= names

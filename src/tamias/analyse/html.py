@@ -5,13 +5,14 @@ Links come in document order, each once, as they stand.
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XHTML, XML, Page
+from tamias.analyse.rules import RuleBook
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
@@ -35,7 +36,6 @@ _FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strik
 _EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
 _SHORT_PAGE = 16_384
 """Its tags have a few thousand attributes at most."""
-_WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
 _QUOTED = re.compile(rb"""\"[^"]*+"|'[^']*+'""")
 _TAG = re.compile(rb"<(/?)([A-Za-z][^\s/>]{0,20})")
 _FORMATTING_TAGS = frozenset(b"b i u s em tt big code font nobr small strike strong".split())
@@ -54,8 +54,9 @@ class HtmlAnalyser:
 
     media_types = frozenset({"text/html", XHTML, *XML})
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+    def __init__(self, limits: AnalyseLimits | None = None, rules: Sequence[RuleBook] = ()) -> None:
         self._limits = limits or AnalyseLimits()
+        self._rules = rules
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         data = document.stream.read(self._limits.html_bytes)
@@ -63,28 +64,29 @@ class HtmlAnalyser:
             yield Problem(
                 f"only the first {len(data)} bytes of the page were read (limit analyse.html_bytes)"
             )
-        data = _utf8(data, document.charset)
+        page = Page(
+            _utf8(data, document.charset),
+            url=document.base,
+            base=document.base,
+            media_type=document.media_type,
+            entity_bytes=self._limits.entity_bytes,
+        )
         try:
-            _check_tags(data, self._limits.html_nesting)
-            if document.media_type not in XML:
-                _check_nesting(data, self._limits.html_nesting)
+            _check_tags(page, self._limits.html_nesting)
+            if not page.is_xml:
+                _check_nesting(page.data, self._limits.html_nesting)
         except RefusedError as refusal:
             yield Problem(str(refusal))
             return
-        base = document.base
-        if document.media_type not in XML:
-            links = _links(_parsed(data, document.media_type), base)
-            base = links.base
-            yield links
-        yield from extracted(
-            Page(
-                data,
-                url=document.base,
-                base=base,
-                media_type=document.media_type,
-                entity_bytes=self._limits.entity_bytes,
-            )
-        )
+        if not page.is_xml:
+            links = _links(_parsed(page.data, page.media_type), page.base)
+            page.base = links.base
+            if not any(book.narrows(page.url) for book in self._rules):
+                yield links
+        yield from extracted(page)
+        for book in self._rules:
+            if book.applies(page.url):
+                yield from book.extract(page.url, page.data, base=page.base)
 
 
 def _utf8(page: bytes, charset: str | None) -> bytes:
@@ -136,11 +138,11 @@ def _base(page: LexborHTMLParser, url: str) -> str:
     return base if base.startswith(("http:", "https:", "ftp:")) and len(base) <= _LONGEST_BASE else url
 
 
-def _check_tags(page: bytes, limit: int) -> None:
+def _check_tags(page: Page, limit: int) -> None:
     """Refuses a page with a tag of so many attributes that comparing each with each would take too long."""
-    if len(page) <= _SHORT_PAGE:
+    if len(page.data) <= _SHORT_PAGE or max(map(len, page.tags), default=0) <= _SHORT_PAGE:
         return
-    for tag in _WHOLE_TAG.findall(page):
+    for tag in page.tags:
         if len(tag) > _SHORT_PAGE:
             attributes = len(_QUOTED.sub(b" ", tag).replace(b"/", b" ").split())
             if attributes * attributes > limit:

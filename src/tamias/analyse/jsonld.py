@@ -31,7 +31,7 @@ class JsonLd:
         self._contexts = contexts
 
     def found(self, data: bytes, base: str | None, faults: Faults | None = None) -> Iterator[Read]:
-        """The quads of a document whose depth has been checked; what is broken or out of reach as problems."""
+        """The quads of a document whose depth has been checked; what is broken or missing is a problem."""
         faults = faults or Faults(self._limits.max_errors)
         if not data.strip():
             return

@@ -24,7 +24,8 @@ _SCHEMA_ORG = re.compile(r"(?i)https?://(?:www\.)?schema\.org(?:/?#?|/docs/jsonl
 _DCAT_US = re.compile(r"https?://project-open-data\.cio\.gov/v1\.1/schema/(?:catalog|data)\.jsonld")
 _DC, _POD = "http://purl.org/dc/terms/", "https://project-open-data.cio.gov/v1.1/schema#"
 _DCAT_US_TERMS = {
-    _DC: "title description language license rights spatial publisher identifier temporal format accrualPeriodicity",
+    _DC: "title description language license rights spatial publisher identifier temporal format"
+    " accrualPeriodicity",
     _POD: "accessLevel bureauCode dataQuality describedByType primaryITInvestmentUII programCode",
     "http://www.w3.org/2006/vcard/ns#": "fn hasEmail",
     "http://xmlns.com/foaf/0.1/": "homepage",
@@ -44,7 +45,9 @@ class Known(msgspec.Struct, frozen=True):
 
     def context(self, names: Iterable[str] | None = None) -> dict[str, Any]:
         """The context as far as it concerns these names; all of it without them."""
-        used = self.terms if names is None else {name: self.terms[name] for name in names if name in self.terms}
+        used = (
+            self.terms if names is None else {name: self.terms[name] for name in names if name in self.terms}
+        )
         return {"@vocab": self.vocabulary, **used}
 
 

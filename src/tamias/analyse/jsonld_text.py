@@ -17,7 +17,7 @@ MAX_BAD_OBJECTS = 100
 _COMMENT = r"//[ \t]{0,9}(?=\n|\Z)|/\*[ \t]{0,9}\*/"
 """What is left of a wrapper where XML has taken `<![CDATA[` away."""
 _BEFORE = re.compile(r"(?:(?://|/\*)[ \t]{0,9})?(?:<!\[CDATA\[|<!--)(?:[ \t]{0,9}\*/)?|" + _COMMENT)
-_AFTER = re.compile(r"(?:(?:(?://|/\*)[ \t]{0,9})?(?:\]\]>|-->)(?:[ \t]{0,9}\*/)?|;|%s)\Z" % _COMMENT)
+_AFTER = re.compile(r"(?:(?:(?://|/\*)[ \t]{0,9})?(?:\]\]>|-->)(?:[ \t]{0,9}\*/)?|;|" + _COMMENT + r")\Z")
 _LONGEST_WRAPPER = 40
 _EXTRA = re.compile(
     r'"(?:[^"\\]++|\\.)*"|,(?=\s*[\]}])|//[^\n]{0,10000}|/\*(?:[^*]|\*(?!/)){0,10000}\*/', re.DOTALL
@@ -48,8 +48,18 @@ def values(text: str) -> Iterator[Value | Problem]:
         yield Problem(f"{fault.msg}; read as far as possible", fault.lineno, fault.colno)
         if "&quot;" in text or "&#34;" in text:
             text = html.unescape(text)
-        text = _EXTRA.sub(_kept, text)
+        text = _mended(text) or text
     yield from _one_by_one(text)
+
+
+def _mended(text: str) -> str | None:
+    """The text without commas and comments that do not belong there, if nothing else is wrong with it."""
+    text = _EXTRA.sub(_kept, text)
+    try:
+        _DECODER.decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    return text
 
 
 def unwrapped(text: str) -> str:
@@ -73,7 +83,7 @@ def _kept(found: re.Match[str]) -> str:
 
 
 def _one_by_one(text: str) -> Iterator[Value | Problem]:
-    """Object after object, at the top or in the one array there; after a bad one from the next that is whole."""
+    """Object after object, at the top or in the one array there; after a bad one from the next on."""
     start, wrap = _into_array(text)
     place, seen, bad = Place(), 0, 0
     while bad < MAX_BAD_OBJECTS:
@@ -85,13 +95,15 @@ def _one_by_one(text: str) -> Iterator[Value | Problem]:
             value, start = _DECODER.raw_decode(text, start)
         except (json.JSONDecodeError, RecursionError) as fault:
             bad += 1
-            yield Problem(f"object left out: {getattr(fault, 'msg', 'nested too deep')}", *place)
             following = _NEXT_OBJECT.search(text, start + 1)
-            if following is None:
-                return
-            start = following.end()
-        else:
-            yield Value({**wrap, "@graph": [value]} if wrap else value, place)
+            end = following.end() if following else len(text)
+            start, slip = end, text[start:end]
+            try:
+                value, _ = _DECODER.raw_decode(_EXTRA.sub(_kept, slip))
+            except (json.JSONDecodeError, RecursionError):
+                yield Problem(f"object left out: {getattr(fault, 'msg', 'nested too deep')}", *place)
+                continue
+        yield Value({**wrap, "@graph": [value]} if wrap else value, place)
 
 
 def _into_array(text: str) -> tuple[int, dict[str, Any]]:
@@ -117,7 +129,7 @@ def _ends_with_graph(text: str, start: int) -> bool:
         value, _ = _DECODER.raw_decode(text, start)
     except (json.JSONDecodeError, RecursionError):
         return True
-    return value.keys() == {"@context", "@graph"}
+    return set(value) == {"@context", "@graph"}
 
 
 def _after(pattern: re.Pattern[str], text: str, start: int) -> int:

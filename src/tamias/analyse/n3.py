@@ -1,20 +1,25 @@
-"""Notation3 as far as it is RDF: rules and other formulae are told and left out, the data around them is read."""
+"""Notation3 as far as it is RDF: formulae are told and left out, the data around them is read."""
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from pyoxigraph import RdfFormat
+from pyoxigraph import BlankNode, RdfFormat, parse
 
-from tamias.analyse.recover import Faults, Piece, Place, Read, taken_apart
+from tamias.analyse.chunks import as_stream
+from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_apart
 from tamias.analyse.turtle import ATOM, DIRECTIVES, DOT, Turtle
 
 _BOUNDARY = re.compile(
     ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|(?P<open>\{)|(?P<close>\})", re.DOTALL | re.MULTILINE
 )
 
+_BASE = re.compile(rb"^[ \t]*(?:@base\s+<[^<>\s]*>\s*\.|(?i:base)\s+<[^<>\s]*>)", re.MULTILINE)
+_OWN_EMPTY_PREFIX = re.compile(rb"^[ \t]*@?(?i:prefix)[ \t]+:", re.MULTILINE)
+
 
 class N3(Turtle):
-    """One document. The empty prefix, where it is not declared, is for names of the document's own."""
+    """One document. The empty prefix, where it is not declared, stands for the base and a hash."""
 
     syntax = RdfFormat.N3
 
@@ -25,6 +30,7 @@ class N3(Turtle):
 
     def of(self, text: bytes, faults: Faults) -> Iterator[Read]:
         """All statements that have no formula in them and no other fault."""
+        text = _with_empty_prefix(text)
         pieces = _statements(text) if b"{" in text else []
         if not any(has_formula for _, has_formula in pieces):
             yield from self._without_formulae(text, faults)
@@ -41,6 +47,16 @@ class N3(Turtle):
                 data.append(piece)
         yield from taken_apart(data, self, faults)
 
+    def streamed(self, chunks: Iterator[bytes], faults: Faults) -> Iterator[Read]:
+        """A document too large to hold, up to the first formula or other fault."""
+        source = as_stream(chain((self.header,), chunks))
+        parser = parse(source, format=self.syntax, base_iri=self._base, lenient=True)
+        for read in read_on(parser, faults, to_the_end=False):
+            if isinstance(read, list) and any(isinstance(quad.graph_name, BlankNode) for quad in read):
+                yield from faults.told("a formula is no RDF data, not read on")
+                return
+            yield read
+
     def _without_formulae(self, text: bytes, faults: Faults) -> Iterator[Read]:
         try:
             quads = self.read(text)
@@ -48,6 +64,13 @@ class N3(Turtle):
             yield from taken_apart([piece for piece, _ in _statements(text)], self, faults)
         else:
             yield quads
+
+
+def _with_empty_prefix(text: bytes) -> bytes:
+    """Lets the empty prefix follow the base, up to where the document declares it itself."""
+    own = _OWN_EMPTY_PREFIX.search(text)
+    end = own.start() if own else len(text)
+    return _BASE.sub(rb"\g<0> @prefix : <#> .", text[:end]) + text[end:]
 
 
 def _statements(text: bytes) -> list[tuple[Piece, bool]]:

@@ -108,29 +108,29 @@ def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faul
     text = stream.read(AT_ONCE)
     rest = stream.read(1)
     if rest:
-        whole = as_stream(chain((text, rest), read_chunks(stream)))
-        # Lenient only means that IRIs are not validated: no data is lost or changed by it.
-        parser = parse(whole, format=syntax, base_iri=base, lenient=True)
-        yield from read_on(parser, faults, to_the_end=syntax == RdfFormat.RDF_XML)
-        return
+        return _streamed(chain((text, rest), read_chunks(stream)), syntax, base, faults)
+    return N3(base).of(text, faults) if syntax == RdfFormat.N3 else _held(text, syntax, base, faults)
+
+
+def _streamed(chunks: Iterator[bytes], syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
     if syntax == RdfFormat.N3:
-        yield from N3(base).of(text, faults)
-        return
+        return N3(base).streamed(chunks, faults)
+    # Lenient only means that IRIs are not validated: no data is lost or changed by it.
+    parser = parse(as_stream(chunks), format=syntax, base_iri=base, lenient=True)
+    return read_on(parser, faults, to_the_end=syntax == RdfFormat.RDF_XML)
+
+
+def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
     try:
         quads = list(parse(text, format=syntax, base_iri=base))
     except SyntaxError as fault:
-        yield from _recovered(text, syntax, base, faults)
+        is_xml = syntax == RdfFormat.RDF_XML
+        yield from Nodes(text, base).found(faults) if is_xml else Trig(base).of(text, faults)
         if not faults.count:
             place = Place(fault.lineno, fault.offset or 1) if fault.lineno else None
             yield from faults.told(fault.msg, place)
     else:
         yield quads
-
-
-def _recovered(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
-    if syntax == RdfFormat.RDF_XML:
-        return Nodes(text, base).found(faults)
-    return Trig(base).of(text, faults)
 
 
 def _valid_base(url: str) -> str | None:

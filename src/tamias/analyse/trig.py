@@ -5,6 +5,7 @@ A lost brace must not carry statements into another graph, so what stands next t
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pyoxigraph import Quad, RdfFormat
 
@@ -15,7 +16,9 @@ _BOUNDARY = re.compile(
     ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|(?P<open>\{)|(?P<close>\})", re.DOTALL | re.MULTILINE
 )
 
-_NAME = re.compile(rb"(?:\s|#[^\n]*\n)*(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[^\s<>\"'{}\[\]();,]*:[^\s<>\"'{}\[\]();,]*|\[\s*\])?(?:\s|#[^\n]*\n)*")
+_NAME = re.compile(
+    rb"(?:\s|#[^\n]*\n)*(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[^\s<>\"'{}\[\]();,]*:[^\s<>\"'{}\[\]();,]*|\[\s*\])?(?:\s|#[^\n]*\n)*"
+)
 _MAX_NAME = 4000
 
 
@@ -130,7 +133,7 @@ class _Scan:
 
 def _cut(text: bytes, ends: list[int]) -> list[Piece]:
     pieces, place = [], Place()
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         if text[start:end].strip():
             pieces.append(Piece(text[start:end], place))
         place = place.after(text[start:end])

@@ -30,7 +30,9 @@ DIRECTIVES = (
 DOT = rb"(?P<dot>\.(?![\w:%\\.\-\x80-\xff]))"
 _BOUNDARY = re.compile(ATOM + rb"|" + DIRECTIVES + rb"|" + DOT, re.DOTALL | re.MULTILINE)
 _CLAUSE = re.compile(ATOM + rb"|(?P<open>[\[(])|(?P<close>[\])])|(?P<end>;)", re.DOTALL)
-_SUBJECT = re.compile(rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])')
+_SUBJECT = re.compile(
+    rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])'
+)
 _STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
 _AT_MARGIN = re.compile(rb"\n[^\s#]")
 _MAX_JOINTS = 20
@@ -135,7 +137,9 @@ class Turtle:
         clauses = list(_clauses(rest.removesuffix(b".")))
         if not rest.endswith(b"."):
             del clauses[-1]  # which may be cut off
-        is_at_margin = piece.text[: found.start(1)].endswith(b"\n") or piece.place.column == 1 == found.start(1) + 1
+        is_at_margin = (
+            piece.text[: found.start(1)].endswith(b"\n") or piece.place.column == 1 == found.start(1) + 1
+        )
         quads: list[Quad] = []
         for clause, start in clauses:
             read = self._clause(subject, clause)
@@ -162,7 +166,7 @@ class Turtle:
 
 
 def statements(text: bytes, place: Place) -> list[Piece]:
-    """The text cut after each statement and directive; the last piece is what no dot ends, perhaps nothing."""
+    """The text cut after each statement and directive; last comes what no dot ends, perhaps nothing."""
     ends = []
     for found in _BOUNDARY.finditer(text):
         if found.lastgroup == "before":
@@ -190,7 +194,7 @@ def _clauses(rest: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def _is_plain(clause: bytes, least: int) -> bool:
-    """Whether it is so short that one of its own terms must be at fault: no subject hides in it, or is lost."""
+    """Whether it is so short that one of its terms must be at fault: no subject hides in it, or is lost."""
     values = _STRING_OR_IRI.sub(b"x", clause).split(b",")
     terms = [len(value.split()) for value in values]
     return least <= terms[0] <= 2 and all(count <= 1 for count in terms[1:])

@@ -8,7 +8,9 @@ from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.recover import Faults, Piece, Place, Read, taken_apart
 
-_ASIDE = rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>|<!DOCTYPE"
+_ASIDE = (
+    rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>|<!DOCTYPE"
+)
 _TOKEN = re.compile(
     _ASIDE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
 )
@@ -16,7 +18,7 @@ _ROOT = re.compile(rb"""<([^\s/>"'<=!?]*:)?RDF(?=[\s>])(?:[^<>"']++|"[^"<]*"|'[^
 _ABOUT = re.compile(rb"""\s[^\s=]*:about\s*=""")
 _IDENTITY = re.compile(rb"""\s[^\s=]*:(?:about|ID|nodeID)\s*=""")
 _RESOURCE = re.compile(rb"""\s[^\s=]*:parseType\s*=\s*["']Resource""")
-_BAD_BUT_WHOLE = re.compile(rb"""<([^\s/>"'<=!?]+)[^<]*(?:/>|</\1\s*>)""")
+_BAD_BUT_WHOLE = re.compile(rb"""<([^\s/>"'<=!?]+)[^<]*(?:/>|</\1\s*>|/\s*(?=<))""")
 """A property whose own tag is at fault, without elements in it: what follows stands on the same level."""
 _COUNTED = re.compile(rb"<[^\s/>]*:li[\s/>]")
 
@@ -54,7 +56,7 @@ class Nodes:
         return quads
 
     def salvage(self, piece: Piece) -> list[Quad]:
-        """Its complete properties before the first tag that does not fit, where the node has a name of its own."""
+        """Its complete properties before the first doubtful tag, where the node has a name of its own."""
         node = _TOKEN.match(piece.text)
         if not node or not node[2] or not _IDENTITY.search(node[3]) or _COUNTED.search(piece.text):
             return []

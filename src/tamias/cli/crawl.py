@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.cli.progress import Display, summary
+from tamias.crawl.deliver import checked
 from tamias.model.errors import UsageError
 from tamias.settings import CONTACT_PAGE, Settings
 
@@ -51,6 +52,13 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 @click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once in each worker. [256]")
+@click.option(
+    "--sink",
+    "sinks",
+    multiple=True,
+    metavar="NAME[:TARGET]",
+    help="Also to: turtle-files, hdt-files, sparql:URL, warc. [nquads]",
+)
 @click.option("--contact", help="Page or address about you, sent with every request.")
 @click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this address for the host.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed for good.")
@@ -60,6 +68,7 @@ def command(
     place: Place,
     seeds: tuple[str, ...],
     seed_files: tuple[str, ...],
+    sinks: tuple[str, ...],
     strict: bool,
     dry_run: bool,
     **words: object,
@@ -79,13 +88,15 @@ def command(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
         )
     try:
-        return _crawl(place, flags, addresses, strict)
+        return _crawl(place, flags, addresses, checked(sinks), strict)
     except KeyboardInterrupt:
         click.echo(f"interrupted; 'tamias crawl --data {place.data}' goes on", err=True)
         return 130
 
 
-def _crawl(place: Place, flags: dict[str, object], seeds: list[str], strict: bool) -> int:
+def _crawl(
+    place: Place, flags: dict[str, object], seeds: list[str], sinks: tuple[str, ...], strict: bool
+) -> int:
     from tamias.crawl.supervisor import Ended, Supervisor
     from tamias.database.connect import Database
 
@@ -94,9 +105,11 @@ def _crawl(place: Place, flags: dict[str, object], seeds: list[str], strict: boo
         settings, near = _policy(place, database, flags, seeds)
         _warn(place, settings)
         display = Display(place)
-        with closing(Supervisor(place.data, place.db, settings, near)) as supervisor, closing(display):
+        with closing(Supervisor(place.data, place.db, settings, near, sinks)) as supervisor, closing(display):
             supervisor.put_seeds(seeds)
             end = asyncio.run(supervisor.run(display.show))
+            for refused in supervisor.refused_deliveries():
+                click.echo(f"not delivered: {printable(refused)}", err=True)
             failed = strict and end.ended is Ended.DONE and supervisor.failed_for_good() > 0
     if place.json:
         say_json(end)

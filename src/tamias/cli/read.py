@@ -1,13 +1,17 @@
 """`tamias read`: what the crawler would see in one file or URL."""
 
-import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import islice
 
 import click
 from pyoxigraph import Quad, RdfFormat, serialize
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.crawl.reading import Reading, read_with
+from tamias.sinks.naming import sound
+
+BATCH = 1000
 
 FORMATS = {
     "nquads": RdfFormat.N_QUADS,
@@ -31,6 +35,7 @@ FORMATS = {
     show_default=True,
     help="How to print.",
 )
+@click.option("--rules", multiple=True, type=click.Path(), help="Scraping rules for pages.")
 @click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
@@ -41,42 +46,55 @@ def command(  # noqa: PLR0917 (click passes them by name)
     links: bool,
     problems: bool,
     form: str,
+    rules: tuple[str, ...],
     allow_private: bool,
 ) -> int:
     """Opens and analyses files or URLs as the crawler would and prints their quads. No database is started.
 
     Example: tamias read page.html --links
     """
-    if allow_private:
-        os.environ["TAMIAS_PERMIT__ALLOW_PRIVATE"] = "true"
-    from tamias.crawl.reading import read
-
+    settings = place.settings(
+        permit__allow_private=allow_private or None, analyse__rules=rules or None
+    ).settings
     bad = 0
     for source in sources:
-        reading = read(source, base=base, media_type=media_type)
+        reading = read_with(settings, source, base=base, media_type=media_type)
         if place.json:
-            say_json(
-                {
-                    "source": source,
-                    "media_type": reading.media_type,
-                    "quads": [str(q) for q in reading.quads],
-                    "links": reading.links,
-                    "problems": reading.problems,
-                }
-            )
+            say_json(_as_json(source, reading))
         elif links:
             for link in reading.links:
                 say(link)
         elif not problems:
             _print(reading.quads, form)
-        for problem in reading.problems:
-            at = "" if problem.line is None else f" line {problem.line}"
-            click.echo(f"{source}{at}: {problem.what}", err=not problems)
+        _tell_problems(source, reading, to_stdout=problems)
         bad += bool(reading.problems and reading.media_type is None)
     return 1 if bad else 0
 
 
-def _print(quads: Iterable[Quad], form: str) -> None:
-    statements = (quad.triple for quad in quads) if form == "turtle" else quads
-    serialize(statements, sys.stdout.buffer, format=FORMATS[form])
+def _as_json(source: str, reading: Reading) -> dict[str, object]:
+    return {
+        "source": source,
+        "media_type": reading.media_type,
+        "quads": [str(quad) for quad in reading.quads],
+        "links": reading.links,
+        "problems": reading.problems,
+    }
+
+
+def _tell_problems(source: str, reading: Reading, *, to_stdout: bool) -> None:
+    for problem in reading.problems:
+        at = "" if problem.line is None else f" line {problem.line}"
+        click.echo(printable(f"{source}{at}: {problem.what}"), err=not to_stdout)
+
+
+def _print(quads: Iterator[Quad], form: str) -> None:
+    statements = _sound(quads)
+    triples = (quad.triple for quad in statements) if form == "turtle" else statements
+    serialize(triples, sys.stdout.buffer, format=FORMATS[form])
     sys.stdout.buffer.flush()
+
+
+def _sound(quads: Iterator[Quad]) -> Iterator[Quad]:
+    """In batches, without those that would print as something else."""
+    while batch := list(islice(quads, BATCH)):
+        yield from sound(batch)

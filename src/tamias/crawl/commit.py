@@ -20,6 +20,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.record import CaptureRecord
+from tamias.sinks.outbox import enqueue
 
 GATHER_SECONDS = 0.05
 PUT_BATCH = 1000
@@ -71,14 +72,19 @@ class Committer:
         thread: Executor,
         steps: Steps,
         after: Callable[[Sequence[Held], Sequence[Visited]], None],
+        sinks: Sequence[int] = (),
     ) -> None:
-        """`after` is called after each commit with the hosts given back and the visits that came too late."""
+        """`after` is called after each commit with the hosts given back and the visits that came too late.
+
+        `sinks` are the numbers of those outside, which will want what is committed.
+        """
         self._frontier = frontier
         self._admission = admission
         self._shelf = shelf
         self._thread = thread
         self._steps = steps
         self._after = after
+        self._sinks = sinks
         self._visited: list[Visited] = []
         self._released: list[Held] = []
         self._news = asyncio.Event()
@@ -116,12 +122,14 @@ class Committer:
         self._news.clear()
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
-        late = [each for each in handed_over if each.held.lost]
-        visited = [each for each in handed_over if not each.held.lost]
+        ours = _newest([*(each.held for each in handed_over), *released])
+        visited = [each for each in handed_over if each.held in ours]
+        late = [each for each in handed_over if each.held not in ours]
         kept: frozenset[int] = frozenset()
-        if visited or released:
+        if ours:
             loop = asyncio.get_running_loop()
-            kept = await loop.run_in_executor(self._thread, self._commit, visited, released)
+            given_back = [held for held in released if held in ours]
+            kept = await loop.run_in_executor(self._thread, self._commit, visited, given_back)
         for each in visited:
             if each.held.lease.qid in kept:
                 self.tally.count(each)
@@ -154,6 +162,7 @@ class Committer:
             kept = [each for each in visited if each.held.lease.qid in held]
             insert_captures(cursor, [(each.held.lease, each.done.task, each.record) for each in kept])
             commit_segments(cursor, durable)
+            enqueue(cursor, [(each.held.lease.bucket, each.record) for each in kept], self._sinks)
 
         with self._steps.step("finish"):
             return self._frontier.finish(_returns(visited, released), record)
@@ -164,6 +173,12 @@ class Committer:
             batch = unique[start : start + PUT_BATCH]
             self._frontier.put(batch)
             self._admission.remember(batch)
+
+
+def _newest(held: Iterable[Held]) -> set[Held]:
+    """Those that may still be ours: a host that was leased anew was lost before."""
+    in_order = sorted(held, key=lambda each: each.lease.ends_at)
+    return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
 
 
 def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:

@@ -14,14 +14,13 @@ from pyoxigraph import Quad
 
 from tamias.analyse.links import rdf_links
 from tamias.crawl.admit import resolved
+from tamias.crawl.analysers import analysers, open_limits
 from tamias.crawl.fetching import fetchers
 from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.outcome import Outcome
 from tamias.open.documents import documents
-from tamias.open.limits import OpenLimits
-from tamias.plugins import load_all
 from tamias.protocols import Analyser
 from tamias.settings import Settings, resolve
 
@@ -31,11 +30,12 @@ Source = bytes | str | os.PathLike[str] | BinaryIO
 class Reading:
     """What one source holds, read as it is asked for. Bad data never raises: see `problems`."""
 
-    def __init__(self, parts: Iterator[Document | Problem], media_type: str | None = None) -> None:
+    def __init__(self, parts: Iterator[Document | Problem], analysers: dict[str, Analyser]) -> None:
+        self._analysers = analysers
         self._waiting: deque[Quad] = deque()
         self._links: dict[str, None] = {}
         self._problems: list[Problem] = []
-        self._media_type = media_type
+        self._media_type: str | None = None
         self._findings = self._read(parts)
         self._first = next(self._findings, None)
 
@@ -87,15 +87,13 @@ class Reading:
         return finding is not None
 
     def _read(self, parts: Iterator[Document | Problem]) -> Iterator[Finding]:
-        made: list[Analyser] = [part() for part in load_all("tamias.analysers").values()]
-        analysers = {media_type: part for part in made for media_type in part.media_types}
         try:
             for part in parts:
                 if isinstance(part, Problem):
                     yield part
                     continue
                 self._media_type = self._media_type or part.media_type
-                analyser = analysers.get(part.media_type)
+                analyser = self._analysers.get(part.media_type)
                 if analyser is None:
                     yield Problem(f"no analyser for {part.media_type}")
                 else:
@@ -110,18 +108,24 @@ def read(source: Source, *, base: str | None = None, media_type: str | None = No
     `base` is what relative references are relative to; `media_type` is believed over the source's own word.
     Never raises on bad data, nor on a source that cannot be had: the reading's problems tell.
     """
-    settings = resolve().settings
+    return read_with(resolve().settings, source, base=base, media_type=media_type)
+
+
+def read_with(
+    settings: Settings, source: Source, *, base: str | None = None, media_type: str | None = None
+) -> Reading:
+    """The same under given settings, such as scraping rules."""
     try:
         if isinstance(source, str) and "://" in source:
             return _read_url(source, base, media_type, settings)
         return _reading(_body(source), base or _base(source), media_type, settings)
     except OSError as error:
-        return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]))
+        return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]), {})
 
 
 def _reading(body: Body, base: str, media_type: str | None, settings: Settings) -> Reading:
-    limits = OpenLimits(max_bytes=settings.open.max_unpacked, max_members=settings.open.max_members)
-    return Reading(documents(body, url=base, told_type=media_type, limits=limits))
+    parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings))
+    return Reading(parts, analysers(settings))
 
 
 def _body(source: bytes | str | os.PathLike[str] | BinaryIO) -> Body:
@@ -144,7 +148,7 @@ def _read_url(url: str, base: str | None, media_type: str | None, settings: Sett
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         capture = asyncio.run(_fetch(url, settings, Path(spool)))
         if capture.body is None:
-            return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]))
+            return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
         body = capture.body if capture.body.path is None else _body(Path(capture.body.path).read_bytes())
     return _reading(body, base or capture.final_url, media_type or capture.told_type, settings)
 

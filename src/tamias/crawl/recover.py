@@ -11,6 +11,7 @@ from tamias.crawl.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.sinks.segments import cut_tail, segment_path
+from tamias.sinks.warc_files import mend_warcs
 
 
 def recover(database: Database, session: Session, frontier: PostgresFrontier, data: Path) -> int:
@@ -37,4 +38,10 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
         cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
     sealed = [msgspec.structs.replace(segment, sealed=True) for segment in left]
     session.transact(lambda cursor: commit_segments(cursor, sealed))
+    mend_warcs(data / "warc", warc_prefix(worker))
     shutil.rmtree(data / "spool" / str(worker), ignore_errors=True)
+
+
+def warc_prefix(worker: int) -> str:
+    """What the names of a worker's WARC files begin with."""
+    return f"tamias-{worker}"

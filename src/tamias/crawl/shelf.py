@@ -10,6 +10,7 @@ from tamias.archive.segments import Durable, new_segment
 from tamias.database.connect import Session
 from tamias.plugins import load
 from tamias.sinks.segments import DocumentWriter, SegmentWriter
+from tamias.sinks.warc import WarcWriter
 
 SEGMENT_BYTES = 256_000_000
 
@@ -18,14 +19,20 @@ class Shelf:
     """Two writers, because a large document takes its time and small ones must not wait for it."""
 
     def __init__(
-        self, folder: Path, worker: int, session: Session, in_database: Callable[[Callable[[], int]], int]
+        self,
+        folder: Path,
+        worker: int,
+        session: Session,
+        in_database: Callable[[Callable[[], int]], int],
+        warc: WarcWriter | None = None,
     ) -> None:
-        """`in_database` runs a function in the thread that the session belongs to."""
+        """`in_database` runs a function in the thread that the session belongs to; `warc` is synced along."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._in_database = in_database
         self._new_segment = partial(new_segment, session, worker)
         self._writer: type[SegmentWriter] = load("tamias.sinks", "nquads")
+        self._warc = warc
         self._reserved: int | None = None
         self._small: SegmentWriter | None = None
         self._large: SegmentWriter | None = None
@@ -65,6 +72,8 @@ class Shelf:
     def sync(self) -> list[Durable]:
         """Makes all that was written durable, and tells what is; for the database's thread."""
         self.reserve()
+        if self._warc is not None:
+            self._warc.sync()
         with self._lock:
             if self._small is not None:
                 durable, self._small = _synced(self._small)

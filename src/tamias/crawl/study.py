@@ -8,23 +8,21 @@ import msgspec
 from pyoxigraph import Quad
 
 from tamias.analyse.links import rdf_links
+from tamias.crawl.analysers import analysers, open_limits
 from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Links, Problem, Quads
 from tamias.model.record import Extent
 from tamias.open.codecs import CODECS
-from tamias.open.documents import documents
-from tamias.open.limits import OpenLimits
+from tamias.open.documents import ARCHIVES, documents
 from tamias.open.signatures import signed_type
 from tamias.open.streams import HEAD
-from tamias.plugins import load_all
-from tamias.protocols import Analyser
 from tamias.settings import Settings
 from tamias.sinks.naming import Graphs, Naming
 from tamias.sinks.segments import DocumentWriter
 
 SMALL_BODY = 256 * 1024
-PACKED_TYPES = frozenset({*CODECS, "application/zip"})
+PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 
@@ -52,14 +50,13 @@ class Study:
     """Reads bodies with the installed analysers. May be used by two threads with two writers."""
 
     def __init__(self, settings: Settings) -> None:
-        self._limits = OpenLimits(max_bytes=settings.open.max_unpacked, max_members=settings.open.max_members)
+        self._limits = open_limits(settings)
         self._follow = {
             position: position in settings.analyse.follow
             for position in ("subjects", "predicates", "objects")
         }
         self._graphs = Graphs(settings.sinks.graphs)
-        parts: list[Analyser] = [part() for part in load_all("tamias.analysers").values()]
-        self._analysers = {media_type: part for part in parts for media_type in part.media_types}
+        self._analysers = analysers(settings)
 
     def study(self, capture: Capture, body: Body, new_document: NewDocument, take_links: TakeLinks) -> Found:
         """Reads a body to its end, a limit, or a fault; never raises for what stands in it."""
@@ -85,7 +82,9 @@ class Study:
                 _note(found, part)
                 continue
             found.media_type = found.media_type or part.media_type
-            naming = Naming(capture.final_url, body.sha256, member=part.member, graphs=self._graphs)
+            naming = Naming(
+                capture.final_url, body.sha256, member=part.member, graph=part.graph, graphs=self._graphs
+            )
             for finding in self._findings(part):
                 if isinstance(finding, Quads):
                     found.quads += len(finding.quads)

@@ -16,6 +16,7 @@ import msgspec
 
 from tamias.crawl.admit import same_url, seed_items
 from tamias.crawl.commit import PUT_BATCH
+from tamias.crawl.deliver import Deliveries, outside
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
 from tamias.crawl.recover import recover, recover_worker
 from tamias.crawl.worker import Progress, WorkerPlan
@@ -71,7 +72,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 class Supervisor:
     """One `tamias crawl`. Several may run on the same data; they share the work."""
 
-    def __init__(self, data: Path, db: str | None, settings: Settings, seeds: Sequence[str]) -> None:
+    def __init__(
+        self, data: Path, db: str | None, settings: Settings, seeds: Sequence[str], sinks: Sequence[str] = ()
+    ) -> None:
+        """`sinks` are as users name them: `warc`, `turtle-files:FOLDER`, `sparql:URL`."""
         self._data = data.absolute()
         self._settings = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
@@ -81,7 +85,17 @@ class Supervisor:
         delay_ms = int(settings.fetch.delay * 1000)
         self._frontier = PostgresFrontier(self._session, same_url=same_url(names), delay_ms=delay_ms)
         near = () if settings.filters.scope == "any" else tuple(seeds)
-        self._plan = WorkerPlan(data=str(self._data), db=db, settings=settings, seeds=near)
+        buckets = self._frontier.buckets
+        named = outside(self._session, sinks, buckets)
+        self._deliveries = Deliveries(self._database, self._data, named, buckets)
+        self._plan = WorkerPlan(
+            data=str(self._data),
+            db=db,
+            settings=settings,
+            seeds=near,
+            sinks=tuple(sink.number for sink in named),
+            warc="warc" in sinks,
+        )
         self._count = settings.crawl.workers or os.cpu_count() or 1
         self._progress: dict[int, Progress] = {}
         self._finished: list[Progress] = []
@@ -90,6 +104,8 @@ class Supervisor:
         self._ended: Ended | None = None
         self._error: Progress | None = None
         self._deaths = 0
+        self.undelivered = 0
+        """Documents that the sinks outside still wait for."""
 
     def put_seeds(self, seeds: Sequence[str]) -> int:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
@@ -103,6 +119,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupt)
+        self._deliveries.start()
         figures = await self._in_database(self._figures)
         self._ended = self._ended or self._verdict(figures)
         if self._ended is None:
@@ -111,7 +128,26 @@ class Supervisor:
         if self._error is not None:
             raise _told(self._error)
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
+        await self._wait_for_deliveries()
         return self._snapshot(figures)
+
+    async def _wait_for_deliveries(self) -> None:
+        """What is committed reaches the sinks, unless they stay away for longer than `--max-wait`."""
+        deadline = time.monotonic() + self._settings.crawl.max_wait
+        while self._ended is not Ended.INTERRUPTED:
+            if self._deliveries.trouble is not None:
+                raise self._deliveries.trouble
+            self.undelivered = await self._in_database(self._deliveries.waiting, self._session)
+            if not self.undelivered:
+                return
+            if time.monotonic() > deadline:
+                self._ended = Ended.WAITING
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def refused_deliveries(self) -> list[str]:
+        """Documents that a sink does not take, and why."""
+        return self._deliveries.refused(self._session)
 
     def failed_for_good(self) -> int:
         """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
@@ -119,6 +155,7 @@ class Supervisor:
 
     def close(self) -> None:
         """Lets go of the database."""
+        self._deliveries.close()
         self._thread.shutdown()
         self._session.close()
         self._database.close()
@@ -147,7 +184,7 @@ class Supervisor:
         return next(each for each in self._frontier.figures().crawls if each.crawl == CRAWL)
 
     def _verdict(self, figures: CrawlFigures) -> Ended | None:
-        if figures.open == 0:
+        if figures.open <= 0:
             return Ended.DONE
         limit = self._settings.crawl.max_time
         if limit is not None and time.monotonic() - self._begun > limit:

@@ -24,6 +24,7 @@ from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, HopRecord
 from tamias.protocols import Fetcher
 from tamias.settings import Settings
+from tamias.sinks.warc import WarcWriter
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Visitor:
         shelf: Shelf,
         committer: Committer,
         marker: Marker,
+        warc: WarcWriter | None,
         steps: Steps,
         now: Callable[[], int],
         worker: str,
@@ -84,6 +86,7 @@ class Visitor:
         self._shelf = shelf
         self._committer = committer
         self._marker = marker
+        self._warc = warc
         self._steps = steps
         self._now = now
         self._worker = worker
@@ -111,6 +114,8 @@ class Visitor:
         try:
             capture = await self._fetch(task, held)
             try:
+                if self._warc is not None:
+                    await asyncio.to_thread(self._warc.write, capture, _request(task))
                 if capture.body is not None:
                     found = await self._studied(capture, task, held, references)
             finally:
@@ -149,10 +154,9 @@ class Visitor:
             )
         if refusal is not None:
             return self._unasked(task, Outcome.REFUSED, refusal)
-        request = Request(url=task.url, etag=task.etag, last_modified=task.last_modified)
         await held.turn()
         try:
-            return await fetcher.fetch(request, lambda target: self._follow(target, task, held))
+            return await fetcher.fetch(_request(task), lambda target: self._follow(target, task, held))
         finally:
             held.asked()
 
@@ -293,3 +297,7 @@ def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
 
 def _printable(value: str | None) -> str | None:
     return value if value is not None and value.isprintable() else None
+
+
+def _request(task: Task) -> Request:
+    return Request(url=task.url, etag=task.etag, last_modified=task.last_modified)

@@ -23,18 +23,20 @@ from tamias.crawl.commit import Committer, Tally, Visited
 from tamias.crawl.fetching import fetchers, user_agent
 from tamias.crawl.marker import Marker
 from tamias.crawl.pace import Held
-from tamias.crawl.recover import recover
+from tamias.crawl.recover import recover, warc_prefix
 from tamias.crawl.robots import RobotsDesk
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.crawl.study import Study
 from tamias.crawl.visit import Allowance, Visitor
 from tamias.database.connect import Database
+from tamias.fetch.options import ACCEPT_RDF
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.lease import Lease
 from tamias.permit.store import RobotsStore
 from tamias.settings import Settings
+from tamias.sinks.warc import WarcWriter
 
 RENEW_PART = 3
 MOST_LEASED = 100
@@ -56,6 +58,9 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[str, ...] = ()
     share: int | None = None
     """URLs it may visit at most."""
+    sinks: tuple[int, ...] = ()
+    """Numbers of the sinks outside, which are told of every document."""
+    warc: bool = False
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -89,12 +94,17 @@ class Worker:
         self._recover = lambda: recover(database, self._session, self._frontier, data)
         self._steps = Steps()
         self._marker = Marker(data / "studying", self.number)
+        self._warc = _warc(plan, self.number) if plan.warc else None
         self._shelf = Shelf(
-            data / "rdf", self.number, self._session, lambda work: self._thread.submit(work).result()
+            data / "rdf",
+            self.number,
+            self._session,
+            lambda work: self._thread.submit(work).result(),
+            self._warc,
         )
         admission = Admission(settings, plan.seeds)
         self._committer = Committer(
-            self._frontier, admission, self._shelf, self._thread, self._steps, self._committed
+            self._frontier, admission, self._shelf, self._thread, self._steps, self._committed, plan.sinks
         )
         self._fetchers = fetchers(settings, data / "spool" / str(self.number), self._session.time)
         robots = RobotsDesk(
@@ -114,6 +124,7 @@ class Worker:
             shelf=self._shelf,
             committer=self._committer,
             marker=self._marker,
+            warc=self._warc,
             steps=self._steps,
             now=self._session.time,
             worker=str(self.number),
@@ -166,6 +177,10 @@ class Worker:
         asked_at = time.monotonic()
         seconds = self._settings.frontier.lease
         leases = await self._in_database(self._lease, min(self._room(), MOST_LEASED), seconds)
+        anew = {lease.qid for lease in leases}
+        for held in self._held:
+            if held.lease.qid in anew:
+                held.give_up()
         for lease in leases:
             held = Held(lease, asked_at, seconds)
             self._held.add(held)
@@ -247,12 +262,21 @@ class Worker:
         for fetcher in set(self._fetchers.values()):
             await fetcher.close()
         self._thread.shutdown(wait=True)
+        if self._warc is not None:
+            self._warc.close()
         self._steps.write(self._committer.tally.visited)
         self._session.close()
         committing.result()
 
     async def _in_database(self, work: Callable[..., T], *words: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
+
+
+def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
+    robots = "obey" if plan.settings.permit.robots else "ignore"
+    agent = user_agent(plan.settings)
+    folder = Path(plan.data) / "warc"
+    return WarcWriter(folder, warc_prefix(number), agent=agent, accept=ACCEPT_RDF, robots=robots)
 
 
 async def _main() -> int:

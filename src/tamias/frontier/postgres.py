@@ -43,16 +43,17 @@ class PostgresFrontier:
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
         self._delay_ms = delay_ms
         self._hash_key = hash_key
-        self._buckets: int = session.transact(_read_buckets)
+        self.buckets: int = session.transact(_read_buckets)
+        """Parts of the frontier, each named in every statement."""
         self._queues: set[tuple[int, int]] = set()
-        self._calls = secrets.randbelow(CLASSES * self._buckets)
+        self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
 
     def put(self, items: Sequence[Item]) -> PutCount:
         left, new, salt = list(items), 0, 0
         while left:
             offered, left = numbered(left, self.now(), salt, self._hash_key)
-            for bucket, part in by_bucket(offered, self._buckets).items():
+            for bucket, part in by_bucket(offered, self.buckets).items():
                 inserted, strangers = self._put_bucket(bucket, part)
                 new += inserted
                 left += strangers
@@ -90,7 +91,7 @@ class PostgresFrontier:
     def give_back(self, workers: Sequence[int]) -> int:
         """Ends the leases of workers that are known to be dead; returns how many there were."""
         given = 0
-        for bucket in range(self._buckets):
+        for bucket in range(self.buckets):
             held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
             self.release([rows.bare_lease(bucket, qid, token) for qid, token in held])
             given += len(held)
@@ -103,7 +104,7 @@ class PostgresFrontier:
 
     def sweep(self) -> int:
         return sum(
-            self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in range(self._buckets)
+            self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in range(self.buckets)
         )
 
     def figures(self) -> FrontierFigures:
@@ -179,8 +180,8 @@ class PostgresFrontier:
     def _bucket_turn(self) -> Iterator[int]:
         """All buckets, beginning with another one at each call."""
         self._calls += 1
-        for step in range(self._buckets):
-            yield (self._calls + step) % self._buckets
+        for step in range(self.buckets):
+            yield (self._calls + step) % self.buckets
 
     def _lease_bucket(
         self, bucket: int, hosts: int, per_host: int, seconds: float, cursor: Cursor
@@ -190,7 +191,7 @@ class PostgresFrontier:
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
         asked = {
-            **rows.probes(self._calls // self._buckets % CLASSES, hosts),
+            **rows.probes(self._calls // self.buckets % CLASSES, hosts),
             "bucket": bucket,
             "now": now,
             "token": token,
@@ -238,7 +239,7 @@ class PostgresFrontier:
         return len(_all(cursor, "refresh_hosts", hosts))
 
     def _figures(self, cursor: Cursor) -> FrontierFigures:
-        asked = [{"bucket": bucket, "now": self.now()} for bucket in range(self._buckets)]
+        asked = [{"bucket": bucket, "now": self.now()} for bucket in range(self.buckets)]
         hosts = [_all(cursor, "host_figures", each)[0] for each in asked]
         queues = [row for each in asked for row in _all(cursor, "crawl_figures", each)]
         crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()

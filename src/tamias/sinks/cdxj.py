@@ -14,13 +14,14 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNESCAPING_ROUNDS = 10
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a line says behind its key and time. Numbers are texts, as in other people's files."""
 
     url: str
-    mime: str
-    status: str
-    digest: str
+    mime: str = ""
+    """As told, without parameters; `warc/revisit` for a record that refers to another."""
+    status: str = ""
+    digest: str = ""
     length: str
     offset: str
     filename: str
@@ -84,7 +85,7 @@ def surt(url: str) -> str:
     if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):
         place += f":{port}"
     path = _SLASHES.sub("/", _minimal(parts.path)).rstrip("/") or "/"
-    query = "&".join(sorted(_minimal(parts.query).split("&")))
+    query = "&".join(sorted(_minimal(parts.query).lower().split("&")))
     return f"{place}){path}{'?' + query if query else ''}".lower()
 
 

@@ -51,6 +51,16 @@ _ANONYMOUS = re.compile(rb"[a-f][0-9a-f]{15,31}")
 """What pyoxigraph calls a blank node without a label: 128 random bits, a letter first."""
 
 
+def sound(quads: Sequence[Quad]) -> list[Quad]:
+    """The quads that can be written down: a lenient parser lets through what would forge another line."""
+    return list(quads) if _is_sound(quads) else [quad for quad in quads if _is_sound([quad])]
+
+
+def _is_sound(quads: Sequence[Quad]) -> bool:
+    text = _serialised(quads, RdfFormat.N_QUADS)
+    return text.count(b"\n") == len(quads) and _QUADS.fullmatch(text) is not None
+
+
 class Graphs(StrEnum):
     """Which graph names inside a document are kept."""
 

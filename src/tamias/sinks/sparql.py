@@ -33,7 +33,7 @@ class SparqlStore:
     """The graphs of a SPARQL server, by the address of its Graph Store or of its SPARQL Update."""
 
     def __init__(self, url: str, who: Credentials | None = None, *, batch_bytes: int = BATCH_BYTES) -> None:
-        self._url = _checked(url)
+        self._url = checked_address(url)
         self._exchange = Exchange(who)
         self._batch_bytes = batch_bytes
         self._by_update: bool | None = None
@@ -150,7 +150,8 @@ class SparqlStore:
         return f"{self._url}{mark}graph={quote(graph, safe='')}"
 
 
-def _checked(url: str) -> str:
+def checked_address(url: str) -> str:
+    """The address, if it is one that may be kept and shown."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"sparql: needs the http or https address of a server, not '{url[:200]}'")

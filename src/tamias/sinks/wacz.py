@@ -143,6 +143,6 @@ class _SortedLines:
         self._stack.close()
 
     def _keep(self, batch: list[bytes]) -> None:
-        run = self._stack.enter_context(TemporaryFile())
+        run = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 - the stack closes it
         run.writelines(sorted(batch))
         self._runs.append(run)

@@ -112,8 +112,12 @@ class WarcWriter:
             return None
         with self._lock, _failures_told(self._folder):
             file = self._current(capture.started_at)
-            with file.whole():
-                return self._write_hops(file, capture, self._asked(request))
+            try:
+                with file.whole():
+                    return self._write_hops(file, capture, self._asked(request))
+            except BaseException:
+                self._payloads.clear()  # one of them may have been in what was taken back
+                raise
 
     def sync(self) -> None:
         """Makes all that was written durable, and indexes it.
@@ -123,7 +127,11 @@ class WarcWriter:
         with self._lock, _failures_told(self._folder):
             file, self._file = self._file, None
             if file is not None:
-                file.sync()
+                try:
+                    file.sync()
+                except OSError:
+                    self._payloads.clear()
+                    raise
                 self._file = file
 
     def close(self) -> None:
@@ -196,7 +204,7 @@ class WarcWriter:
         if hop.status == 304 or earlier:
             fields += [("WARC-Type", "revisit"), *_revisited(earlier)]
             fields += [("WARC-Payload-Digest", digest)] if earlier else []
-            return file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else "-")
+            return file.add_answer(fields, head, None, hop, "warc/revisit", digest if earlier else "")
         fields += [("WARC-Type", "response"), ("WARC-Payload-Digest", digest)]
         if is_truncated(hop, body.size if body else None):
             fields.append(("WARC-Truncated", "unspecified"))
@@ -261,7 +269,15 @@ class _WarcFile:
         """Writes an answer and notes its line for the index."""
         offset, length = self.add(fields, head, body)
         date = dict(fields)["WARC-Date"]
-        entry = Entry(hop.url, mime, str(hop.status), digest, str(length), str(offset), self.name)
+        entry = Entry(
+            url=hop.url,
+            mime=mime,
+            status=str(hop.status),
+            digest=digest,
+            length=str(length),
+            offset=str(offset),
+            filename=self.name,
+        )
         self._unindexed.append(line(entry, timestamp(date)))
         return WarcExtent(self.name, offset, length)
 
@@ -333,7 +349,7 @@ def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:
 
 
 def _media_type(hop: Hop) -> str:
-    return (hop.header("content-type") or "").partition(";")[0].strip().lower() or "unk"
+    return (hop.header("content-type") or "").partition(";")[0].strip().lower()
 
 
 def _pieces(body: Body | None) -> Iterator[bytes]:

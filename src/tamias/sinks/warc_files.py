@@ -139,12 +139,12 @@ def indexed(record: Record, name: str) -> tuple[str, Entry] | None:
         return None
     status = _STATUS.match(block)
     media_type = _fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
-    mime = media_type.partition(";")[0].strip().lower() or "unk"
+    mime = media_type.partition(";")[0].strip().lower()
     entry = Entry(
         url=fields.get("warc-target-uri", ""),
         mime="warc/revisit" if kind == "revisit" else mime,
-        status=status[1].decode() if status else "-",
-        digest=fields.get("warc-payload-digest", "-"),
+        status=status[1].decode() if status else "",
+        digest=fields.get("warc-payload-digest", ""),
         length=str(record.length),
         offset=str(record.offset),
         filename=name,

@@ -20,7 +20,7 @@ from tamias.model.errors import DatabaseError, UsageError
 def small():
     """`(report, lines)` of a run at two small sizes, with one client and with three."""
     lines = []
-    report = run([1000, 3000], [1, 3], None, lines.append, hosts=50, rounds=5, seconds=0.5)
+    report = run([1000, 3000], [1, 3], None, lines.append, hosts=50, rounds=5, seconds=0.5, patience=0)
     return report, lines
 
 

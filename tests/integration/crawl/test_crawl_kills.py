@@ -85,3 +85,15 @@ def test_on_a_server_of_the_users_own_a_killed_worker_is_replaced(fresh, tamias_
         assert not (tamias.data / "pg").exists()
         exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
         assert missing(web.expected.quads, exported) == set()
+
+
+def test_a_limit_on_urls_is_exact_although_a_worker_is_killed(tamias, site, kill):
+    site.pages |= {f"/{number}": b'<> <#says> "page" .' for number in range(60)}
+    words = ("crawl", "--allow-private", "--delay", "0.05", "--max-urls", "40", "--workers", "2")
+    crawl = tamias.start(*words, *map(site.url, site.pages))
+    for turn in (10, 25):
+        tamias.wait_until(lambda turn=turn: len(site.log) > turn and tamias.workers())
+        kill(tamias.workers()[0])
+    _, said = crawl.communicate(timeout=60)
+    assert crawl.returncode == 5, said
+    assert len(tamias.attempts()) == 40

@@ -335,15 +335,6 @@ def test_nesting_within_the_limits_is_read(media_type, text):
 # JSON-LD
 
 
-@pytest.mark.parametrize(
-    "context",
-    ['"http://schema.org/"', '["http://schema.org/"]', '[{"a": "http://a/"}, "http://schema.org/"]'],
-)
-def test_a_remote_context_is_a_problem_that_names_it(context):
-    what = only_problem(f'{{"@context": {context}, "name": "x"}}', LD)
-    assert what == "remote JSON-LD context http://schema.org/ is not at hand, document not read"
-
-
 def test_json_ld_that_is_too_large_to_hold_is_streamed():
     node = '{"@id": "http://s", "p": "x"}'
     text = f'{{"@context": {{"p": "http://p"}}, "@graph": [{",".join([node] * 5000)}]}}'

@@ -7,8 +7,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
 from tamias.model.errors import ConfigError
 from tamias.sinks.exchange import Credentials, credentials
+from tamias.sinks.hdt_files import HdtFiles
 from tamias.sinks.sparql import CREDENTIALS, SparqlStore
 from tamias.sinks.sparql_text import batches, drop, insert
+from tamias.sinks.targets import Surroundings, hdt_files, split_sink, turtle_files
+from tamias.sinks.turtle_files import TurtleFiles
 
 GRAPH = "http://e/g"
 
@@ -117,3 +120,23 @@ def test_a_password_in_the_address_is_refused_and_not_repeated():
     with pytest.raises(ConfigError) as error:
         SparqlStore("http://me:hush@e/")
     assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["sparql", "sparql:", "sparql:http://me:hush@e/"])
+def test_a_sink_that_cannot_be_kept_by_its_name_is_refused_before_it_is_kept(text):
+    with pytest.raises(ConfigError) as error:
+        split_sink(text)
+    assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("turtle-files", TurtleFiles), ("hdt-files", HdtFiles), ("turtle-files:OUT", TurtleFiles)],
+)
+def test_a_sink_of_files_is_made_from_its_name(tmp_path, name, kind):
+    around = Surroundings(data=tmp_path, session=None, sink=1, read=None)
+    word, target = split_sink(name.replace("OUT", str(tmp_path / "out")))
+    sink = {"turtle-files": turtle_files, "hdt-files": hdt_files}[word](target, around)
+    sink.close()
+    assert isinstance(sink, kind)
+    assert len(list(tmp_path.iterdir())) == 1

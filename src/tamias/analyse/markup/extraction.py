@@ -27,11 +27,10 @@ XML_EXTRACTORS: tuple[Extractor, ...] = (rdfa, rdfxml)
 
 def extracted(page: Page) -> Iterator[Finding]:
     """What all extractors find. The tree is made once, and only where one of them may find something."""
-    lower = page.data.lower()
     asked = [
         extractor
         for extractor in (XML_EXTRACTORS if page.is_xml else PAGE_EXTRACTORS)
-        if any(_stands(mark, lower) for mark in extractor.GATE)
+        if any(_stands(mark, page.markup) for mark in extractor.GATE)
     ]
     if not asked:
         return
@@ -44,5 +43,5 @@ def extracted(page: Page) -> Iterator[Finding]:
         yield from extractor.extract(page)
 
 
-def _stands(mark: Mark, page: bytes) -> bool:
-    return mark in page if isinstance(mark, bytes) else mark.search(page) is not None
+def _stands(mark: Mark, markup: bytes) -> bool:
+    return mark in markup if isinstance(mark, bytes) else mark.search(markup) is not None

@@ -1,6 +1,7 @@
 """JSON-LD in the scripts of pages, with the breakage that is usual there."""
 
 from collections.abc import Iterator
+from typing import cast
 
 import msgspec
 from lxml import etree
@@ -32,15 +33,16 @@ def _of_scripts(page: Page, reader: JsonLd, limits: AnalyseLimits, faults: Fault
     for script in page.tree.iter(*_SCRIPTS):
         if not _is_json_ld(script.get("type") or ""):
             continue
+        line = cast("int | None", script.sourceline)
         data = unwrapped(_content(script)).encode("utf-8", "replace")
         try:
             for _ in Nesting(JSON, limits).watched([data]):
                 pass
         except RefusedError as refusal:
-            yield Problem(str(refusal), script.sourceline)
+            yield Problem(str(refusal), line)
             continue
         for found in reader.found(data, page.base, faults):
-            yield _in_page(found, script.sourceline) if isinstance(found, Problem) else found
+            yield _in_page(found, line) if isinstance(found, Problem) else found
 
 
 def _is_json_ld(media_type: str) -> bool:

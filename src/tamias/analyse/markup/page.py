@@ -15,6 +15,8 @@ XML = frozenset({"application/xml", "image/svg+xml"})
 
 _DOCTYPE = re.compile(rb"(?i)<!DOCTYPE[^>\[]*")
 _PROLOG = 4096
+_DECLARATION = 1000
+_WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
 _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
@@ -49,6 +51,16 @@ class Page:
     def is_xml(self) -> bool:
         """Whether it is XML that is no page: SVG, or of any other kind."""
         return self.media_type in XML
+
+    @cached_property
+    def tags(self) -> list[bytes]:
+        """Every start tag as it stands, without its end: the small part of a page that holds its markup."""
+        return _WHOLE_TAG.findall(self.data)
+
+    @cached_property
+    def markup(self) -> bytes:
+        """The beginning of the page and all its tags, in lower case: where the gates are looked for."""
+        return b" ".join((self.data[:_DECLARATION], *self.tags)).lower()
 
     @cached_property
     def doctype(self) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tamias.model.errors import DatabaseError, UsageError
 
 _END_SECONDS = 90.0
+_QUIET = 0.9
 
 
 @contextmanager
@@ -30,6 +31,24 @@ def ground(data: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=bool(left))
     if left:
         raise DatabaseError(f"processes {left} still use {folder} {_END_SECONDS:.0f} s after the last user")
+
+
+def wait_for_quiet(seconds: float) -> None:
+    """Waits until the machine has been nearly idle for a second, but no longer than so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        idle, total = _processor_times()
+        time.sleep(1.0)
+        idle_later, total_later = _processor_times()
+        if idle_later - idle > _QUIET * (total_later - total):
+            return
+
+
+def _processor_times() -> tuple[int, int]:
+    """Idle ticks and all ticks of all processors since the start (idle and iowait are fields 4 and 5)."""
+    fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]
+    ticks = [int(field) for field in fields]
+    return ticks[3] + ticks[4], sum(ticks)
 
 
 def wait_for_end(folder: Path, seconds: float = _END_SECONDS) -> list[int]:

@@ -1,0 +1,93 @@
+"""Brings what is committed to the sinks outside: one thread for each, in the supervisor's process."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from tamias.database.connect import Database, Session
+from tamias.model.errors import ConfigError, TamiasError
+from tamias.plugins import load
+from tamias.sinks.delivery import Deliverer
+from tamias.sinks.outbox import Outbox, add_sink
+from tamias.sinks.segments import SegmentReader
+from tamias.sinks.targets import OpenSink, Surroundings, split_sink
+
+WITH_THE_CRAWL = frozenset({"nquads", "warc"})
+"""Sinks that workers write themselves: the segments, always, and WARC files."""
+
+
+class OutsideSink(msgspec.Struct, frozen=True):
+    """A sink outside, as the user named it, with its number in the database."""
+
+    text: str
+    number: int
+
+
+class Deliveries:
+    """Delivers to all sinks of a crawl until closed. A sink that cannot be used at all stops the crawl."""
+
+    def __init__(self, database: Database, data: Path, sinks: Sequence[OutsideSink], buckets: int) -> None:
+        self._database = database
+        self._data = data
+        self._buckets = buckets
+        self._sinks = sinks
+        self._ending = threading.Event()
+        self._threads = [threading.Thread(target=self._deliver, args=[sink], daemon=True) for sink in sinks]
+        self.trouble: TamiasError | None = None
+
+    def start(self) -> None:
+        """From now on."""
+        for thread in self._threads:
+            thread.start()
+
+    def waiting(self, session: Session) -> int:
+        """Documents that are not delivered yet."""
+        boxes = [Outbox(session, sink.number, buckets=self._buckets) for sink in self._sinks]
+        return sum(box.waiting().documents for box in boxes)
+
+    def refused(self, session: Session) -> list[str]:
+        """Documents that a sink does not take, and why."""
+        return [
+            f"{sink.text}: {document}: {problem}"
+            for sink in self._sinks
+            for document, problem in Outbox(session, sink.number, buckets=self._buckets).refused()
+        ]
+
+    def close(self) -> None:
+        """Ends after what is under way; the rest is delivered by a later run."""
+        self._ending.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _deliver(self, sink: OutsideSink) -> None:
+        with closing(self._database.session()) as session, SegmentReader(self._data / "rdf") as reader:
+            try:
+                around = Surroundings(data=self._data, session=session, sink=sink.number, read=reader.read)
+                name, target = split_sink(sink.text)
+                open_sink: OpenSink = load("tamias.graph_sinks", name)
+                with closing(open_sink(target, around)) as place:
+                    outbox = Outbox(session, sink.number, buckets=self._buckets)
+                    Deliverer(outbox, place, reader.read).run(self._ending)
+            except TamiasError as error:
+                self.trouble = error
+
+
+def checked(texts: Sequence[str]) -> tuple[str, ...]:
+    """The sinks a user named, each once; raises `ConfigError` for one that does not exist."""
+    for text in texts:
+        name, _ = split_sink(text)
+        if name not in WITH_THE_CRAWL:
+            load("tamias.graph_sinks", name)
+        elif ":" in text:
+            raise ConfigError(f"the sink '{name}' takes no target; it writes under --data")
+    return tuple(dict.fromkeys(texts))
+
+
+def outside(session: Session, texts: Sequence[str], buckets: int) -> list[OutsideSink]:
+    """The sinks that are fed from the outbox, made known to the database."""
+    named = [text for text in texts if split_sink(text)[0] not in WITH_THE_CRAWL]
+    return [OutsideSink(text, add_sink(session, text, buckets)) for text in named]

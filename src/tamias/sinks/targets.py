@@ -1,0 +1,62 @@
+"""Makes the sinks that are fed from the outbox, from what a user types: `NAME` or `NAME:TARGET`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tamias.database.connect import Session
+from tamias.model.errors import ConfigError
+from tamias.sinks.delivery import GraphSink, Read
+from tamias.sinks.exchange import credentials
+from tamias.sinks.hdt_files import HdtFiles
+from tamias.sinks.placement import Placement, PostgresLedger
+from tamias.sinks.sparql import CREDENTIALS, SparqlStore, checked_address
+from tamias.sinks.turtle_files import TurtleFiles
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sink may use."""
+
+    data: Path
+    session: Session
+    """Of the thread that delivers."""
+    sink: int
+    """The number that `add_sink` gave."""
+    read: Read
+    compress: bool = False
+    """Whether files are gzipped, where the format is not packed by itself."""
+
+
+OpenSink = Callable[[str | None, Surroundings], GraphSink]
+"""Makes a sink for a target; None when the user named none."""
+
+
+def split_sink(text: str) -> tuple[str, str | None]:
+    """Name and target of `NAME[:TARGET]`. Raises `ConfigError` for a target that must not be kept as it is.
+
+    >>> split_sink("turtle-files"), split_sink("sparql:http://localhost:7878/store")
+    (('turtle-files', None), ('sparql', 'http://localhost:7878/store'))
+    """
+    name, _, target = text.partition(":")
+    if name == "sparql":
+        return name, checked_address(target)
+    return name, target or None
+
+
+def turtle_files(target: str | None, around: Surroundings) -> GraphSink:
+    """Into the folder named, or `turtle/` of the data directory."""
+    return TurtleFiles(Path(target) if target else around.data / "turtle", compress=around.compress)
+
+
+def hdt_files(target: str | None, around: Surroundings) -> GraphSink:
+    """Into the folder named, or `hdt/` of the data directory."""
+    return HdtFiles(Path(target) if target else around.data / "hdt")
+
+
+def sparql(target: str | None, around: Surroundings) -> GraphSink:
+    """To the server at that address."""
+    if target is None:
+        raise ConfigError("sparql: needs the address of a server, such as sparql:http://localhost:7878/store")
+    store = SparqlStore(target, credentials(CREDENTIALS))
+    return Placement(store, PostgresLedger(around.session, around.sink), around.read)
