@@ -237,6 +237,16 @@ def test_a_late_finish_changes_nothing(frontier, clock):
     assert figures(frontier).open == 0
 
 
+def test_a_late_return_beside_the_current_one_of_the_same_host_counts_for_nothing(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (late,) = frontier.lease(1, seconds=30)
+    clock.pass_(31)
+    (current,) = frontier.lease(1, seconds=30)
+    again = Return(lease=late, done=(done(late.tasks[0], Outcome.FAILED),))
+    frontier.finish([again, Return(lease=current, done=(done(current.tasks[0]),))])
+    assert figures(frontier).open == 1
+
+
 def test_a_finish_that_is_repeated_counts_once(frontier):
     frontier.put([item("http://a/1"), item("http://a/2")])
     (lease,) = frontier.lease(1)

@@ -54,7 +54,7 @@ def values(text: str) -> Iterator[Value | Problem]:
 
 def _mended(text: str) -> str | None:
     """The text without commas and comments that do not belong there, if nothing else is wrong with it."""
-    text = _EXTRA.sub(_kept, text)
+    text = _without_extra(text)
     try:
         _DECODER.decode(text)
     except (json.JSONDecodeError, RecursionError):
@@ -64,8 +64,7 @@ def _mended(text: str) -> str | None:
 
 def unwrapped(text: str) -> str:
     """Blanks for what stands around the JSON, so that places stay."""
-    text = text.removeprefix("\ufeff")
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    start, end = len(text) - len(text.lstrip("\ufeff \t\r\n\f\v")), len(text.rstrip())
     if before := _BEFORE.match(text, start):
         start = before.end()
     tail = max(start, end - _LONGEST_WRAPPER)
@@ -76,6 +75,11 @@ def unwrapped(text: str) -> str:
 
 def _blank(text: str) -> str:
     return re.sub(r"\S", " ", text)
+
+
+def _without_extra(text: str) -> str:
+    """Twice, for a comma may be hidden by the comment after it."""
+    return _EXTRA.sub(_kept, _EXTRA.sub(_kept, text))
 
 
 def _kept(found: re.Match[str]) -> str:
@@ -99,7 +103,7 @@ def _one_by_one(text: str) -> Iterator[Value | Problem]:
             end = following.end() if following else len(text)
             start, slip = end, text[start:end]
             try:
-                value, _ = _DECODER.raw_decode(_EXTRA.sub(_kept, slip))
+                value, _ = _DECODER.raw_decode(_without_extra(slip))
             except (json.JSONDecodeError, RecursionError):
                 yield Problem(f"object left out: {getattr(fault, 'msg', 'nested too deep')}", *place)
                 continue

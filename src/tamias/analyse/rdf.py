@@ -19,7 +19,7 @@ from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.recover import Faults, Place, Read, batched, read_on
 from tamias.analyse.trig import Trig
 from tamias.analyse.turtle import Lines, Turtle
-from tamias.analyse.xml_nodes import Nodes
+from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
 
@@ -121,10 +121,12 @@ def _streamed(chunks: Iterator[bytes], syntax: RdfFormat, base: str | None, faul
 
 
 def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
+    is_xml = syntax == RdfFormat.RDF_XML
     try:
+        if is_xml and has_forbidden(text):
+            raise SyntaxError("a character that XML forbids")
         quads = list(parse(text, format=syntax, base_iri=base))
     except SyntaxError as fault:
-        is_xml = syntax == RdfFormat.RDF_XML
         yield from Nodes(text, base).found(faults) if is_xml else Trig(base).of(text, faults)
         if not faults.count:
             place = Place(fault.lineno, fault.offset or 1) if fault.lineno else None

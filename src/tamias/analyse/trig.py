@@ -45,8 +45,9 @@ class Trig(Turtle):
             return []
         self._graph = piece.text[: opening.start()]
         try:
-            statement = Piece(piece.text[opening.end() : -1], piece.place.after(piece.text[: opening.end()]))
-            return super().salvage(statement)
+            # The brace ends the last statement, dot or no dot.
+            text = piece.text[opening.end() : -1].rstrip().removesuffix(b".") + b" ."
+            return super().salvage(Piece(text, piece.place.after(piece.text[: opening.end()])))
         finally:
             self._graph = None
 
@@ -93,7 +94,7 @@ class _Scan:
         """So many of the ends, after the first, are beyond doubt."""
         self._last = 0
         """Where the last statement, directive or graph ended, even inside a graph."""
-        self._is_open = self._is_doubtful = False
+        self._is_open = self._is_doubtful = self._is_directive = False
 
     def take(self, kind: str, start: int, end: int) -> None:
         if kind == "open":
@@ -103,11 +104,14 @@ class _Scan:
             if not self._is_open:  # a graph lost its beginning, and all since the last one may belong to it
                 self._merge()
             self._end(end)
+        elif kind == "dot" and self._is_directive:
+            self._end(end)
         elif kind == "dot":
             if not self._is_open:
                 self.ends.append(end)
         else:
             self._end(start if kind == "before" else end)
+            self._is_directive = kind == "before"
         self._last = end
 
     def _opened(self, start: int) -> None:
@@ -128,7 +132,7 @@ class _Scan:
     def _end(self, end: int) -> None:
         self.ends.append(end)
         self._sure = len(self.ends) - 1
-        self._is_open = self._is_doubtful = False
+        self._is_open = self._is_doubtful = self._is_directive = False
 
 
 def _cut(text: bytes, ends: list[int]) -> list[Piece]:

@@ -34,7 +34,7 @@ _SUBJECT = re.compile(
     rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])'
 )
 _STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
-_AT_MARGIN = re.compile(rb"\n[^\s#]")
+_MARGIN = re.compile(rb"(?:.*\n)?\Z", re.DOTALL)
 _MAX_JOINTS = 20
 
 
@@ -137,14 +137,13 @@ class Turtle:
         clauses = list(_clauses(rest.removesuffix(b".")))
         if not rest.endswith(b"."):
             del clauses[-1]  # which may be cut off
-        is_at_margin = (
-            piece.text[: found.start(1)].endswith(b"\n") or piece.place.column == 1 == found.start(1) + 1
-        )
+        is_at_margin = _MARGIN.match(piece.text[: found.start(1)]) is not None
         quads: list[Quad] = []
         for clause, start in clauses:
             read = self._clause(subject, clause)
-            is_indented = is_at_margin and start > 0 and not _AT_MARGIN.search(clause)
-            if read is None and not is_indented and not _is_plain(clause, least=1 if start else 2):
+            if read is None and not (
+                _is_plain(clause, 1 if start else 2) or (is_at_margin and _is_indented(clause))
+            ):
                 return quads + self._after_joint(subject, clause, rest.removesuffix(b".")[start:])
             quads += read or []
         return quads
@@ -198,6 +197,16 @@ def _is_plain(clause: bytes, least: int) -> bool:
     values = _STRING_OR_IRI.sub(b"x", clause).split(b",")
     terms = [len(value.split()) for value in values]
     return least <= terms[0] <= 2 and all(count <= 1 for count in terms[1:])
+
+
+def _is_indented(clause: bytes) -> bool:
+    """Whether each of its lines is a short one with space before it, where a subject would have none."""
+    first, *lines = _STRING_OR_IRI.sub(b"x", clause).split(b"\n")
+    return (
+        bool(lines)
+        and all(line[:1].isspace() or not line for line in lines)
+        and all(len(line.split()) <= 2 for line in (first, *lines))
+    )
 
 
 def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:

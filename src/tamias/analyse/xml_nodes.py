@@ -8,8 +8,10 @@ from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.recover import Faults, Piece, Place, Read, taken_apart
 
+_FORBIDDEN = bytes(set(range(32)) - set(b"\t\n\r"))
 _ASIDE = (
-    rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>|<!DOCTYPE"
+    rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
+    rb"|<\?(?:[^?]++|\?(?!>))*(?:\?>|\Z)|<!DOCTYPE"
 )
 _TOKEN = re.compile(
     _ASIDE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
@@ -47,6 +49,8 @@ class Nodes:
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
         source = self._head + text + self._tail
+        if has_forbidden(text):
+            raise SyntaxError("a character that XML forbids")
         try:
             quads = list(parse(source, format=RdfFormat.RDF_XML, base_iri=self._base, lenient=lenient))
         except SyntaxError as fault:
@@ -76,6 +80,11 @@ class Nodes:
             pieces.append(Piece(self._text[start:stop], place))
             place, end = place.after(self._text[start:stop]), stop
         return pieces
+
+
+def has_forbidden(text: bytes) -> bool:
+    """Whether there are control characters, which the parser takes for parts of names."""
+    return len(text.translate(None, _FORBIDDEN)) < len(text)
 
 
 def ends_early(text: bytes) -> bool:

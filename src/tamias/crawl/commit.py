@@ -4,6 +4,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any
@@ -11,20 +12,25 @@ from typing import Any
 import msgspec
 
 from tamias.archive.captures import insert_captures
-from tamias.archive.segments import commit_segments
+from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.pace import Held
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
 from tamias.sinks.outbox import enqueue
+
+_log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
 PUT_BATCH = 1000
 MOST_WAITING = 4000
+_NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
 class Visited(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,19 +129,16 @@ class Committer:
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
         ours = _newest([*(each.held for each in handed_over), *released])
-        visited = [each for each in handed_over if each.held in ours]
-        late = [each for each in handed_over if each.held not in ours]
-        kept: frozenset[int] = frozenset()
+        committed: list[Visited] = []
         if ours:
-            loop = asyncio.get_running_loop()
+            visited = [each for each in handed_over if each.held in ours]
             given_back = [held for held in released if held in ours]
-            kept = await loop.run_in_executor(self._thread, self._commit, visited, given_back)
-        for each in visited:
-            if each.held.lease.qid in kept:
-                self.tally.count(each)
-            else:
-                late.append(each)
-        self._after(released, late)
+            loop = asyncio.get_running_loop()
+            committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back)
+        for each in committed:
+            self.tally.count(each)
+        there = {each.record.id for each in committed}
+        self._after(released, [each for each in handed_over if each.record.id not in there])
         async with self._room:
             self._room.notify_all()
 
@@ -149,10 +152,29 @@ class Committer:
         with self._steps.step("put"):
             self._put([*items, *reached])
 
-    def _commit(self, visited: list[Visited], released: list[Held]) -> frozenset[int]:
-        """Returns the hosts that were still ours; what was done on others is dropped."""
+    def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
+        """Returns what became true. A visit that cannot be committed must not stop the others."""
         with self._steps.step("sync"):
             durable = self._shelf.sync()
+        try:
+            return self._commit(visited, released, durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception:  # noqa: BLE001 (told, and looked at one by one)
+            _log.exception("a commit failed; now each visit is committed alone")
+        committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
+        return committed + self._commit([], released, durable)
+
+    def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
+        try:
+            return self._commit([visited], [], durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception as error:  # noqa: BLE001 (told in the record)
+            return self._commit([_faulty(visited, error)], [], durable)
+
+    def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
+        """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         self._put_references(
             (reference for each in visited for reference in each.references),
             (item for each in visited for item in each.reached),
@@ -161,11 +183,12 @@ class Committer:
         def record(cursor: Any, held: frozenset[int]) -> None:
             kept = [each for each in visited if each.held.lease.qid in held]
             insert_captures(cursor, [(each.held.lease, each.done.task, each.record) for each in kept])
-            commit_segments(cursor, durable)
             enqueue(cursor, [(each.held.lease.bucket, each.record) for each in kept], self._sinks)
+            commit_segments(cursor, durable)
 
         with self._steps.step("finish"):
-            return self._frontier.finish(_returns(visited, released), record)
+            held = self._frontier.finish(_returns(visited, released), record)
+        return [each for each in visited if each.held.lease.qid in held]
 
     def _put(self, items: list[Item]) -> None:
         unique = list({(item.crawl, item.url): item for item in items}.values())
@@ -173,6 +196,25 @@ class Committer:
             batch = unique[start : start + PUT_BATCH]
             self._frontier.put(batch)
             self._admission.remember(batch)
+
+
+def _faulty(visited: Visited, error: Exception) -> Visited:
+    """What can be said of a visit whose news we cannot write."""
+    task, record = visited.done.task, visited.record
+    told = CaptureRecord(
+        id=record.id,
+        crawl=task.crawl,
+        url=task.url,
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+        outcome=Outcome.FAILED,
+        reason=f"internal error: {type(error).__name__}: {error}",
+        depth=task.depth,
+        final_url=task.url,
+        worker=record.worker,
+        agent=record.agent,
+    )
+    return Visited(held=visited.held, done=Done(task=task, outcome=Outcome.FAILED, due=NEVER), record=told)
 
 
 def _newest(held: Iterable[Held]) -> set[Held]:

@@ -31,6 +31,8 @@ LONGEST_LOOK_SECONDS = 3.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
 STOP_SECONDS = 1.5
+DEATH_SECONDS = 0.05
+"""Longer from death to death: whatever kills workers may be asked for by each of them."""
 MOST_DEATHS = 100
 """Of workers in one run without any page between them: more is a fault of ours, not of a document."""
 
@@ -211,6 +213,7 @@ class Supervisor:
                 return
             self._count_death(progress)
             await self._in_database(self._put_right, progress.worker)
+            await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
             if share is not None:
                 share -= await self._in_database(count_first_visits, self._session, progress.worker)
 

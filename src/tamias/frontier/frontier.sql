@@ -136,7 +136,7 @@ RETURNING host.qid, host.token
 
 -- name: lock_held
 -- Locks the hosts whose lease still holds; the others are left out of everything that follows.
-SELECT host.qid FROM host
+SELECT host.qid, host.token FROM host
 JOIN unnest(%(qid)b::int8[], %(token)b::int8[]) AS held (qid, token)
   ON host.qid = held.qid AND host.token = held.token
 WHERE host.bucket = %(bucket)b::int2

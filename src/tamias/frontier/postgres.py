@@ -213,8 +213,9 @@ class PostgresFrontier:
         self, bucket: int, returns: list[Return], record: Record | None, cursor: Cursor
     ) -> frozenset[int]:
         claimed = rows.held_columns(bucket, [each.lease for each in returns])
-        held = frozenset(row[0] for row in _all(cursor, "lock_held", claimed))
-        valid = [each for each in returns if each.lease.qid in held]
+        locked = set(_all(cursor, "lock_held", claimed))
+        valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
+        held = frozenset(each.lease.qid for each in valid)
         news = rows.news_columns(bucket, valid)
         if news["uid"]:
             _do(cursor, "count_settled", news)

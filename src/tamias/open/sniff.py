@@ -104,6 +104,9 @@ _HTML_TAGS = frozenset(
     b"a b body br center div font form frameset h1 h2 h3 head html iframe img li link meta nav ol p pre"
     b" script section span style table title ul main header footer article".split()
 )
+_RDF_DECLARED = re.compile(
+    rb"""xmlns(?::[^\s=]{1,40})?\s*=\s*["']http://www\.w3\.org/1999/02/22-rdf-syntax-ns#["']"""
+)
 _PROLOG = re.compile(
     rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
 )
@@ -199,10 +202,7 @@ def _markup_type(text: bytes, claims: tuple[str, ...]) -> str | None:
         return _html_kind(text, claims)
     if root is None:
         return _cut_markup(text, claims)
-    if (
-        root[2] == b"RDF"
-        or b"http://www.w3.org/1999/02/22-rdf-syntax-ns#" in text[prolog_end:].partition(b">")[0]
-    ):
+    if root[2] == b"RDF" or (root[2] != b"svg" and _is_typed_node(root, text[prolog_end:])):
         return "application/rdf+xml"
     if root[2] == b"TriX":
         return "application/trix"
@@ -214,6 +214,12 @@ def _markup_type(text: bytes, claims: tuple[str, ...]) -> str | None:
     ):
         return "text/html"
     return _ROOTS.get(root[2]) or _xml_claim(claims) or "application/xml"
+
+
+def _is_typed_node(root: re.Match[bytes], text: bytes) -> bool:
+    """RDF/XML may begin with a node of any type: a root with a namespace, and RDF's declared."""
+    tag = text.partition(b">")[0]
+    return bool(root[1] or b"xmlns=" in tag) and _RDF_DECLARED.search(tag) is not None
 
 
 def _html_kind(text: bytes, claims: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Of a bad document the good statements are kept, each fault is told with its place, and nothing is made up."""
+"""Of a bad document the good statements are kept, faults are told with their places, nothing is made up."""
 
 import io
 import random
@@ -45,7 +45,7 @@ def values(data, media_type):
 def catalogue(graphs=False):
     """8,000 statements about 1,000 subjects."""
     source = random.Random(1)
-    words = "open data portal city water energy report annual table budget".split()
+    words = ["open", "data", "portal", "city", "water", "energy", "report", "annual", "table", "budget"]
     quads = []
     for number in range(1000):
         subject = NamedNode(f"http://data.example/d/{number:04}")
@@ -139,7 +139,7 @@ HEAD = "@prefix : <http://e/> .\n"
     ("text", "expected"),
     [
         (':s :p "1" ; :q oops ; :r "3" .\n:t :p "4" .', ["1", "3", "4"]),
-        (':s :p "1" ; :q "2 ; :r "3" .\n:t :p "4" .', ["1"]),
+        (':s :p "1" ; :q "2 ; :r "3" .\n:t :p "4" .', ["1", "4"]),
         (':s :p "1" ; :q "2 ;\n  :r "3" .\n:t :p "4" .', ["1", "4"]),
         (':s :p "1" ; :q "2"\n:t :p "3" ; :r "4" .\n:u :p "5" .', ["1", "3", "4", "5"]),
         (':s :p "1" ; :q "2" :t :p "3" ; :r "4" .\n:u :p "5" .', ["1", "5"]),

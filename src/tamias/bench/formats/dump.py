@@ -1,0 +1,68 @@
+"""A large gzip dump through the analyse-and-store step in a process of its own, and the memory it takes.
+
+Run as `python -m tamias.bench.formats.dump FILE`; prints its figures as JSON.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+MOST_SECONDS = 3600
+
+
+class DumpFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    triples: int
+    links: int
+    seconds: float
+    """Of processor time."""
+    peak_bytes: int
+    problems: list[str]
+
+
+def measure_dump(path: Path) -> DumpFigures:
+    """Reads a dump in a process of its own."""
+    command = [sys.executable, "-m", "tamias.bench.formats.dump", str(path)]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=MOST_SECONDS
+    )
+    return msgspec.json.decode(done.stdout, type=DumpFigures)
+
+
+def main(path: Path) -> None:
+    """With all that a worker has loaded. Links are handed on batch by batch, as it puts those of a large
+    document into the frontier, which is not here."""
+    import_module("tamias.crawl.worker")
+    from tamias.bench.formats.step import fetched, stored
+    from tamias.crawl.study import Study
+    from tamias.settings import Settings
+
+    def hand_on(links: Sequence[str], base: str) -> None:
+        pass
+
+    (found,) = stored(Study(Settings()), [fetched(path, "application/gzip")], hand_on)
+    figures = DumpFigures(
+        triples=found.quads,
+        links=found.links,
+        seconds=time.process_time(),
+        peak_bytes=peak_bytes(),
+        problems=[*found.problems, *([found.limit] if found.limit else [])],
+    )
+    sys.stdout.buffer.write(msgspec.json.encode(figures))
+
+
+def peak_bytes() -> int:
+    """Most memory this program had resident; `getrusage` would count that of its parent too."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,131 @@
+"""Commits on a real database: of groups, of late news, and of news that cannot be written."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from tamias.archive.captures import all_captures
+from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.commit import Committer, Visited
+from tamias.crawl.pace import Held
+from tamias.crawl.shelf import Shelf
+from tamias.crawl.steps import Steps
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture_id import new_capture_id
+from tamias.model.item import NEVER
+from tamias.model.lease import Done
+from tamias.model.outcome import Outcome
+from tamias.model.record import CaptureRecord
+from tamias.settings import resolve
+
+HOSTS = ("a.example", "b.example", "c.example")
+
+
+def visit(held, **record):
+    (task,) = held.lease.tasks
+    told = {
+        "id": str(new_capture_id(1)),
+        "crawl": 1,
+        "url": task.url,
+        "started_at": 1,
+        "ended_at": 2,
+        "outcome": Outcome.OK,
+        "reason": "200 OK",
+        "depth": 0,
+        "final_url": task.url,
+        "worker": "1",
+        "agent": "t",
+    }
+    done = Done(task=task, outcome=Outcome.OK, due=NEVER)
+    links = Reference((f"/from/{held.lease.host}",), task.url, 1, 1)
+    return Visited(held=held, done=done, record=CaptureRecord(**told | record), references=(links,))
+
+
+class Bench:
+    """A committer with three leased hosts, and what it told after its commits."""
+
+    def __init__(self, session, folder):
+        self.session = session
+        self.late = []
+        settings = resolve(environment={}).settings
+        self.frontier = PostgresFrontier(session, same_url=str.__eq__, worker=1, delay_ms=0)
+        admission = Admission(settings, ())
+        self.frontier.put([admission.item(f"http://{host}/", 0, 1) for host in HOSTS])
+        thread = ThreadPoolExecutor(1)
+        shelf = Shelf(folder, 1, session, lambda work: thread.submit(work).result())
+        self.committer = Committer(self.frontier, admission, shelf, thread, Steps(), self.after)
+
+    def after(self, _released, late):
+        self.late += late
+
+    def lease(self):
+        return [Held(lease, time.monotonic(), 30.0) for lease in self.frontier.lease(10)]
+
+    def commit(self, *visits):
+        async def run():
+            for each in visits:
+                await self.committer.add(each)
+            self.committer.end()
+            await self.committer.run()
+
+        asyncio.run(run())
+
+    def captured(self):
+        return {record.url: record for record in all_captures(self.session)}
+
+    def open(self):
+        return self.frontier.figures().crawls[0].open
+
+
+@pytest.fixture
+def bench(clean_database, tmp_path):
+    with closing(clean_database.session()) as session:
+        session.transact(lambda cursor: cursor.execute("TRUNCATE capture"))
+        yield Bench(session, tmp_path)
+
+
+def test_visits_and_their_links_become_true_together(bench):
+    bench.commit(*map(visit, bench.lease()))
+    assert {record.outcome for record in bench.captured().values()} == {Outcome.OK}
+    assert (bench.committer.tally.visited, bench.open()) == (3, 3)
+
+
+def test_what_cannot_be_written_is_told_as_our_fault_and_the_rest_is_kept(bench, caplog):
+    first, *others = bench.lease()
+    poison = visit(first, depth=10**9)
+    bench.commit(poison, *map(visit, others))
+    told = bench.captured()
+    assert len(told) == 3
+    assert told[poison.record.url].outcome is Outcome.FAILED
+    assert told[poison.record.url].reason.startswith("internal error: ")
+    assert bench.committer.tally.outcomes == {"failed": 1, "ok": 2}
+    assert bench.open() == 3
+    assert "a commit failed" in caplog.text
+
+
+def test_a_visit_whose_lease_was_lost_is_dropped(bench):
+    lost, *others = bench.lease()
+    lost.give_up()
+    bench.commit(*map(visit, [lost, *others]))
+    assert [each.held for each in bench.late] == [lost]
+    assert len(bench.captured()) == 2
+
+
+def test_of_two_leases_of_one_host_only_the_newer_counts(bench):
+    old = bench.lease()
+    bench.session.transact(lambda cursor: cursor.execute("UPDATE host SET ready_at = 0"))
+    new = bench.lease()
+    bench.commit(*map(visit, [*old, *new]))
+    assert {each.held for each in bench.late} == set(old)
+    assert (len(bench.captured()), bench.open()) == (3, 3)
+
+
+def test_a_repeated_attempt_is_not_counted_as_done(bench):
+    (one, *_) = bench.lease()
+    again = msgspec.structs.replace(visit(one).done, due=NEVER - 1, outcome=Outcome.FAILED)
+    bench.commit(msgspec.structs.replace(visit(one), done=again))
+    assert (bench.committer.tally.visited, bench.committer.tally.put_off) == (0, 1)
