@@ -105,6 +105,16 @@ def with_known_contexts(data: bytes) -> bytes:
     return _NAMED.sub(lambda found: found[1] + (contexts[found[2]] or b'"%b"' % found[2]), data)
 
 
+def with_first_context(head: bytes) -> bytes:
+    """The beginning of a document that is too large to hold, with its first context put in if it is known."""
+
+    def put(found: re.Match[bytes]) -> bytes:
+        context = _for_document(found[2], rb"\u")
+        return found[0] if context is None else found[1] + context
+
+    return _NAMED.sub(put, head, count=1)
+
+
 def _for_document(reference: bytes, data: bytes) -> bytes | None:
     context = known(reference.replace(rb"\/", b"/").decode("utf-8", "replace"))
     if context is None:

@@ -25,8 +25,8 @@ class Missing(Exception):
 
 def expanded(document: Any, base: str | None, contexts: Contexts | None) -> bytes:
     """The document in expanded form. Raises `Missing`, `Unreadable` or `RefusedError`."""
-    from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped]
-    from pyld.jsonld import JsonLdError  # type: ignore[import-untyped]
+    from pyld.context_resolver import ContextResolver
+    from pyld.jsonld import JsonLdError
 
     loader = _Loader(contexts)
     options = {"base": base or "", "documentLoader": loader, "contextResolver": ContextResolver({}, loader)}

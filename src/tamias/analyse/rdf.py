@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat, parse
 from tamias.analyse.chunks import Stop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.entities import flat_entities
 from tamias.analyse.jsonld import JsonLd
-from tamias.analyse.jsonld_contexts import Contexts
+from tamias.analyse.jsonld_contexts import Contexts, with_first_context
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.analyse.n3 import N3
 from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
@@ -98,9 +98,10 @@ class RdfAnalyser:
         rest = stream.read(1)
         if not rest:
             return self._json_ld.found(head, base, faults)
-        whole = as_stream(chain((head, rest), read_chunks(stream)))
-        # Not lenient, which changes results.
-        return read_on(parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base), faults)
+        whole = as_stream(chain((with_first_context(head), rest), read_chunks(stream)))
+        # Not lenient, which changes results. After a fault the parser does not know what it is in.
+        parser = parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base)
+        return read_on(parser, faults, to_the_end=False)
 
 
 def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:

@@ -77,6 +77,19 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
     )
 
 
+@command.command()
+@click.option("--triples", type=int, default=200_000, show_default=True, help="Triples in each document.")
+@common
+def formats(place: Place, triples: int) -> int:
+    """Triples a second of every format through analysis and storing, beside the bare parsers.
+
+    Example: tamias bench formats --triples 20000
+    """
+    from tamias.bench.formats import run
+
+    return _told(place, run(triples, out=_out(place)))
+
+
 def _out(place: Place) -> Callable[[str], None]:
     return (lambda _line: None) if place.json else say
 

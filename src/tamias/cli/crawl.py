@@ -108,6 +108,9 @@ def _crawl(
         with closing(Supervisor(place.data, place.db, settings, near, sinks)) as supervisor, closing(display):
             supervisor.put_seeds(seeds)
             end = asyncio.run(supervisor.run(display.show))
+            if supervisor.undelivered:
+                left = f"{supervisor.undelivered} documents wait for their sinks; a later run goes on"
+                click.echo(left, err=True)
             for refused in supervisor.refused_deliveries():
                 click.echo(f"not delivered: {printable(refused)}", err=True)
             failed = strict and end.ended is Ended.DONE and supervisor.failed_for_good() > 0

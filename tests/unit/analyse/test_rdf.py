@@ -341,6 +341,19 @@ def test_json_ld_that_is_too_large_to_hold_is_streamed():
     assert len(objects(text, LD, jsonld_bytes=10_000)) == 5000
 
 
+def test_streamed_json_ld_may_begin_with_a_known_context():
+    node = '{"@id": "http://s", "name": "x"}'
+    text = f'{{"@context": "https://schema.org", "@graph": [{",".join([node] * 5000)}]}}'
+    assert len(objects(text, LD, jsonld_bytes=10_000)) == 5000
+
+
+def test_streamed_json_ld_ends_with_a_fault():
+    good, bad = '{"@id": "http://s", "http://p": "x"}', '{"@id": "http://s", "@context": "http://c/"}'
+    quads, [problem] = read(f"[{','.join([good] * 500 + [bad] + [good] * 500)}]", LD, jsonld_bytes=10_000)
+    assert len(quads) == 500
+    assert problem.what.endswith("not read on")
+
+
 # Memory
 
 
