@@ -50,7 +50,7 @@ class Account(msgspec.Struct, frozen=True):
         def in_child() -> None:
             self._become()
             if ends_with_parent:
-                _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+                _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
                 if os.getppid() != parent:
                     os._exit(1)
 

@@ -13,7 +13,7 @@ from tamias.database.locks import alone
 from tamias.model.errors import DatabaseError, DataInUse
 
 SERVER_SECONDS = 120
-_STOP_SECONDS = 60
+_STOP_SECONDS = 20
 _MEGABYTE = 1 << 20
 _TOLD_LIMIT = 64 * 1024
 # Seen from the cluster, which is the server's working directory: short, however long the path to it.

@@ -139,7 +139,7 @@ def _best_class(host: _Host, now: int) -> int:
 
 
 def _lease(host: _Host, now: int, per_host: int) -> Lease:
-    early = sorted(_due(host, now), key=lambda url: url.due)[:50]
+    early = sorted(_due(host, now), key=lambda url: url.due)[:20]
     best = sorted(early, key=lambda url: (-url.task.score, url.due))[:per_host]
     assert host.token is not None
     return Lease(

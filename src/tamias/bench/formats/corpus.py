@@ -12,9 +12,7 @@ from xml.sax.saxutils import escape
 import msgspec
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
-from tamias.model.hdt.writer import write_hdt
 from tamias.sinks.export import PREFIXES
-from tamias.sinks.jelly import write_jelly
 
 SITE = "https://data.example.org/"
 GRAPH_TRIPLES = 1000
@@ -99,10 +97,14 @@ def _graphs(said: Iterable[Triple], out: BinaryIO, form: RdfFormat) -> None:
 
 
 def _hdt(said: Iterable[Triple], out: BinaryIO) -> None:
+    from tamias.model.hdt.writer import write_hdt
+
     write_hdt(said, out, name=SITE, most=100_000_000)
 
 
 def _jelly(said: Iterable[Triple], out: BinaryIO) -> None:
+    from tamias.sinks.jelly import write_jelly
+
     write_jelly(_in_graphs(said), out)
 
 

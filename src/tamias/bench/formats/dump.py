@@ -1,7 +1,4 @@
-"""A large gzip dump through the analyse-and-store step in a process of its own, and the memory it takes.
-
-Run as `python -m tamias.bench.formats.dump FILE`; prints its figures as JSON.
-"""
+"""A large gzip dump through the analyse-and-store step in a process of its own, and the memory it takes."""
 
 import subprocess
 import sys
@@ -13,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 MOST_SECONDS = 3600
+_CHILD = f"import sys; from {__name__} import main; main(sys.argv[1])"
 
 
 class DumpFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,16 +26,18 @@ class DumpFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure_dump(path: Path) -> DumpFigures:
     """Reads a dump in a process of its own."""
-    command = [sys.executable, "-m", "tamias.bench.formats.dump", str(path)]
+    command = [sys.executable, "-c", _CHILD, str(path)]
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=MOST_SECONDS
     )
     return msgspec.json.decode(done.stdout, type=DumpFigures)
 
 
-def main(path: Path) -> None:
-    """With all that a worker has loaded. Links are handed on batch by batch, as it puts those of a large
-    document into the frontier, which is not here."""
+def main(dump: str) -> None:
+    """Reads a dump with all loaded that a worker has, and prints the figures as JSON.
+
+    Links are let go batch by batch, as a worker puts those of a large document into the frontier.
+    """
     import_module("tamias.crawl.worker")
     from tamias.bench.formats.step import fetched, stored
     from tamias.crawl.study import Study
@@ -46,7 +46,7 @@ def main(path: Path) -> None:
     def hand_on(links: Sequence[str], base: str) -> None:
         pass
 
-    (found,) = stored(Study(Settings()), [fetched(path, "application/gzip")], hand_on)
+    (found,) = stored(Study(Settings()), [fetched(Path(dump), "application/gzip")], hand_on)
     figures = DumpFigures(
         triples=found.quads,
         links=found.links,
@@ -62,7 +62,3 @@ def peak_bytes() -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
