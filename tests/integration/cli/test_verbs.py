@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tamias.plugins import GROUPS
+
 
 @pytest.fixture
 def tamias(tmp_path):
@@ -63,8 +65,7 @@ def test_config_show_tells_where_each_value_came_from(tamias, tmp_path):
 
 def test_plugins_lists_the_built_in_parts_of_every_group(tamias):
     parts = json.loads(tamias("plugins", "--json").stdout)
-    groups = {part["group"] for part in parts}
-    assert groups == {"tamias.seeds", "tamias.filters", "tamias.fetchers", "tamias.analysers", "tamias.sinks"}
+    assert {part["group"] for part in parts} == set(GROUPS)
 
 
 def test_doctor_finds_nothing_wrong_here(tamias):
