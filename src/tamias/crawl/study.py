@@ -82,11 +82,10 @@ class Study:
                 _note(found, part)
                 continue
             found.media_type = found.media_type or part.media_type
-            naming = Naming(
-                capture.final_url, body.sha256, member=part.member, graph=part.graph, graphs=self._graphs
-            )
+            naming: Naming | None = None  # most pages have no quads to be named
             for finding in self._findings(part):
                 if isinstance(finding, Quads):
+                    naming = naming or self._naming(capture.final_url, body.sha256, part)
                     found.quads += len(finding.quads)
                     target.write(naming.nquads(finding.quads))
                     self._take_rdf_links(finding.quads, capture.final_url, found, take_links)
@@ -95,7 +94,11 @@ class Study:
                     take_links(finding.references, finding.base)
                 else:
                     _note(found, finding)
-            _note_names(found, naming)
+            if naming is not None:
+                _note_names(found, naming)
+
+    def _naming(self, url: str, sha256: str, part: Document) -> Naming:
+        return Naming(url, sha256, member=part.member, graph=part.graph, graphs=self._graphs)
 
     def _findings(self, document: Document) -> Iterator[Quads | Links | Problem]:
         analyser = self._analysers.get(document.media_type)
