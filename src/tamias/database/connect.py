@@ -100,9 +100,13 @@ class Session:
         """A long answer, row by row, without holding it all. Not repeated when the server is lost."""
         if self._connection is None:
             self._connection = self._connect()
-        with self._connection.transaction(), self._connection.cursor("rows", binary=True) as cursor:
-            cursor.itersize = at_once
-            yield from cursor.execute(statement)
+        try:
+            with self._connection.transaction(), self._connection.cursor("rows", binary=True) as cursor:
+                cursor.itersize = at_once
+                yield from cursor.execute(statement)
+        except psycopg.Error as error:
+            self.close()
+            raise DatabaseUnavailable(f"the database was lost while reading: {_sentence(error)}") from error
 
     def transact(self, work: Callable[[Cursor], T]) -> T:
         """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.

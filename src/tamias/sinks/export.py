@@ -6,6 +6,7 @@ from typing import BinaryIO, Literal
 from pyoxigraph import Quad, RdfFormat, Triple, parse, serialize
 
 from tamias.model.errors import TamiasError
+from tamias.sinks.graphs import whole_lines
 
 ExportFormat = Literal["nquads", "trig", "turtle", "jsonld", "jelly", "hdt"]
 
@@ -92,7 +93,7 @@ def _hdt(chunks: Iterable[bytes], out: BinaryIO, most: int) -> int:
 
 
 def _quads(chunks: Iterable[bytes]) -> Iterator[Quad]:
-    for lines in _whole_lines(chunks):
+    for lines in whole_lines(chunks):
         # Lenient: the grammar was seen to when they were written, and IRIs are given out as they were read.
         yield from parse(lines, format=RdfFormat.N_QUADS, lenient=True)
 
@@ -100,14 +101,3 @@ def _quads(chunks: Iterable[bytes]) -> Iterator[Quad]:
 def _triples(chunks: Iterable[bytes]) -> Iterator[Triple]:
     for quad in _quads(chunks):
         yield quad.triple
-
-
-def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    rest: list[bytes] = []
-    for chunk in chunks:
-        end = chunk.rfind(b"\n") + 1
-        if end:
-            yield b"".join((*rest, chunk[:end]))
-            rest = []
-        rest.append(chunk[end:])
-    yield b"".join(rest)
