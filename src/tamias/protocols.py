@@ -4,7 +4,7 @@ A part meets another only through these and through the values of `model`. Filte
 analysers, sinks and seeds are found by entry points (`tamias.plugins`); the built-in ones too.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from tamias.model.finding import Finding
 from tamias.model.item import Item, PutCount
 from tamias.model.lease import Lease, Return
 from tamias.model.record import Extent
+from tamias.model.seed import Seed
+from tamias.model.walk import Step, Walk
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
@@ -41,8 +43,8 @@ class DocumentSink(Protocol):
 class SeedSource(Protocol):
     """Turns what a user names (a URL, a list, a portal) into addresses to start from."""
 
-    def addresses(self, argument: str) -> Iterator[str]:
-        """The addresses, in order. Raises `TamiasError` when the argument cannot be read."""
+    def seeds(self, argument: str) -> Iterator[Seed]:
+        """The seeds, in order. Raises `TamiasError` when the argument cannot be read."""
         ...
 
 
@@ -114,6 +116,41 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """Gives up what is under way. May be called twice."""
+        ...
+
+
+class Guide(Protocol):
+    """What a door may do to the outside: ask politely, and read what came as any document is read."""
+
+    async def ask(self, request: Request) -> Capture:
+        """One request within all limits, after robots.txt and the delay; redirects within the queue followed.
+
+        Never raises for what a server does. A refusal by robots.txt is a capture that says so. Leads to the
+        walk's own host or one of its queue only; another address is refused. Give each capture to `body` or
+        `read`, or let it be: what it holds on disk is gone after the next `ask`.
+        """
+        ...
+
+    def body(self, capture: Capture, most: int) -> bytes:
+        """The first `most` bytes of what came; empty when nothing did."""
+        ...
+
+    def read(self, capture: Capture) -> Iterator[Finding]:
+        """What came, opened and analysed as an ordinary document would be."""
+        ...
+
+
+class Door(Protocol):
+    """Opens what is more than a document: an endpoint, a portal, a stream of events."""
+
+    kinds: frozenset[str]
+
+    def walk(self, walk: Walk, guide: Guide) -> AsyncIterator[Step]:
+        """Step by step, each small enough for memory and complete in itself; the last has an `end`.
+
+        Quads are as they stand: default graph for what the address itself says, blank nodes with labels that
+        mean the same throughout the walk. A step that was not kept is asked for again with the state before.
+        """
         ...
 
 

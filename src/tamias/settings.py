@@ -36,6 +36,15 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 5.0
 
 
+class SeedsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a crawl looks first on the hosts of its seeds."""
+
+    sitemaps: Annotated[bool, _about("read the sitemaps that robots.txt names")] = True
+    probe: Annotated[
+        bool, _about("look at the usual places: /sitemap.xml, /.well-known/void and a few more")
+    ] = True
+
+
 class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which URLs may enter the frontier."""
 
@@ -44,7 +53,7 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "any"
     include: Annotated[tuple[str, ...], _about("only URLs that match one of these regular expressions")] = ()
     exclude: Annotated[tuple[str, ...], _about("no URL that matches one of these regular expressions")] = ()
-    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = ("http", "https")
+    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = ("http", "https", "ftp", "ftps")
     max_length: Annotated[int, _about("longest URL, in characters", ge=1)] = 2083
     max_segments: Annotated[int, _about("most segments in a path", ge=1)] = 20
     max_repeats: Annotated[int, _about("most repeats of a path segment", ge=1)] = 2
@@ -74,6 +83,9 @@ class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked before a request is made."""
 
     robots: Annotated[bool, _about("obey robots.txt")] = True
+    granted: Annotated[
+        tuple[str, ...], _about("hosts whose operators permit what their robots.txt forbids")
+    ] = ()
     allow_private: Annotated[bool, _about("private, loopback and link-local addresses may be fetched")] = (
         False
     )
@@ -124,6 +136,9 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     entity_bytes: Annotated[int, _about("most bytes that the entities of a document stand for", ge=0)] = 65536
     jsonld_bytes: Annotated[int, _about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
     html_bytes: Annotated[int, _about("most bytes of a page that are read", ge=1)] = 16 << 20
+    sitemap_urls: Annotated[int, _about("most addresses of one sitemap", ge=1)] = 50_000
+    sitemap_bytes: Annotated[int, _about("most bytes of one sitemap", ge=1)] = 50 << 20
+    sitemap_loc: Annotated[int, _about("longest address in a sitemap", ge=1)] = 2048
     html_nesting: Annotated[int, _about("most tags of a page times their depth", ge=1)] = 20_000_000
 
 
@@ -135,10 +150,46 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "own"
 
 
+class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When resources under watch are visited again."""
+
+    rule: Annotated[
+        str,
+        _about(
+            "value, seed (the rule of the Open Dataset Archive) or fixed:SECONDS",
+            pattern=r"^(value|seed|fixed:[0-9]{1,9})$",
+        ),
+    ] = "value"
+    knob: Annotated[
+        float, _about("from 0, the newest version always fresh, to 1, every version caught", ge=0, le=1)
+    ] = 0.3
+    budget: Annotated[
+        float | None, _about("visits a day to all resources; unless set, visits_each for each of them")
+    ] = None
+    visits_each: Annotated[float, _about("visits a day to a resource, on average", gt=0)] = 0.25
+    min_interval: Annotated[float, _about("least seconds between two visits to a resource", gt=0)] = 3600.0
+    max_interval: Annotated[float, _about("most seconds between two visits to a resource", gt=0)] = (
+        180 * 86_400.0
+    )
+    host_share: Annotated[
+        float, _about("largest share of the visits that one host gets where others want them", gt=0, le=1)
+    ] = 0.2
+    retry_wait: Annotated[
+        float, _about("seconds before another try after a failure; doubled each time", gt=0)
+    ] = 3600.0
+    walks: Annotated[
+        float, _about("seconds between two walks through a portal or endpoint under watch", gt=0)
+    ] = 86_400.0
+    gone_wait: Annotated[
+        float, _about("seconds before looking again for what is gone; doubled each time", gt=0)
+    ] = 86_400.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings; a table in the file for each folder of the code."""
 
     crawl: CrawlSettings = CrawlSettings()
+    seeds: SeedsSettings = SeedsSettings()
     filters: FiltersSettings = FiltersSettings()
     frontier: FrontierSettings = FrontierSettings()
     permit: PermitSettings = PermitSettings()
@@ -146,6 +197,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     open: OpenSettings = OpenSettings()
     analyse: AnalyseSettings = AnalyseSettings()
     sinks: SinksSettings = SinksSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

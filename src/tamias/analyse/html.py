@@ -7,15 +7,18 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
+from tamias.analyse.jsonld_contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.markers import portal_links
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XHTML, XML, Page
 from tamias.analyse.rules import RuleBook
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
+from tamias.model.signal import Metas
 from tamias.model.url import resolve
 
 _LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"
@@ -24,7 +27,17 @@ _LOOKS = frozenset({"stylesheet", "icon", "mask-icon", "apple-touch-icon", "mani
 _HINTS = frozenset({"preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
 _FURNITURE = _LOOKS | _HINTS | {"nofollow"}
 """What a link is not followed for: refused by the page, or part of its looks."""
+_RELATIONS_OF_KINDS = {
+    "sitemap": "sitemap",
+    "sparql": "sparql",
+    "http://rdfs.org/ns/void#sparqlendpoint": "sparql",
+    "void:sparqlendpoint": "sparql",
+}
+"""Of `<link>` only: what `<a rel=sitemap>` leads to is mostly a page."""
 _ROBOTS = ("robots", "tamias")
+_SIGNALS = frozenset({*_ROBOTS, "tdm-reservation", "tdm-policy"})
+_MOST_METAS = 100
+_LONGEST_META = 8192
 _FEW_TAGS = 2000
 """Up to here even the worst formatting takes about 200 MB."""
 _MANY_TAGS = 8000
@@ -54,9 +67,16 @@ class HtmlAnalyser:
 
     media_types = frozenset({"text/html", XHTML, *XML})
 
-    def __init__(self, limits: AnalyseLimits | None = None, rules: Sequence[RuleBook] = ()) -> None:
+    def __init__(
+        self,
+        limits: AnalyseLimits | None = None,
+        rules: Sequence[RuleBook] = (),
+        contexts: Contexts | None = None,
+    ) -> None:
+        """`contexts` gives the remote JSON-LD contexts that are at hand."""
         self._limits = limits or AnalyseLimits()
         self._rules = rules
+        self._contexts = contexts
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         data = document.stream.read(self._limits.html_bytes)
@@ -70,6 +90,7 @@ class HtmlAnalyser:
             base=document.base,
             media_type=document.media_type,
             entity_bytes=self._limits.entity_bytes,
+            contexts=self._contexts,
         )
         try:
             _check_tags(page, self._limits.html_nesting)
@@ -79,14 +100,27 @@ class HtmlAnalyser:
             yield Problem(str(refusal))
             return
         if not page.is_xml:
-            links = _links(_parsed(page.data, page.media_type), page.base)
-            page.base = links.base
-            if not any(book.narrows(page.url) for book in self._rules):
-                yield links
+            yield from self._seen(page)
         yield from extracted(page)
         for book in self._rules:
             if book.applies(page.url):
                 yield from book.extract(page.url, page.data, base=page.base)
+
+    def _seen(self, page: Page) -> Iterator[Finding]:
+        """What a browser's eyes see: metas and links. Sets the page's base."""
+        parsed = _parsed(page.data, page.media_type)
+        metas = _metas(parsed)
+        signals = [(name, content) for name, content in metas if name in _SIGNALS]
+        if signals:
+            yield Metas(signals[:_MOST_METAS])
+        page.base = _base(parsed, page.base)
+        if any(book.narrows(page.url) for book in self._rules):
+            return
+        if _forbids_following(metas):
+            yield Links([], page.base)
+            return
+        yield from _links(parsed, page.base)
+        yield from portal_links(page, parsed, [content for name, content in metas if name == "generator"])
 
 
 def _utf8(page: bytes, charset: str | None) -> bytes:
@@ -102,28 +136,38 @@ def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:
     return LexborHTMLParser(_EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page) if media_type == XHTML else page)
 
 
-def _links(page: LexborHTMLParser, url: str) -> Links:
-    base = _base(page, url)
-    if any(_forbids_following(node) for node in page.css("meta[name]")):
-        return Links([], base)
-    found: dict[str, None] = {}
+def _metas(page: LexborHTMLParser) -> list[tuple[str, str]]:
+    return [
+        ((meta.attrs.get("name") or "").strip().lower(), (meta.attrs.get("content") or "")[:_LONGEST_META])
+        for meta in page.css("meta[name]")
+    ]
+
+
+def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
+    """Those without a kind, even if there are none; then those of each kind."""
+    found: dict[str | None, dict[str, None]] = {None: {}}
     for node in page.css(_LINKING):
         attributes = node.attrs
         reference = (attributes.get("href") or attributes.get("src") or "").strip()
-        if reference and not reference.startswith(_NOWHERE) and _is_followed(attributes.get("rel")):
-            found[reference] = None
-    return Links(list(found), base)
+        relation = attributes.get("rel")
+        if reference and not reference.startswith(_NOWHERE) and _is_followed(relation):
+            kind = _kind(relation) if relation and node.tag == "link" else None
+            found.setdefault(kind, {})[reference] = None
+    for kind, references in found.items():
+        yield Links(list(references), base, kind)
+
+
+def _kind(relation: str) -> str | None:
+    return next(filter(None, map(_RELATIONS_OF_KINDS.get, relation.lower().split())), None)
 
 
 def _is_followed(relation: str | None) -> bool:
     return relation is None or _FURNITURE.isdisjoint(relation.lower().split())
 
 
-def _forbids_following(meta: LexborNode) -> bool:
-    if (meta.attrs.get("name") or "").strip().lower() not in _ROBOTS:
-        return False
-    words = (meta.attrs.get("content") or "").lower().replace(",", " ").split()
-    return "nofollow" in words or "none" in words
+def _forbids_following(metas: list[tuple[str, str]]) -> bool:
+    said = [content.lower().replace(",", " ").split() for name, content in metas if name in _ROBOTS]
+    return any("nofollow" in words or "none" in words for words in said)
 
 
 def _base(page: LexborHTMLParser, url: str) -> str:

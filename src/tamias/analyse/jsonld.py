@@ -2,17 +2,22 @@
 
 import re
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
-from pyoxigraph import Literal, Quad, RdfFormat, parse
+from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
 
 from tamias.analyse.jsonld_contexts import MAX_ADDED, Contexts, check_contexts, with_known_contexts
 from tamias.analyse.jsonld_expand import Missing, Unreadable, expanded
 from tamias.analyse.jsonld_text import values
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.recover import Faults, Place, Read
+from tamias.analyse.terms import blank_node
+from tamias.analyse.written import written
 from tamias.model.finding import Problem
+from tamias.model.quad_lines import QuadLines
 
+_Term = TypeVar("_Term")
 _NO_LOADER = "LoadDocumentCallback"
 _DIFFICULT = re.compile(
     rb'"@base"\s*:\s*"[^"]*/\.{1,2}/'  # dot segments of a base are not removed
@@ -20,6 +25,8 @@ _DIFFICULT = re.compile(
     rb'|"@container"\s*:\s*\[?\s*"@type"'  # a type that is a key has its scoped context passed over
 )
 """What pyoxigraph 0.5 gets wrong."""
+_UNUSUAL_LABEL = re.compile(rb"_:[^ ]*?:")
+_MARKS = (b'"@base"', b'"//', b'"@container"')
 _TOO_OFTEN = "one context for too many objects to read them one by one, not read on"
 
 
@@ -37,7 +44,7 @@ class JsonLd:
             return
         try:
             check_contexts(data)
-            quads = self._quads(data, base)
+            found = self._read(data, base)
         except Missing as missing:
             is_array = data.lstrip().startswith(b"[")
             yield from self._one_by_one(data, base, faults) if is_array else _wanted(missing)
@@ -49,20 +56,23 @@ class JsonLd:
             if faults.count == before:
                 yield from faults.told(_message(fault))
         else:
-            yield quads
+            yield from found
 
-    def _quads(self, data: bytes, base: str | None) -> list[Quad]:
+    def _read(self, data: bytes, base: str | None) -> list[QuadLines] | list[list[Quad]]:
         """All or nothing. Not lenient, which changes results."""
         source = with_known_contexts(data)
-        if _DIFFICULT.search(source):
+        if any(mark in source for mark in _MARKS) and _DIFFICULT.search(source):
             source = self._expanded(source, base)
         try:
-            quads = list(parse(source, format=RdfFormat.JSON_LD, base_iri=base))
+            found = _lines(source, base)
         except SyntaxError as fault:
             if _NO_LOADER not in fault.msg:
                 raise
-            quads = list(parse(self._expanded(source, base), format=RdfFormat.JSON_LD))
-        return [_without_direction(quad) for quad in quads] if b"@direction" in data else quads
+            source, base = self._expanded(source, base), None
+            found = _lines(source, base)
+        if any(_UNUSUAL_LABEL.search(lines.nquads) for lines in found) or b"@direction" in data:
+            return [[_sayable(quad) for quad in parse(source, format=RdfFormat.JSON_LD, base_iri=base)]]
+        return found
 
     def _expanded(self, source: bytes, base: str | None) -> bytes:
         try:
@@ -92,14 +102,14 @@ class JsonLd:
 
     def _of_object(self, source: bytes, base: str | None, place: Place, faults: Faults) -> Iterator[Read]:
         try:
-            quads = self._quads(source, base)
+            found = self._read(source, base)
         except Missing as missing:
             yield from _wanted(missing)
         except (SyntaxError, Unreadable, RefusedError) as fault:
             yield from faults.told(_message(fault), place)
         else:
-            faults.good += len(quads)
-            yield quads
+            faults.good += sum(map(len, found))
+            yield from found
 
 
 def _message(fault: SyntaxError | Unreadable | RefusedError) -> str:
@@ -112,9 +122,21 @@ def _wanted(missing: Missing) -> Iterator[Problem]:
         yield Problem(what, wants=address)
 
 
-def _without_direction(quad: Quad) -> Quad:
+def _lines(source: bytes, base: str | None) -> list[QuadLines]:
+    return written(parse(source, format=RdfFormat.JSON_LD, base_iri=base), has_graphs=True)
+
+
+def _sayable(quad: Quad) -> Quad:
+    subject, predicate, value, graph = quad
+    return Quad(_labelled(subject), predicate, _labelled(_without_direction(value)), _labelled(graph))
+
+
+def _labelled(term: _Term) -> _Term | BlankNode:
+    return blank_node(term.value) if isinstance(term, BlankNode) else term
+
+
+def _without_direction(term: _Term) -> _Term | Literal:
     """JSON-LD 1.1 leaves the direction of a text out of RDF, which had no place for it."""
-    value = quad.object
-    if not isinstance(value, Literal) or value.direction is None:
-        return quad
-    return Quad(quad.subject, quad.predicate, Literal(value.value, language=value.language), quad.graph_name)
+    if not isinstance(term, Literal) or term.direction is None:
+        return term
+    return Literal(term.value, language=term.language)

@@ -20,6 +20,10 @@ class AnalyseLimits(msgspec.Struct, frozen=True, kw_only=True):
     html_bytes: int = 16 * MIB
     html_nesting: int = 20_000_000
     """Tags of a page times their depth, which is what the work of an HTML parser grows with."""
+    sitemap_urls: int = 50_000
+    sitemap_bytes: int = 50 * MIB
+    sitemap_loc: int = 2048
+    """The longest address that a sitemap may name."""
 
 
 class RefusedError(Exception):

@@ -1,19 +1,25 @@
 """The addresses that a batch of quads speaks of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress
 
 from pyoxigraph import NamedNode, Quad
 
+from tamias.model.quad_lines import QuadLines
+
 _WEB = ("http://", "https://", "HTTP://", "HTTPS://")
+_WEB_WORD = tuple(f"<{scheme}".encode() for scheme in _WEB)
 
 
 def rdf_links(
-    quads: list[Quad], *, subjects: bool = True, predicates: bool = True, objects: bool = True
+    quads: Sequence[Quad], *, subjects: bool = True, predicates: bool = True, objects: bool = True
 ) -> set[str]:
     """The distinct http(s) IRIs in the places that are asked for, as they stand.
 
     Graph names are left out: they say where a statement was, not what it is about.
     """
+    if isinstance(quads, QuadLines):
+        return _links_of_lines(quads, (subjects, predicates, objects))
     found: set[str] = set()
     if subjects:
         found.update(_iris(quad.subject for quad in quads))
@@ -26,3 +32,14 @@ def rdf_links(
 
 def _iris(terms: Iterable[object]) -> set[str]:
     return {term.value for term in terms if type(term) is NamedNode}
+
+
+def _links_of_lines(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[str]:
+    words = lines.words if all(wanted) else _columns(lines, wanted)
+    links = [word[1 : word.index(b">")] for word in words if word.startswith(_WEB_WORD)]
+    return set(b"\n".join(links).decode().split("\n")) if links else set()
+
+
+def _columns(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[bytes]:
+    rows = (line.split(b" ", 2) for line in lines.nquads.splitlines())
+    return set(chain.from_iterable(compress(row, wanted) for row in rows))

@@ -59,11 +59,11 @@ class N3(Turtle):
 
     def _without_formulae(self, text: bytes, faults: Faults) -> Iterator[Read]:
         try:
-            quads = self.read(text)
+            found = self.written(text)
         except SyntaxError:
             yield from taken_apart([piece for piece, _ in _statements(text)], self, faults)
         else:
-            yield quads
+            yield from found
 
 
 def _with_empty_prefix(text: bytes) -> bytes:

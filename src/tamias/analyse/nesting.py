@@ -5,9 +5,11 @@ Parsers recurse, or take time and memory that grow with the depth: pyoxigraph di
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
+from tamias.analyse.chunks import times
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 
 MAX_TOKEN = 1 << 20
@@ -29,7 +31,6 @@ _XML_EMPTY_TAG = rb"""<(?=[^!?/])(?:[^>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*/>"""
 
 _TURTLE_SKIP = re.compile(_TURTLE_TOKEN, re.DOTALL)
 _TURTLE_WHOLE = re.compile(rb"(?:[^\"'<#\\]++|" + _TURTLE_TOKEN + rb")*", re.DOTALL)
-_JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*"', re.DOTALL)
 _XML_SKIP = re.compile(_XML_ASIDE + rb"|<![^>]*+>|" + _XML_EMPTY_TAG)
 _XML_WHOLE = re.compile(rb"(?:[^<]++|" + _XML_ASIDE + rb"|" + _XML_TAG + rb")*")
 
@@ -37,37 +38,56 @@ _TO_PARENTHESES = bytes.maketrans(b"[{]}\1\2", b"(())()")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[](){}"))
 _NO_TAGS = bytes(set(range(256)) - {1, 2})
 
-Outline = Callable[[bytes], tuple[bytes, bytes]]
-"""Text from the start of a token in; its nesting as ( and ) up to the last whole token, and the rest, out."""
+
+class Outlined(NamedTuple):
+    """How some text nests, up to its last whole token."""
+
+    opening: int
+    closing: int
+    shape: Callable[[], bytes]
+    """The same as ( and ), in their order."""
+    rest: bytes
+    """What follows the last whole token."""
 
 
-def turtle_outline(text: bytes) -> tuple[bytes, bytes]:
+Outline = Callable[[bytes], Outlined]
+"""Takes text from the start of a token."""
+
+
+def turtle_outline(text: bytes) -> Outlined:
     """The brackets of Turtle, TriG and N3 outside strings, IRIs and comments."""
     end = text.rfind(b"\n") + 1
     if end == 0 or b'"""' in text or b"'''" in text:  # else nothing goes on past the end of a line
         end = _end(_TURTLE_WHOLE, text)
     whole = text[:end]
     shape = _brackets(whole)
-    return _brackets(_TURTLE_SKIP.sub(b"", whole)) if shape else shape, text[end:]
+    return _outlined(_brackets(_TURTLE_SKIP.sub(b"", whole)) if shape else shape, text[end:])
 
 
-def json_outline(text: bytes) -> tuple[bytes, bytes]:
+def json_outline(text: bytes) -> Outlined:
     """The brackets of JSON outside strings."""
-    bare = _JSON_STRING.sub(b"", text)
-    whole, quote, begun = bare.partition(b'"')
-    return _brackets(whole), text[len(text) - len(begun) - 1 :] if quote else b""
+    bare = text.replace(b"\\\\", b"  ").replace(b'\\"', b"  ") if b"\\" in text else text
+    pieces = bare.split(b'"')
+    begun = len(pieces[-1]) + 1 if len(pieces) % 2 == 0 else 0
+    return _outlined(_brackets(b"".join(pieces[::2])), text[len(text) - begun :])
 
 
-def xml_outline(text: bytes) -> tuple[bytes, bytes]:
+def xml_outline(text: bytes) -> Outlined:
     """The elements of XML."""
     end = max(0, text.rfind(b"<"))
     whole = text[:end]
-    if b"<!" in whole or b"<?" in whole or whole.count(b">") != whole.count(b"<"):
+    tags = times(b"<", whole)
+    if b"<!" in whole or b"<?" in whole or times(b">", whole) != tags:
         end = _end(_XML_WHOLE, text)
-        whole = _XML_SKIP.sub(b"", text[:end])
-        return _tags(whole), text[end:]
+        return _outlined(_tags(_XML_SKIP.sub(b"", text[:end])), text[end:])
     # Here every > ends a tag, so every /> ends an empty one.
-    return _tags(whole.replace(b"/>", b"\2")), text[end:]
+    ends, empty = whole.count(b"</"), whole.count(b"/>")
+    return Outlined(tags - ends, ends + empty, lambda: _tags(whole.replace(b"/>", b"\2")), text[end:])
+
+
+def _outlined(shape: bytes, rest: bytes) -> Outlined:
+    opening = shape.count(b"(")
+    return Outlined(opening, len(shape) - opening, lambda: shape, rest)
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes) -> int:
@@ -111,20 +131,19 @@ class Nesting:
             waiting += chunk
             # A long unfinished token is looked at again only when it has doubled: linear time over all.
             if len(waiting) >= wanted:
-                shape, waiting = self._syntax.outline(waiting)
-                self._go_through(shape)
-                waiting = waiting if len(waiting) < MAX_TOKEN else b""
+                outlined = self._syntax.outline(waiting)
+                self._go_through(outlined)
+                waiting = outlined.rest if len(outlined.rest) < MAX_TOKEN else b""
                 wanted = 2 * len(waiting)
             yield chunk
         # The end of the text ends any token that the end of a line, or the next tag, would end.
-        self._go_through(self._syntax.outline(waiting + b"\n<")[0])
+        self._go_through(self._syntax.outline(waiting + b"\n<"))
 
-    def _go_through(self, shape: bytes) -> None:
-        opening = shape.count(b"(")
-        if self.depth + opening <= self._limit:
-            self.depth = max(0, self.depth + 2 * opening - len(shape))
+    def _go_through(self, outlined: Outlined) -> None:
+        if self.depth + outlined.opening <= self._limit:
+            self.depth = max(0, self.depth + outlined.opening - outlined.closing)
             return
-        for sign in shape:
+        for sign in outlined.shape():
             self.depth = self.depth + 1 if sign == ord("(") else max(0, self.depth - 1)
             if self.depth > self._limit:
                 raise RefusedError(

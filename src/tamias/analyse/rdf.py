@@ -18,7 +18,8 @@ from tamias.analyse.n3 import N3
 from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.recover import Faults, Place, Read, batched, read_on
 from tamias.analyse.trig import Trig
-from tamias.analyse.turtle import Lines, Turtle
+from tamias.analyse.turtle import Lines, Turtle, valid_base
+from tamias.analyse.written import written
 from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
@@ -79,7 +80,7 @@ class RdfAnalyser:
         return nesting.watched(chunks) if nesting else chunks
 
     def _read(self, stream: BinaryIO, syntax: RdfFormat, url: str) -> Iterator[Finding]:
-        base = _valid_base(url)
+        base = valid_base(url)
         faults = Faults(self._limits.max_errors)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
             found = Lines(syntax).found(stream, faults)
@@ -126,20 +127,11 @@ def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> I
     try:
         if is_xml and has_forbidden(text):
             raise SyntaxError("a character that XML forbids")
-        quads = list(parse(text, format=syntax, base_iri=base))
+        found = written(parse(text, format=syntax, base_iri=base), has_graphs=not is_xml)
     except SyntaxError as fault:
         yield from Nodes(text, base).found(faults) if is_xml else Trig(base).of(text, faults)
         if not faults.count:
             place = Place(fault.lineno, fault.offset or 1) if fault.lineno else None
             yield from faults.told(fault.msg, place)
     else:
-        yield quads
-
-
-def _valid_base(url: str) -> str | None:
-    """None for a URL that is no IRI; relative references then become problems."""
-    try:
-        parse(b"", format=RdfFormat.TURTLE, base_iri=url)
-    except ValueError:
-        return None
-    return url
+        yield from found

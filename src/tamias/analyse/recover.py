@@ -10,7 +10,9 @@ from typing import NamedTuple, Protocol
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from tamias.analyse.chunks import times
 from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.quad_lines import QuadLines
 
 BATCH = 1000
 MAX_MESSAGE = 500
@@ -19,7 +21,7 @@ _WHERE = re.compile(r"^Parser error (?:at|between) line (?:[^:]|:(?! ))*: ")
 _UNSAYABLE = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
-Read = list[Quad] | Problem
+Read = list[Quad] | QuadLines | Problem
 
 
 class Place(NamedTuple):
@@ -30,7 +32,7 @@ class Place(NamedTuple):
 
     def after(self, text: bytes) -> "Place":
         """Where what follows the text begins."""
-        lines, last = text.count(b"\n"), text[text.rfind(b"\n") + 1 :].decode("utf-8", "replace")
+        lines, last = times(b"\n", text), text[text.rfind(b"\n") + 1 :].decode("utf-8", "replace")
         return Place(self.line + lines, len(last) + (1 if lines else self.column))
 
     def within(self, line: int, column: int) -> "Place":
@@ -162,11 +164,17 @@ def read_on(
 
 
 def batched(found: Iterable[Read]) -> Iterator[Finding]:
-    """Quads in batches of one size; problems as they come."""
+    """Quads in batches of one size; lines and problems as they come."""
     batch: list[Quad] = []
     for each in found:
         if isinstance(each, Problem):
             yield each
+            continue
+        if isinstance(each, QuadLines):
+            if batch:
+                yield Quads(batch)
+                batch = []
+            yield Quads(each)
             continue
         batch += each
         if len(batch) >= BATCH:

@@ -1,14 +1,18 @@
 """N-Triples, N-Quads and Turtle as text: blocks of whole lines or statements, and their parts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.chunks import as_stream, read_chunks
+from tamias.analyse.plain import plain_lines
 from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_apart
+from tamias.analyse.written import written
+from tamias.model.quad_lines import QuadLines
 
 BLOCK = 1 << 16
 MAX_STATEMENT = 1 << 22
@@ -16,6 +20,7 @@ MAX_STATEMENT = 1 << 22
 
 _ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
 _LONGEST_END = 12
+_NEAR = 4096
 _STRING = (
     rb'"""(?:[^"\\]++|\\.|"(?!""))*(?:"""|\Z)|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*(?:\'\'\'|\Z)'
     rb'|"(?:[^"\\\n]++|\\.)*["\n]?|\'(?:[^\'\\\n]++|\\.)*[\'\n]?'
@@ -37,6 +42,8 @@ _STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
 _MARGIN = re.compile(rb"(?:.*\n)?\Z", re.DOTALL)
 _MAX_JOINTS = 20
 
+_T = TypeVar("_T")
+
 
 class Lines:
     """N-Triples or N-Quads: every line for itself."""
@@ -57,15 +64,24 @@ class Lines:
             place = place.after(block)
 
     def _of_block(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        plain = plain_lines(block, has_graphs=self._syntax == RdfFormat.N_QUADS)
+        yield from plain
+        faults.good += sum(map(len, plain))
+        end = sum(len(lines.nquads) for lines in plain)
+        if end < len(block):
+            yield from self._of_lines(block[end:], place.after(block[:end]), faults)
+
+    def _of_lines(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        parser = parse(block, format=self._syntax)
         try:
-            quads = self.read(block)
+            found = written(parser, has_graphs=self._syntax == RdfFormat.N_QUADS)
         except SyntaxError:
             lines = block.splitlines(keepends=True)
             pieces = [Piece(line, Place(place.line + number)) for number, line in enumerate(lines)]
             yield from taken_apart(pieces, self, faults)
         else:
-            faults.good += len(quads)
-            yield quads
+            faults.good += sum(map(len, found))
+            yield from found
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
         return list(parse(text, format=self._syntax, lenient=lenient))
@@ -92,14 +108,14 @@ class Turtle:
                 yield from self._streamed(text, stream, place, faults)
                 return
             try:
-                quads = self.read(text)
+                found = self.written(text)
             except SyntaxError:
                 *pieces, last = statements(text, place)
                 begun = last.text
                 yield from taken_apart(pieces, self, faults)
             else:
-                faults.good += len(quads)
-                yield quads
+                faults.good += sum(map(len, found))
+                yield from found
             if faults.given_up:
                 return
             place = place.after(text[: len(text) - len(begun)])
@@ -117,15 +133,22 @@ class Turtle:
         return b"".join(b"@prefix %b: <%b> . " % (n.encode(), i.encode()) for n, i in self._prefixes.items())
 
     def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        return self._taken(list, text, lenient=lenient)
+
+    def written(self, text: bytes) -> list[QuadLines]:
+        """The same, not lenient, as lines. Raises `SyntaxError` likewise."""
+        return self._taken(partial(written, has_graphs=self.syntax != RdfFormat.TURTLE), text)
+
+    def _taken(self, take: Callable[[Iterator[Quad]], _T], text: bytes, *, lenient: bool = False) -> _T:
         header = self.header
         parser = parse(header + text, format=self.syntax, base_iri=self._base, lenient=lenient)
         try:
-            quads = list(parser)
+            quads = take(parser)
         except SyntaxError as fault:
             if fault.lineno == 1 and fault.offset is not None:
                 fault.offset -= len(header.decode())
             raise
-        self._prefixes, self._base = parser.prefixes, parser.base_iri
+        self._prefixes, self._base = parser.prefixes, valid_base(parser.base_iri)
         return quads
 
     def salvage(self, piece: Piece) -> list[Quad]:
@@ -162,6 +185,15 @@ class Turtle:
             if second and (first.rstrip().endswith(b".") or self._clause(subject, first)):
                 return second
         return []
+
+
+def valid_base(url: str | None) -> str | None:
+    """None for a URL that is no IRI; relative references then become problems."""
+    try:
+        parse(b"", format=RdfFormat.TURTLE, base_iri=url)
+    except ValueError:
+        return None
+    return url
 
 
 def statements(text: bytes, place: Place) -> list[Piece]:
@@ -228,13 +260,17 @@ def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield begun
 
 
+def _last_end(text: bytes, start: int) -> int:
+    return max((found.end() for found in _ENDS.finditer(text, start)), default=0)
+
+
 def _statement_blocks(stream: BinaryIO) -> Iterator[bytes]:
     """Text up to where a statement seems to end; a guess, which the reader has to correct."""
     begun = b""
     while data := stream.read(BLOCK):
         seen = max(0, len(begun) - _LONGEST_END)
         begun += data
-        end = max((found.end() for found in _ENDS.finditer(begun, seen)), default=0)
+        end = _last_end(begun, max(seen, len(begun) - _NEAR)) or _last_end(begun, seen)
         if end == 0 and len(begun) > MAX_STATEMENT:
             end = len(begun)
         if end:

@@ -12,6 +12,7 @@ from tamias.database.sql import statements
 from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, Extent, HopRecord
+from tamias.model.signal import Signal
 
 _SQL = statements("tamias.archive", "captures.sql")
 
@@ -96,14 +97,15 @@ def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
         "frame": [extent.frame if extent else None for extent in extents],
         "start": [extent.start if extent else None for extent in extents],
         "length": [extent.length if extent else None for extent in extents],
-        "url": [_text(record.url) for record in records],
-        "final_url": [None if each.final_url == each.url else _text(each.final_url) for each in records],
-        "told_type": [_text(record.told_type) for record in records],
+        "url": [storable(record.url) for record in records],
+        "final_url": [None if each.final_url == each.url else storable(each.final_url) for each in records],
+        "told_type": [storable(record.told_type) for record in records],
         "found_type": [record.found_type for record in records],
-        "reason": [_text(record.reason) for record in records],
+        "reason": [storable(record.reason) for record in records],
         "hops": [_json(record.hops) for record in records],
-        "problems": [_json(map(_text, record.problems)) for record in records],
+        "problems": [_json(map(storable, record.problems)) for record in records],
         "renamed_graphs": [_json(record.renamed_graphs) for record in records],
+        "signals": [_json(record.signals) for record in records],
         "worker": [record.worker for record in records],
         "agent": [record.agent for record in records],
     }
@@ -111,11 +113,11 @@ def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
 
 def _json(values: Iterable[Any]) -> str | None:
     listed = list(values)
-    return _text(msgspec.json.encode(listed).decode().replace("\\u0000", "\\ufffd")) if listed else None
+    return storable(msgspec.json.encode(listed).decode().replace("\\u0000", "\\ufffd")) if listed else None
 
 
-def _text(value: str | None) -> str | None:
-    """PostgreSQL has no NUL in text, and servers send anything."""
+def storable(value: str | None) -> str | None:
+    """The text as PostgreSQL can hold it: it has no NUL, and servers send anything."""
     if value is None:
         return None
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -125,7 +127,7 @@ def _record(row: tuple[Any, ...]) -> CaptureRecord:
     (
         capture, crawl, crawl_name, url, started_at, ended_at, outcome, reason, depth, hops, final_url,
         status, told_type, found_type, size, sha256, quads, links, problems, segment, frame, start, length,
-        renamed, worker, agent,
+        renamed, signals, worker, agent,
     ) = row  # fmt: skip
     return CaptureRecord(
         id=str(capture),
@@ -149,6 +151,7 @@ def _record(row: tuple[Any, ...]) -> CaptureRecord:
         problems=tuple(problems or ()),
         extent=None if segment is None else Extent(segment, frame, start, length),
         renamed_graphs=tuple((name, new) for name, new in renamed or ()),
+        signals=tuple(msgspec.convert(signals or [], list[Signal])),
         worker=worker,
         agent=agent,
     )

@@ -90,6 +90,51 @@ def formats(place: Place, triples: int) -> int:
     return _told(place, run(triples, out=_out(place)))
 
 
+@command.command()
+@click.option("--datasets", type=int, default=10_000, show_default=True, help="Datasets of the large portal.")
+@click.option("--small", type=int, default=2_000, show_default=True, help="Datasets of the small one.")
+@common
+def portal(place: Place, datasets: int, small: int) -> int:
+    """Datasets a second from a local CKAN, and its memory at two sizes, beside a plain loop.
+
+    Example: tamias bench portal --datasets 5000 --small 1000
+    """
+    from tamias.bench.portal import run
+
+    return _told(place, run(datasets, small, out=_out(place)))
+
+
+@command.command()
+@click.option("--pages", type=int, default=3000, show_default=True, help="Pages to be visited.")
+@click.option("--days", type=int, default=365, show_default=True, help="Days, a third of them for learning.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
+)
+@common
+def schedule(place: Place, pages: int, days: int, seed: int) -> int:
+    """Freshness and versions caught by each rule of visiting at the same budget, beside an oracle.
+
+    Example: tamias bench schedule --pages 500 --days 120
+    """
+    from tamias.bench.schedule import run
+
+    return _told(place, run(pages, days, seed, out=_out(place)))
+
+
+@command.command()
+@click.option("--triples", type=int, default=1_000_000, show_default=True, help="Statements of the endpoint.")
+@click.option("--cap", type=int, default=10_000, show_default=True, help="The most rows it gives at once.")
+@common
+def sparql(place: Place, triples: int, cap: int) -> int:
+    """Copies a SPARQL endpoint that caps its answers, beside a plain loop of LIMIT and OFFSET.
+
+    Example: tamias bench sparql --triples 50000 --cap 1000
+    """
+    from tamias.bench.sparql import run
+
+    return _told(place, run(triples, _out(place), cap=cap))
+
+
 def _out(place: Place) -> Callable[[str], None]:
     return (lambda _line: None) if place.json else say
 

@@ -11,6 +11,7 @@ from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.cli.progress import Display, summary
 from tamias.crawl.deliver import checked
 from tamias.model.errors import UsageError
+from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
     "sinks",
     multiple=True,
     metavar="NAME[:TARGET]",
-    help="Also to: turtle-files, hdt-files, sparql:URL, warc. [nquads]",
+    help="Also to: turtle-files, hdt-files, sparql:URL, warc, archive. [nquads]",
 )
 @click.option("--contact", help="Page or address about you, sent with every request.")
 @click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this address for the host.")
+@click.option("--recrawl", is_flag=True, help="Visit the resources under watch that are due, and no others.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed for good.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched first, and why not what would not.")
 @common
@@ -71,6 +73,7 @@ def command(
     sinks: tuple[str, ...],
     strict: bool,
     dry_run: bool,
+    recrawl: bool,
     **words: object,
 ) -> int:
     """Crawls from the seeds until nothing is left, then ends. Run again, it goes on where it stopped.
@@ -79,25 +82,32 @@ def command(
     """
     flags = _flags(words)
     settings = place.settings(**flags).settings
-    addresses = _addresses(seeds, seed_files)
-    _check(settings, addresses)
+    named = _named(seeds, seed_files)
+    _check(settings, named)
     if dry_run:
-        return asyncio.run(_dry_run(place, settings, addresses))
-    if not addresses and not (place.db or (place.data / "pg").is_dir()):
+        return asyncio.run(_dry_run(place, settings, named))
+    if recrawl and named:
+        raise UsageError("--recrawl visits what is under watch; 'tamias add' puts resources there, not seeds")
+    if not named and not (place.db or (place.data / "pg").is_dir()):
         raise UsageError(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
         )
     try:
-        return _crawl(place, flags, addresses, checked(sinks), strict)
+        return _crawl(place, flags, named, checked(sinks), strict, recrawl)
     except KeyboardInterrupt:
         click.echo(f"interrupted; 'tamias crawl --data {place.data}' goes on", err=True)
         return 130
 
 
 def _crawl(
-    place: Place, flags: dict[str, object], seeds: list[str], sinks: tuple[str, ...], strict: bool
+    place: Place,
+    flags: dict[str, object],
+    seeds: list[Seed],
+    sinks: tuple[str, ...],
+    strict: bool,
+    recrawl: bool,
 ) -> int:
-    from tamias.crawl.supervisor import Ended, Supervisor
+    from tamias.crawl.supervisor import Ended, Supervisor, Until
     from tamias.database.connect import Database
 
     buckets = place.settings(**flags).settings.frontier.buckets
@@ -105,7 +115,11 @@ def _crawl(
         settings, near = _policy(place, database, flags, seeds)
         _warn(place, settings)
         display = Display(place)
-        with closing(Supervisor(place.data, place.db, settings, near, sinks)) as supervisor, closing(display):
+        until = Until.VISITED if recrawl else Until.DONE
+        with (
+            closing(Supervisor(place.data, place.db, settings, near, sinks, until=until)) as supervisor,
+            closing(display),
+        ):
             supervisor.put_seeds(seeds)
             end = asyncio.run(supervisor.run(display.show))
             if supervisor.undelivered:
@@ -125,7 +139,7 @@ def _crawl(
 
 
 def _policy(
-    place: Place, database: "Database", flags: dict[str, object], seeds: list[str]
+    place: Place, database: "Database", flags: dict[str, object], seeds: list[Seed]
 ) -> tuple[Settings, list[str]]:
     """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
     from tamias.crawl.policy import read_policy, widened, write_policy
@@ -136,7 +150,7 @@ def _policy(
         policy = read_policy(session)
         if seeds:
             kept = {key: value for key, value in given.items() if key.startswith(KEPT)}
-            policy = widened(policy, kept, seeds if scope != "any" else ())
+            policy = widened(policy, kept, [seed.address for seed in seeds] if scope != "any" else ())
             write_policy(session, policy)
     settings = place.settings(**{**policy.flags, **given}).settings
     if settings.filters.scope != "any" and not policy.seeds:
@@ -144,16 +158,21 @@ def _policy(
     return settings, list(policy.seeds)
 
 
-def _check(settings: Settings, seeds: list[str]) -> None:
+def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
     from tamias.crawl.fetching import http_options
+    from tamias.crawl.walking import doors
 
     http_options(settings, Path())
     seed_items(settings, seeds, 0)
+    known = doors()
+    for seed in seeds:
+        if seed.kind is not None and seed.kind not in known:
+            raise UsageError(f"no door opens '{seed.kind}' addresses; there are: {', '.join(sorted(known))}")
 
 
-async def _dry_run(place: Place, settings: Settings, seeds: list[str]) -> int:
+async def _dry_run(place: Place, settings: Settings, seeds: list[Seed]) -> int:
     from tamias.crawl.dry_run import dry_run
 
     if not seeds:
@@ -179,12 +198,12 @@ def _given(value: Any) -> Any:
     return None if value is False or value == () else value
 
 
-def _addresses(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[str]:
+def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:
     from tamias.plugins import load
 
     one, many = load("tamias.seeds", "address")(), load("tamias.seeds", "list")()
-    found = [address for seed in seeds for address in one.addresses(seed)]
-    return found + [address for file in files for address in many.addresses(str(Path(file)))]
+    found = [seed for text in seeds for seed in one.seeds(text)]
+    return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
 
 
 def _warn(place: Place, settings: Settings) -> None:

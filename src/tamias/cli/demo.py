@@ -13,6 +13,7 @@ from tamias.cli.common import Place, common, say, say_json
 from tamias.cli.progress import Display
 from tamias.crawl.supervisor import Snapshot, Supervisor
 from tamias.model.errors import UsageError
+from tamias.model.seed import Seed
 
 if TYPE_CHECKING:
     from tamias.bench.dataweb.server import DataWeb
@@ -61,7 +62,7 @@ def _crawl(place: Place, data: Path, seeds: tuple[str, ...]) -> Snapshot:
     supervisor = Supervisor(data, place.db, settings, seeds)
     display = Display(place)
     try:
-        supervisor.put_seeds(seeds)
+        supervisor.put_seeds([Seed(address=seed) for seed in seeds])
         return asyncio.run(supervisor.run(display.show))
     finally:
         display.close()

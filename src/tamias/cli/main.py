@@ -11,6 +11,7 @@ from tamias.model.errors import TamiasError
 
 VERBS = {
     "crawl": "crawl from seeds until nothing is left",
+    "add": "put resources, portals and endpoints under archive watch",
     "export": "write what was crawled to a file",
     "read": "read one file or URL as the crawler would",
     "status": "what is going on now",

@@ -9,6 +9,9 @@ import msgspec
 from tamias.frontier.known import KnownLinks
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import Item
+from tamias.model.kind import kind_key, kind_of, kind_tag
+from tamias.model.lease import Task
+from tamias.model.seed import Seed
 from tamias.model.url import fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key
 from tamias.plugins import load
@@ -18,6 +21,9 @@ from tamias.settings import Settings
 SCORE_HALVED_BY_DEPTH = 0.5
 MOST_DEPTH = 2**15 - 1
 """What the frontier can hold; whoever leads a crawl that deep leads it nowhere."""
+FIRST = 2.0
+"""A score above all that a link can have; with `LONG_DUE` before all others of the host."""
+LONG_DUE = 1
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -27,6 +33,11 @@ class Reference(msgspec.Struct, frozen=True):
     base: str
     depth: int
     crawl: int
+    kind: str | None = None
+    """What stands there, as far as the document says."""
+    tags: tuple[str, ...] = ()
+    score: float | None = None
+    """Set where the depth does not decide it."""
 
 
 class Admission:
@@ -43,23 +54,44 @@ class Admission:
         fresh: dict[str, Item] = {}
         for reference in found.references:
             url = resolved(reference, found.base)
-            if url is None or url in self._known or url in fresh or self.refusal(url, found.depth):
+            if url is None or url in fresh or kind_key(url, found.kind) in self._known:
                 continue
-            fresh[url] = self.item(url, found.depth, found.crawl)
+            if not self.refusal(url, found.depth):
+                fresh[url] = self._found_item(url, found)
         return list(fresh.values())
 
-    def item(self, url: str, depth: int, crawl: int) -> Item:
-        """The item of a URL, whatever the filters say of it."""
-        score = SCORE_HALVED_BY_DEPTH ** min(depth, 10)
+    def _found_item(self, url: str, found: Reference) -> Item:
+        return self.item(url, found.depth, found.crawl, kind=found.kind, tags=found.tags, score=found.score)
+
+    def item(
+        self,
+        url: str,
+        depth: int,
+        crawl: int,
+        kind: str | None = None,
+        *,
+        tags: tuple[str, ...] = (),
+        score: float | None = None,
+    ) -> Item:
+        """The item of a URL, whatever the filters say; the deeper, the lower its score, unless given."""
         key = url_key(url, self._session_names)
         return Item(
             url=url,
-            key=key,
+            key=kind_key(key, kind),
             host=self._queue_key(url),
             crawl=crawl,
             depth=min(depth, MOST_DEPTH),
-            score=score,
+            score=SCORE_HALVED_BY_DEPTH ** min(depth, 10) if score is None else score,
+            tags=tags if kind is None else (*tags, kind_tag(kind)),
         )
+
+    def key(self, url: str) -> str:
+        """The key that tells whether a URL is known."""
+        return url_key(url, self._session_names)
+
+    def queue(self, url: str) -> str:
+        """The key of the queue that a URL belongs to."""
+        return self._queue_key(url)
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why a URL may not enter, if so."""
@@ -68,7 +100,13 @@ class Admission:
     def remember(self, items: Iterable[Item]) -> None:
         """These items are in the frontier now."""
         for item in items:
-            self._known.add(item.url)
+            self._known.add(kind_key(item.url, kind_of(item.tags)))
+
+
+def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str, ...] = ()) -> Item:
+    """An item that is visited before all others of its host, whatever the filters say of it."""
+    item = admission.item(url, task.depth, task.crawl, kind, tags=tags, score=FIRST)
+    return msgspec.structs.replace(item, due=LONG_DUE)
 
 
 def filters(settings: Settings, seeds: Sequence[str]) -> list[Filter]:
@@ -120,13 +158,13 @@ def resolved(reference: str, base: str) -> str | None:
         return None
 
 
-def seed_items(settings: Settings, seeds: Sequence[str], crawl: int) -> list[Item]:
+def seed_items(settings: Settings, seeds: Sequence[Seed], crawl: int) -> list[Item]:
     """The seeds as items; one that a filter refuses is an error, as nobody meant that.
 
     Raises `UrlError` for a seed that is no URL.
     """
-    admission = Admission(settings, seeds)
-    items = [admission.item(fetch_url(seed), 0, crawl) for seed in seeds]
+    admission = Admission(settings, [seed.address for seed in seeds])
+    items = [admission.item(fetch_url(seed.address), 0, crawl, seed.kind, tags=seed.tags) for seed in seeds]
     for item in items:
         reason = admission.refusal(item.url, 0)
         if reason is not None:

@@ -5,6 +5,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from tamias.analyse.jsonld_contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rules import RuleBook, load_rules
 from tamias.open.limits import OpenLimits
@@ -13,9 +14,12 @@ from tamias.protocols import Analyser
 from tamias.settings import Settings
 
 
-def analysers(settings: Settings) -> dict[str, Analyser]:
-    """The analyser of each media type that an installed part can read."""
-    made = [_made(part, settings) for part in load_all("tamias.analysers").values()]
+def analysers(settings: Settings, contexts: Contexts | None = None) -> dict[str, Analyser]:
+    """The analyser of each media type that an installed part can read.
+
+    `contexts` gives the JSON-LD contexts that are at hand.
+    """
+    made = [_made(part, settings, contexts) for part in load_all("tamias.analysers").values()]
     return {media_type: analyser for analyser in made for media_type in analyser.media_types}
 
 
@@ -31,11 +35,12 @@ def open_limits(settings: Settings) -> OpenLimits:
     )
 
 
-def _made(part: Callable[..., Analyser], settings: Settings) -> Analyser:
-    """Gives a part what its constructor asks for by name: `limits`, `rules`, or nothing."""
+def _made(part: Callable[..., Analyser], settings: Settings, contexts: Contexts | None) -> Analyser:
+    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, or nothing."""
     offered: dict[str, Callable[[], Any]] = {
         "limits": lambda: _limits(settings),
         "rules": lambda: rule_books(settings),
+        "contexts": lambda: contexts,
     }
     asked = signature(part).parameters
     return part(**{name: make() for name, make in offered.items() if name in asked})

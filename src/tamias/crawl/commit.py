@@ -7,19 +7,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.keeping import Keeping
 from tamias.crawl.pace import Held
 from tamias.crawl.shelf import Shelf
 from tamias.crawl.steps import Steps
+from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.item import NEVER, Item
+from tamias.model.kind import CONTEXT, PROBE, kind_of
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
@@ -30,6 +33,7 @@ _log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.05
 PUT_BATCH = 1000
 MOST_WAITING = 4000
+T = TypeVar("T")
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
@@ -38,10 +42,15 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
 
     held: Held
     done: Done
-    record: CaptureRecord
+    record: CaptureRecord | None = None
+    """None when nothing was tried: the task is only put off."""
     references: tuple[Reference, ...] = ()
-    reached: tuple[Item, ...] = ()
-    """Where redirects led: known from now on, and not to be visited again."""
+    items: tuple[Item, ...] = ()
+    """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
+    also: Callable[[Cursor], None] | None = None
+    """What else becomes true in the same transaction."""
+    afterwards: Callable[[bool], None] | None = None
+    """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
 
 
 class Tally(msgspec.Struct):
@@ -56,7 +65,9 @@ class Tally(msgspec.Struct):
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)
 
     def count(self, visited: Visited) -> None:
-        """One more."""
+        """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
+        if visited.record is None or kind_of(visited.done.task.tags) in (PROBE, CONTEXT):
+            return
         self.quads += visited.record.quads
         self.bytes += visited.record.bytes or 0
         if visited.done.due < NEVER:
@@ -78,7 +89,9 @@ class Committer:
         thread: Executor,
         steps: Steps,
         after: Callable[[Sequence[Held], Sequence[Visited]], None],
+        *,
         sinks: Sequence[int] = (),
+        keeping: Keeping | None = None,
     ) -> None:
         """`after` is called after each commit with the hosts given back and the visits that came too late.
 
@@ -91,6 +104,7 @@ class Committer:
         self._steps = steps
         self._after = after
         self._sinks = sinks
+        self._keeping = keeping
         self._visited: list[Visited] = []
         self._released: list[Held] = []
         self._news = asyncio.Event()
@@ -137,25 +151,38 @@ class Committer:
             committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back)
         for each in committed:
             self.tally.count(each)
-        there = {each.record.id for each in committed}
-        self._after(released, [each for each in handed_over if each.record.id not in there])
+        there = set(map(id, committed))
+        for each in handed_over:
+            if each.afterwards is not None:
+                each.afterwards(id(each) in there)
+        self._after(released, [each for each in handed_over if each.record and id(each) not in there])
         async with self._room:
             self._room.notify_all()
 
     def put_now(self, reference: Reference) -> None:
         """Puts the links of a document too large to gather them; for a thread that can wait."""
-        self._thread.submit(self._put_references, [reference]).result()
+        self.in_thread(lambda: self._put_references([reference]))
 
-    def _put_references(self, references: Iterable[Reference], reached: Iterable[Item] = ()) -> None:
+    def put_items(self, items: list[Item]) -> None:
+        """Puts items as they are; for a thread that can wait."""
+        self.in_thread(lambda: self._put(items))
+
+    def in_thread(self, work: Callable[[], T]) -> T:
+        """Runs a function in the database's thread; for a thread that can wait."""
+        return self._thread.submit(work).result()
+
+    def _put_references(self, references: Iterable[Reference], items: Iterable[Item] = ()) -> None:
         with self._steps.step("admit"):
-            items = [item for each in references for item in self._admission.items(each)]
+            found = [item for each in references for item in self._admission.items(each)]
         with self._steps.step("put"):
-            self._put([*items, *reached])
+            self._put([*found, *items])
 
     def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with self._steps.step("sync"):
             durable = self._shelf.sync()
+            if self._keeping is not None:
+                self._keeping.sync()
         try:
             return self._commit(visited, released, durable)
         except _NOBODYS_FAULT:
@@ -171,27 +198,31 @@ class Committer:
         except _NOBODYS_FAULT:
             raise
         except Exception as error:  # noqa: BLE001 (told in the record)
-            return self._commit([_faulty(visited, error)], [], durable)
+            return self._commit([_faulty(visited, error)] if visited.record else [], [], durable)
 
     def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         self._put_references(
             (reference for each in visited for reference in each.references),
-            (item for each in visited for item in each.reached),
+            (item for each in visited for item in each.items),
         )
 
         def record(cursor: Any, held: frozenset[int]) -> None:
             kept = [each for each in visited if each.held.lease.qid in held]
-            insert_captures(cursor, [(each.held.lease, each.done.task, each.record) for each in kept])
-            enqueue(cursor, [(each.held.lease.bucket, each.record) for each in kept], self._sinks)
+            tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
+            insert_captures(cursor, tried)
+            enqueue(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks)
             commit_segments(cursor, durable)
+            for each in kept:
+                if each.also is not None:
+                    each.also(cursor)
 
         with self._steps.step("finish"):
             held = self._frontier.finish(_returns(visited, released), record)
         return [each for each in visited if each.held.lease.qid in held]
 
     def _put(self, items: list[Item]) -> None:
-        unique = list({(item.crawl, item.url): item for item in items}.values())
+        unique = list({(item.crawl, item.key): item for item in items}.values())
         for start in range(0, len(unique), PUT_BATCH):
             batch = unique[start : start + PUT_BATCH]
             self._frontier.put(batch)
@@ -201,6 +232,7 @@ class Committer:
 def _faulty(visited: Visited, error: Exception) -> Visited:
     """What can be said of a visit whose news we cannot write."""
     task, record = visited.done.task, visited.record
+    assert record is not None
     told = CaptureRecord(
         id=record.id,
         crawl=task.crawl,
@@ -214,7 +246,8 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
         worker=record.worker,
         agent=record.agent,
     )
-    return Visited(held=visited.held, done=Done(task=task, outcome=Outcome.FAILED, due=NEVER), record=told)
+    done = Done(task=task, outcome=Outcome.FAILED, due=visited.done.due, fails=visited.done.fails)
+    return Visited(held=visited.held, done=done, record=told, afterwards=visited.afterwards)
 
 
 def _newest(held: Iterable[Held]) -> set[Held]:

@@ -15,8 +15,8 @@ from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments import SegmentReader
 from tamias.sinks.targets import OpenSink, Surroundings, split_sink
 
-WITH_THE_CRAWL = frozenset({"nquads", "warc"})
-"""Sinks that workers write themselves: the segments, always, and WARC files."""
+WITH_THE_CRAWL = frozenset({"nquads", "warc", "archive"})
+"""Sinks that workers write themselves: the segments, always, WARC files, and versions of all documents."""
 
 
 class OutsideSink(msgspec.Struct, frozen=True):

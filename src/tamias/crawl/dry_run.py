@@ -10,6 +10,7 @@ import msgspec
 from tamias.crawl.admit import Admission
 from tamias.crawl.fetching import fetchers
 from tamias.crawl.robots import few_hops, forbidden_by, robots_request, rules_in
+from tamias.model.seed import Seed
 from tamias.model.url import authority, fetch_url
 from tamias.permit.availability import robots_address
 from tamias.permit.robots import Rules
@@ -24,14 +25,14 @@ class Prospect(msgspec.Struct, frozen=True):
     refusal: str | None
 
 
-async def dry_run(settings: Settings, seeds: Sequence[str]) -> AsyncIterator[Prospect]:
+async def dry_run(settings: Settings, seeds: Sequence[Seed]) -> AsyncIterator[Prospect]:
     """Looks at each seed. Only robots.txt is asked for, once for each place."""
-    admission = Admission(settings, seeds)
+    admission = Admission(settings, [seed.address for seed in seeds])
     known: dict[str, Rules] = {}
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         made = fetchers(settings, Path(spool), lambda: time.time_ns() // 1_000_000)
         try:
-            for url in map(fetch_url, seeds):
+            for url in (fetch_url(seed.address) for seed in seeds):
                 refusal = admission.refusal(url, 0) or await _forbidden(url, settings, made, known)
                 yield Prospect(url, refusal)
         finally:

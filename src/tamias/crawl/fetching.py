@@ -36,6 +36,7 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
     fetch = settings.fetch
     return HttpOptions(
         user_agent=user_agent(settings),
+        contact=fetch.contact,
         spool_dir=str(spool),
         max_bytes=fetch.max_bytes,
         connect_timeout=fetch.connect_timeout,

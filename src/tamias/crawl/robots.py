@@ -8,7 +8,7 @@ from typing import TypeVar
 from tamias.crawl.pace import LONGEST_TURN, Held
 from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.outcome import Outcome
-from tamias.model.url import authority
+from tamias.model.url import authority, host
 from tamias.permit.availability import (
     MOST_REDIRECTS,
     Access,
@@ -59,12 +59,27 @@ class RobotsDesk:
 
         Raises `AskedToWait` when the host answers that it is too early to ask.
         """
-        if not self._settings.permit.robots:
+        if not self._settings.permit.robots or not _has_robots(url):
             held.delay_ms = self._delay_ms(None)
             return None
         rules = await self._rules(url, held)
         held.delay_ms = self._delay_ms(rules.crawl_delay)
-        return forbidden_by(rules, url)
+        refusal = forbidden_by(rules, url)
+        if refusal is not None and host(url) in self._settings.permit.granted:
+            held.granted = f"{refusal}, set aside by permit.granted"
+            return None
+        return refusal
+
+    async def sitemaps(self, url: str, held: Held) -> tuple[str, ...]:
+        """The sitemaps that robots.txt names; none where nobody asks it. Raises `AskedToWait`."""
+        if not self._settings.permit.robots or not _has_robots(url):
+            return ()
+        return (await self._rules(url, held)).sitemaps
+
+    def signals(self, url: str) -> tuple[tuple[str, str], ...]:
+        """What robots.txt says about the use of what is served; only from memory."""
+        known = self._known.get(authority(url))
+        return known.rules.signals if known is not None else ()
 
     def _delay_ms(self, crawl_delay: float | None) -> int:
         obeyed = self._settings.permit.robots
@@ -111,6 +126,11 @@ class RobotsDesk:
                 break
             await asyncio.sleep(wait * 2**attempt)
         return capture
+
+
+def _has_robots(url: str) -> bool:
+    """RFC 9309 is about the Web; an FTP server has no such file."""
+    return url.startswith(("http://", "https://"))
 
 
 def robots_request(address: str) -> Request:

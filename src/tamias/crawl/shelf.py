@@ -1,5 +1,6 @@
 """A worker's open segments: one for small documents, one for large ones, and what of them is durable."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ class Shelf:
         self._small: SegmentWriter | None = None
         self._large: SegmentWriter | None = None
         self._lock = threading.Lock()
+        self.one_large_at_a_time = asyncio.Lock()
+        """To be held, in the event loop, by whoever writes a large document."""
         self._news: list[Durable] = []
 
     def reserve(self) -> None:

@@ -5,18 +5,30 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
-from pyoxigraph import Quad
+from pyoxigraph import NamedNode, Quad
 
+from tamias.analyse.link_header import signposts
 from tamias.analyse.links import rdf_links
+from tamias.analyse.signposts import kinds_in
 from tamias.crawl.analysers import analysers, open_limits
+from tamias.crawl.contexts import ContextCache
+from tamias.doors.portals.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
+from tamias.model.dataset import Dataset
 from tamias.model.document import Document, LimitExceeded
-from tamias.model.finding import Links, Problem, Quads
+from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
+from tamias.model.hint import Hint, Hints
+from tamias.model.kind import SITEMAP
 from tamias.model.record import Extent
+from tamias.model.semantic import SemanticDataset, SemanticDatasets
+from tamias.model.signal import Metas, Signal
 from tamias.open.codecs import CODECS
 from tamias.open.documents import ARCHIVES, documents
 from tamias.open.signatures import signed_type
+from tamias.open.sniff import found_type
 from tamias.open.streams import HEAD
+from tamias.permit.signals import signals_of, verdict
+from tamias.seeds.usual_places import stands_there
 from tamias.settings import Settings
 from tamias.sinks.naming import Graphs, Naming
 from tamias.sinks.segments import DocumentWriter
@@ -25,9 +37,15 @@ SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
+MOST_DATASETS = 1000
+MOST_HINTS = 50_000
+PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_DATASET = frozenset(NamedNode(f"{scheme}://schema.org/Dataset") for scheme in ("http", "https"))
+_TOLD_BY_KIND: dict[tuple[str, str | None], str] = {("text/plain", SITEMAP): "text/x-sitemap"}
+"""What content alone cannot tell."""
 
-TakeLinks = Callable[[Sequence[str], str], None]
-"""Called with references and what they are relative to, as they are found."""
+TakeLinks = Callable[[Sequence[str], str, str | None], None]
+"""Called with references, what they are relative to and what kind they are of, as they are found."""
 
 NewDocument = Callable[[], AbstractContextManager[DocumentWriter]]
 """Opens a place for one document's quads."""
@@ -39,6 +57,19 @@ class Found(msgspec.Struct, kw_only=True):
     media_type: str | None = None
     quads: int = 0
     links: int = 0
+    bytes: int | None = None
+    """Of all answers of a walk; None where the capture's body tells."""
+    wanted: list[str] = msgspec.field(default_factory=list)
+    """Addresses of contexts that were not at hand; with them, reading again would give more."""
+    semantic: list[SemanticDataset] = msgspec.field(default_factory=list)
+    """Datasets that a sitemap offers as a whole."""
+    datasets: list[Dataset] = msgspec.field(default_factory=list)
+    """What a page or a catalogue describes."""
+    metas: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """What the page itself says about its use."""
+    signals: tuple[Signal, ...] = ()
+    """What the site says about the use of it, all in all."""
+    hints: list[Hint] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     limit: str | None = None
     """The limit that cut the reading short; what was read before it counts."""
@@ -46,26 +77,49 @@ class Found(msgspec.Struct, kw_only=True):
     renamed_graphs: tuple[tuple[str, str], ...] = ()
 
 
+class Wanting(Exception):
+    """A document wants contexts that nobody has tried to get yet. What was read of it is not kept."""
+
+    def __init__(self, addresses: list[str]) -> None:
+        super().__init__(", ".join(addresses))
+        self.addresses = addresses
+
+
 class Study:
     """Reads bodies with the installed analysers. May be used by two threads with two writers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, contexts: ContextCache | None = None) -> None:
+        """`contexts` gives the JSON-LD contexts that are at hand."""
+        self._contexts = contexts
         self._limits = open_limits(settings)
         self._follow = {
             position: position in settings.analyse.follow
             for position in ("subjects", "predicates", "objects")
         }
         self._graphs = Graphs(settings.sinks.graphs)
-        self._analysers = analysers(settings)
+        self._analysers = analysers(settings, contexts)
 
-    def study(self, capture: Capture, body: Body, new_document: NewDocument, take_links: TakeLinks) -> Found:
-        """Reads a body to its end, a limit, or a fault; never raises for what stands in it."""
+    def study(
+        self,
+        capture: Capture,
+        body: Body,
+        new_document: NewDocument,
+        take_links: TakeLinks,
+        kind: str | None = None,
+    ) -> Found:
+        """Reads a body to its end, a limit, or a fault; never raises for what stands in it.
+
+        Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
+        """
         found = Found()
         with new_document() as target:
             try:
-                self._read(capture, body, found, target, take_links)
+                self._read(capture, body, found, target, Following(capture, take_links), kind)
             except LimitExceeded as limit:
                 found.limit = str(limit)
+            untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
+            if untried:
+                raise Wanting(untried)
         found.extent = target.extent if found.quads else None
         return found
 
@@ -75,39 +129,101 @@ class Study:
         body: Body,
         found: Found,
         target: DocumentWriter,
-        take_links: TakeLinks,
+        following: "Following",
+        kind: str | None,
     ) -> None:
+        for links in signposts(capture.hops[-1].headers if capture.hops else (), capture.final_url):
+            following.take(links)
         for part in documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits):
             if isinstance(part, Problem):
                 _note(found, part)
                 continue
             found.media_type = found.media_type or part.media_type
             naming: Naming | None = None  # most pages have no quads to be named
-            for finding in self._findings(part):
+            for finding in self._findings(part, kind):
                 if isinstance(finding, Quads):
                     naming = naming or self._naming(capture.final_url, body.sha256, part)
                     found.quads += len(finding.quads)
                     target.write(naming.nquads(finding.quads))
-                    self._take_rdf_links(finding.quads, capture.final_url, found, take_links)
+                    following.take(Links(self.links_of(finding.quads), capture.final_url))
+                    for links in kinds_in(finding.quads, capture.final_url):
+                        following.take(links)
+                    if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
+                        _take(found, Datasets(datasets_in(finding.quads, capture.final_url)))
                 elif isinstance(finding, Links):
-                    found.links += len(finding.references)
-                    take_links(finding.references, finding.base)
+                    following.take(finding)
+                elif isinstance(finding, Metas):
+                    following.hear(finding)
                 else:
-                    _note(found, finding)
+                    _take(found, finding)
             if naming is not None:
                 _note_names(found, naming)
+        found.links, found.metas = following.links, following.metas
 
     def _naming(self, url: str, sha256: str, part: Document) -> Naming:
         return Naming(url, sha256, member=part.member, graph=part.graph, graphs=self._graphs)
 
-    def _findings(self, document: Document) -> Iterator[Quads | Links | Problem]:
-        analyser = self._analysers.get(document.media_type)
+    def _findings(self, document: Document, kind: str | None = None) -> Iterator[Finding]:
+        told = _TOLD_BY_KIND.get((document.media_type, kind), document.media_type)
+        analyser = self._analysers.get(told)
         return analyser.analyse(document) if analyser else iter(())
 
-    def _take_rdf_links(self, quads: list[Quad], base: str, found: Found, take_links: TakeLinks) -> None:
-        links = sorted(rdf_links(quads, **self._follow))
-        found.links += len(links)
-        take_links(links, base)
+    def findings(self, capture: Capture) -> Iterator[Finding]:
+        """What a capture holds, as it is found; a limit is told as a problem."""
+        body = capture.body
+        if body is None:
+            return
+        try:
+            for part in documents(
+                body, url=capture.final_url, told_type=capture.told_type, limits=self._limits
+            ):
+                yield from [part] if isinstance(part, Problem) else self._findings(part)
+        except LimitExceeded as limit:
+            yield Problem(str(limit))
+
+    def stands_there(self, capture: Capture) -> bool:
+        """Whether an answer from a usual place is what one looks for there."""
+        if capture.body is None:
+            return False
+        head = whole(capture.body, most=capture.body.size) or b""
+        return stands_there(capture.url, self.found_type(capture), head)
+
+    def found_type(self, capture: Capture) -> str | None:
+        """What the body itself is, before anything is peeled off it."""
+        if capture.body is None:
+            return None
+        head = start_of(capture.body, HEAD)
+        return found_type(head, capture.told_type, capture.final_url)
+
+    def walk_naming(self, url: str, trusted: bool) -> Naming:
+        """The names of what a walk brings: blank nodes mean the same throughout."""
+        return Naming(url, "", graphs=Graphs.ALL if trusted else self._graphs)
+
+    def links_of(self, quads: Sequence[Quad]) -> list[str]:
+        """The IRIs that are followed."""
+        return sorted(rdf_links(quads, **self._follow))
+
+
+class Following:
+    """Hands links on, as long as the site does not say that they are not to be followed."""
+
+    def __init__(self, capture: Capture, take_links: TakeLinks) -> None:
+        self._headers = capture.hops[-1].headers if capture.hops else ()
+        self._take_links = take_links
+        self.metas: list[tuple[str, str]] = []
+        self.links = 0
+        self._forbidden = verdict(signals_of(self._headers, (), ())).nofollow
+
+    def hear(self, metas: Metas) -> None:
+        """The page speaks of its use; this holds for what comes after."""
+        self.metas += metas.pairs
+        self._forbidden = verdict(signals_of(self._headers, self.metas, ())).nofollow
+
+    def take(self, links: Links) -> None:
+        """Hands links on."""
+        if links.references and not self._forbidden:
+            self.links += len(links.references)
+            self._take_links(links.references, links.base, links.kind)
 
 
 def is_small(body: Body) -> bool:
@@ -122,6 +238,21 @@ def discard(body: Body | None) -> None:
         Path(body.path).unlink(missing_ok=True)
 
 
+def start_of(body: Body, most: int) -> bytes:
+    """The first bytes of a body."""
+    if body.path is None:
+        return (body.data or b"")[:most]
+    with Path(body.path).open("rb") as file:
+        return file.read(most)
+
+
+def whole(body: Body | None, most: int) -> bytes | None:
+    """The bytes of a body, unless there are too many."""
+    if body is None or body.size > most:
+        return None
+    return Path(body.path).read_bytes() if body.path else body.data
+
+
 def _note_names(found: Found, naming: Naming) -> None:
     found.renamed_graphs += tuple(naming.renamed.items())[: MOST_RENAMED - len(found.renamed_graphs)]
     found.quads -= naming.left_out
@@ -129,7 +260,21 @@ def _note_names(found: Found, naming: Naming) -> None:
         _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot say them"))
 
 
+def _take(found: Found, finding: Finding) -> None:
+    """What is neither written nor followed."""
+    if isinstance(finding, Problem):
+        _note(found, finding)
+    elif isinstance(finding, SemanticDatasets):
+        found.semantic += finding.datasets[: MOST_DATASETS - len(found.semantic)]
+    elif isinstance(finding, Datasets):
+        found.datasets += finding.datasets[: MOST_DATASETS - len(found.datasets)]
+    elif isinstance(finding, Hints):
+        found.hints += finding.hints[: MOST_HINTS - len(found.hints)]
+
+
 def _note(found: Found, problem: Problem) -> None:
+    if problem.wants is not None:
+        found.wanted.append(problem.wants)
     if len(found.problems) < MOST_PROBLEMS:
         found.problems.append(
             problem.what if problem.line is None else f"line {problem.line}: {problem.what}"

@@ -17,6 +17,7 @@ import msgspec
 from tamias.crawl.admit import same_url, seed_items
 from tamias.crawl.commit import PUT_BATCH
 from tamias.crawl.deliver import Deliveries, outside
+from tamias.crawl.keeping import WATCH
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
 from tamias.crawl.recover import recover, recover_worker
 from tamias.crawl.worker import Progress, WorkerPlan
@@ -24,6 +25,7 @@ from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import TamiasError
 from tamias.model.figures import CrawlFigures
+from tamias.model.seed import Seed
 from tamias.settings import Settings
 
 LOOK_SECONDS = 0.25
@@ -71,13 +73,32 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next host can be asked, when the crawl ended before that."""
 
 
+class Until(StrEnum):
+    """How long a supervisor goes on."""
+
+    DONE = "done"
+    """Until the crawl has nothing left."""
+    VISITED = "visited"
+    """Until no resource under watch is due."""
+    STOPPED = "stopped"
+    """Until somebody says stop."""
+
+
 class Supervisor:
     """One `tamias crawl`. Several may run on the same data; they share the work."""
 
     def __init__(
-        self, data: Path, db: str | None, settings: Settings, seeds: Sequence[str], sinks: Sequence[str] = ()
+        self,
+        data: Path,
+        db: str | None,
+        settings: Settings,
+        seeds: Sequence[str],
+        sinks: Sequence[str] = (),
+        *,
+        until: Until = Until.DONE,
     ) -> None:
         """`sinks` are as users name them: `warc`, `turtle-files:FOLDER`, `sparql:URL`."""
+        self._until = until
         self._data = data.absolute()
         self._settings = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
@@ -97,11 +118,13 @@ class Supervisor:
             seeds=near,
             sinks=tuple(sink.number for sink in named),
             warc="warc" in sinks,
+            archive="archive" in sinks,
         )
         self._count = settings.crawl.workers or os.cpu_count() or 1
         self._progress: dict[int, Progress] = {}
         self._finished: list[Progress] = []
         self._begun = time.monotonic()
+        self._begun_at = self._session.now()
         self._stop = asyncio.Event()
         self._ended: Ended | None = None
         self._error: Progress | None = None
@@ -109,7 +132,7 @@ class Supervisor:
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
 
-    def put_seeds(self, seeds: Sequence[str]) -> int:
+    def put_seeds(self, seeds: Sequence[Seed]) -> int:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
         items = seed_items(self._settings, seeds, CRAWL)
         recover(self._database, self._session, self._frontier, self._data)
@@ -183,10 +206,13 @@ class Supervisor:
         self._stop.set()
 
     def _figures(self) -> CrawlFigures:
-        return next(each for each in self._frontier.figures().crawls if each.crawl == CRAWL)
+        crawl = CRAWL if self._until is Until.DONE else WATCH
+        return next(each for each in self._frontier.figures().crawls if each.crawl == crawl)
 
     def _verdict(self, figures: CrawlFigures) -> Ended | None:
-        if figures.open <= 0:
+        if self._until is Until.STOPPED:
+            return None
+        if figures.open <= 0 or (self._until is Until.VISITED and self._rests(figures)):
             return Ended.DONE
         limit = self._settings.crawl.max_time
         if limit is not None and time.monotonic() - self._begun > limit:
@@ -199,6 +225,10 @@ class Supervisor:
         ):
             return Ended.WAITING
         return None
+
+    def _rests(self, figures: CrawlFigures) -> bool:
+        """Whether nothing is under way, nor left of what was due when it began."""
+        return not figures.leased and (figures.next_at is None or figures.next_at > self._begun_at)
 
     async def _keep_worker(self, index: int, stopping: Stopping) -> None:
         """Runs one worker after another until the crawl is over; what a dead one left is put right."""

@@ -1,34 +1,32 @@
-"""The path of one URL through a worker: permit, fetch, open, analyse, hand over to be committed."""
+"""The path of one URL through a worker: seen, judged, handed over to be committed."""
 
-import asyncio
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
+from tamias.archive.catalogues import note_datasets
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit import Committer, Visited
-from tamias.crawl.marker import Marker
-from tamias.crawl.pace import LONGEST_TURN, Held, NotNow
-from tamias.crawl.robots import AskedToWait, RobotsDesk
-from tamias.crawl.shelf import Shelf
-from tamias.crawl.steps import Steps
-from tamias.crawl.study import Found, Study, discard, is_small
-from tamias.model.capture import Capture, Request, Stop
+from tamias.crawl.keeping import WATCH, Keeping, Kept
+from tamias.crawl.pace import Held, NotNow
+from tamias.crawl.records import Recorder
+from tamias.crawl.sight import Seen, Sight
+from tamias.crawl.study import Found
+from tamias.crawl.wholes import PART, WAIT_MS, Also, News, Wholes
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
 from tamias.model.errors import TamiasError
 from tamias.model.item import NEVER, Item
+from tamias.model.kind import CONTEXT, DUMP, PROBE, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, HopRecord
-from tamias.protocols import Fetcher
+from tamias.model.url import authority
 from tamias.settings import Settings
-from tamias.sinks.warc import WarcWriter
 
 _log = logging.getLogger(__name__)
-
-DEATHS_ALLOWED = 1
 
 
 class Allowance:
@@ -46,14 +44,18 @@ class Allowance:
         """Whether this visit may begin; if so, it is counted."""
         if self.used_up:
             return False
-        if self._left is not None and task.fails == 0:
+        if self._left is not None and _counts(task):
             self._left -= 1
         return True
 
     def give_back(self, task: Task) -> None:
         """The visit came to nothing."""
-        if self._left is not None and task.fails == 0:
+        if self._left is not None and _counts(task):
             self._left += 1
+
+
+def _counts(task: Task) -> bool:
+    return task.fails == 0 and kind_of(task.tags) not in (PROBE, CONTEXT)
 
 
 class Visitor:
@@ -64,34 +66,23 @@ class Visitor:
         settings: Settings,
         *,
         allowance: Allowance,
-        fetchers: dict[str, Fetcher],
-        robots: RobotsDesk,
+        sight: Sight,
         admission: Admission,
-        study: Study,
-        shelf: Shelf,
+        wholes: Wholes,
         committer: Committer,
-        marker: Marker,
-        warc: WarcWriter | None,
-        steps: Steps,
+        recorder: Recorder,
+        keeping: Keeping | None,
         now: Callable[[], int],
-        worker: str,
-        agent: str,
     ) -> None:
         self._settings = settings
         self._allowance = allowance
-        self._fetchers = fetchers
-        self._robots = robots
+        self._sight = sight
         self._admission = admission
-        self._study = study
-        self._shelf = shelf
+        self._wholes = wholes
         self._committer = committer
-        self._marker = marker
-        self._warc = warc
-        self._steps = steps
+        self._recorder = recorder
+        self._keeping = keeping
         self._now = now
-        self._worker = worker
-        self._agent = agent
-        self._large = asyncio.Lock()
 
     async def work(self, held: Held) -> None:
         """Visits the lease's URLs until they are done, the lease is over, or the host wants a pause."""
@@ -109,119 +100,53 @@ class Visitor:
         self._committer.release(held)
 
     async def _visit(self, task: Task, held: Held) -> None:
-        references: list[Reference] = []
-        found = Found()
         try:
-            capture = await self._fetch(task, held)
-            try:
-                if self._warc is not None:
-                    await asyncio.to_thread(self._warc.write, capture, _request(task))
-                if capture.body is not None:
-                    found = await self._studied(capture, task, held, references)
-            finally:
-                discard(capture.body)
+            seen = await self._sight.see(task, held)
         except (TamiasError, NotNow):
             raise
         except Exception as error:  # noqa: BLE001 (the last line of defence)
             # A fault of ours, not of the document: told as such, and the crawl goes on.
             _log.exception("visit of %s", task.url)
-            capture = self._unasked(task, Outcome.FAILED, f"internal error: {type(error).__name__}: {error}")
-        if found.limit is not None:
-            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=found.limit)
-        references += self._redirect_links(capture, task)
-        await self._committer.add(
-            Visited(
-                held=held,
-                done=self._done(task, capture, held),
-                record=self._record(task, capture, found),
-                references=tuple(references),
-                reached=self._reached(capture, task),
-            )
+            reason = f"internal error: {type(error).__name__}: {error}"
+            seen = Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
+        await self._committer.add(await self._visited(seen, task, held))
+
+    async def _visited(self, seen: Seen, task: Task, held: Held) -> Visited:
+        """What is to be committed."""
+        capture = seen.capture
+        if seen.put_off:
+            later = Done(task=task, outcome=task.status, due=self._now() + WAIT_MS, fails=task.fails)
+            return Visited(held=held, done=later)
+        if seen.found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=seen.found.limit)
+        capture_id = str(new_capture_id(capture.started_at))
+        done = self._done(task, capture, held, seen.kept)
+        news = await self._news(seen, task, capture, for_good=done.due == NEVER)
+        notes = [capture.reason, *filter(None, (held.granted, news.why))]
+        held.granted = None
+        capture = msgspec.structs.replace(capture, reason="; ".join(notes))
+        return Visited(
+            held=held,
+            done=done,
+            record=self._recorder.record(capture_id, task, capture, seen.found),
+            references=(*seen.references, *self._redirect_links(capture, task)),
+            items=(*seen.items, *news.items, *self._reached(capture, task)),
+            also=_all(
+                seen.also,
+                news.also,
+                _described(seen.found, capture),
+                partial(seen.kept.record, capture_id=capture_id) if seen.kept else None,
+            ),
+            afterwards=self._settle(seen.kept) or seen.afterwards,
         )
 
-    async def _fetch(self, task: Task, held: Held) -> Capture:
-        if task.deaths > DEATHS_ALLOWED:
-            return self._unasked(task, Outcome.FAILED, "set aside: its analysis ended the worker twice")
-        scheme = task.url.partition(":")[0]
-        fetcher = self._fetchers.get(scheme)
-        if fetcher is None:
-            return self._unasked(task, Outcome.SKIPPED, f"no fetcher for {scheme} addresses")
-        try:
-            refusal = await self._robots.refusal(task.url, held)
-        except AskedToWait as wait:
-            return msgspec.structs.replace(
-                wait.capture, url=task.url, hops=(), reason=f"robots.txt: {wait.capture.reason}"
-            )
-        if refusal is not None:
-            return self._unasked(task, Outcome.REFUSED, refusal)
-        await held.turn()
-        try:
-            return await fetcher.fetch(_request(task), lambda target: self._follow(target, task, held))
-        finally:
-            held.asked()
-
-    async def _follow(self, target: str, task: Task, held: Held) -> Stop | None:
-        """Within its own queue a redirect is followed; one that leads out is a link for another queue."""
-        held.asked()
-        refusal = self._admission.refusal(target, task.depth)
-        if refusal is not None:
-            return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}")
-        if self._admission.item(target, task.depth, task.crawl).host != held.lease.host:
-            return Stop(Outcome.OK, f"redirects to {target}, which is visited in its own queue")
-        try:
-            refusal = await self._robots.refusal(target, held)
-        except AskedToWait as wait:
-            held.blocked_until = self._now() + (wait.capture.retry_after_ms or 0)
-            return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
-        if refusal is not None:
-            return Stop(Outcome.REFUSED, f"redirects to {target}, refused by {refusal}")
-        if held.wait > LONGEST_TURN:
-            return Stop(Outcome.OK, f"redirects to {target}, which is visited in its turn")
-        await held.turn()
-        return None
-
-    async def _studied(self, capture: Capture, task: Task, held: Held, references: list[Reference]) -> Found:
-        body = capture.body
-        assert body is not None
-        if is_small(body):
-            take = self._collect(task, references)
-            with self._marker.studying(held.lease, task), self._steps.step("study"):
-                return self._study.study(capture, body, self._shelf.small_document, take)
-        async with self._large:
-            with self._marker.studying(held.lease, task):
-                return await self._study_aside(capture, task)
-
-    async def _study_aside(self, capture: Capture, task: Task) -> Found:
-        """In a thread, which is waited for even when the visit is cancelled: there is one writer only."""
-        given_up = threading.Event()
-        work = asyncio.create_task(asyncio.to_thread(self._study_large, capture, task, given_up))
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            given_up.set()
-            await asyncio.wait([work])
-            work.exception()  # seen, and of no interest any more
-            raise
-
-    def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
-        """Links are put as they come, so memory does not grow with the document."""
-        assert capture.body is not None
-
-        def put(found: Sequence[str], base: str) -> None:
-            if given_up.is_set():
-                raise NotNow
-            if found:
-                self._committer.put_now(Reference(found, base, task.depth + 1, task.crawl))
-
-        with self._steps.step("study"):
-            return self._study.study(capture, capture.body, self._shelf.large_document, put)
-
-    def _collect(self, task: Task, references: list[Reference]) -> Callable[[Sequence[str], str], None]:
-        def take(found: Sequence[str], base: str) -> None:
-            if found:
-                references.append(Reference(found, base, task.depth + 1, task.crawl))
-
-        return take
+    async def _news(self, seen: Seen, task: Task, capture: Capture, *, for_good: bool) -> News:
+        """What the visit means for datasets that are had as a whole."""
+        if seen.found.semantic:
+            return await self._wholes.found(task, capture.final_url, seen.found.semantic)
+        if PART not in task.tags:
+            return News()
+        return await self._wholes.visited(task, capture.outcome, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
         """Where the last redirect leads, if it was not followed: as deep as the URL itself."""
@@ -234,55 +159,57 @@ class Visitor:
         """The addresses that redirects led through, their document now being had."""
         if capture.outcome is not Outcome.OK:
             return ()
-        items = [self._admission.item(hop.url, task.depth, task.crawl) for hop in capture.hops[1:]]
+        urls = [hop.url for hop in capture.hops[1:]]
+        if kind_of(task.tags) == DUMP:
+            urls.append(task.url)
+        items = [self._admission.item(url, task.depth, task.crawl) for url in urls]
         return tuple(msgspec.structs.replace(item, due=NEVER) for item in items)
 
-    def _unasked(self, task: Task, outcome: Outcome, reason: str) -> Capture:
-        now = self._now()
-        return Capture(url=task.url, started_at=now, ended_at=now, outcome=outcome, reason=reason)
+    def _settle(self, kept: Kept | None) -> Callable[[bool], None] | None:
+        keeping = self._keeping
+        return None if kept is None or keeping is None else lambda _committed: keeping.settle(kept)
 
-    def _done(self, task: Task, capture: Capture, held: Held) -> Done:
-        """When the URL is due again: never, unless trying again can help and may."""
+    def _watched_again(self, task: Task, capture: Capture, kept: Kept) -> Done:
+        """When a resource under watch is due again. What is not believed leaves the old validators."""
+        etag, modified = _validators(task, capture) if kept.believed else (task.etag, task.last_modified)
+        return Done(
+            task=task,
+            outcome=capture.outcome,
+            due=kept.next.due_ms,
+            fails=kept.next.history.fails,
+            etag=etag,
+            last_modified=modified,
+        )
+
+    def _done(self, task: Task, capture: Capture, held: Held, kept: Kept | None) -> Done:
+        """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
+        if capture.retry_after_ms is not None:
+            held.blocked_until = self._now() + capture.retry_after_ms
+        if kept is not None and task.crawl == WATCH:
+            return self._watched_again(task, capture, kept)
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
             wait = capture.retry_after_ms
-            held.blocked_until = self._now() + wait
         if capture.retry and task.fails < self._settings.crawl.retries:
             return Done(task=task, outcome=capture.outcome, due=self._now() + wait, fails=task.fails + 1)
         fails = task.fails if capture.outcome is Outcome.FAILED else 0
         etag, modified = _validators(task, capture)
+        due = NEVER
+        if task.crawl == WATCH and kind_of(task.tags) not in (PROBE, CONTEXT, DUMP):
+            due = self._now() + int(self._settings.schedule.walks * 1000)
         return Done(
-            task=task, outcome=capture.outcome, due=NEVER, fails=fails, etag=etag, last_modified=modified
+            task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
         )
 
-    def _record(self, task: Task, capture: Capture, found: Found) -> CaptureRecord:
-        return CaptureRecord(
-            id=str(new_capture_id(capture.started_at)),
-            crawl=task.crawl,
-            url=task.url,
-            started_at=capture.started_at,
-            ended_at=capture.ended_at,
-            outcome=capture.outcome,
-            reason=capture.reason,
-            depth=task.depth,
-            hops=tuple(
-                HopRecord(url=h.url, status=h.status, address=h.address, location=h.location)
-                for h in capture.hops
-            ),
-            final_url=capture.final_url,
-            status=capture.status,
-            told_type=capture.told_type,
-            found_type=found.media_type,
-            bytes=capture.body.size if capture.body else None,
-            sha256=capture.body.sha256 if capture.body else None,
-            quads=found.quads,
-            links=found.links,
-            problems=tuple(found.problems),
-            extent=found.extent,
-            renamed_graphs=found.renamed_graphs,
-            worker=self._worker,
-            agent=self._agent,
-        )
+
+def _described(found: Found, capture: Capture) -> Also | None:
+    """What a page says of datasets: its site counts as the catalogue."""
+    if not found.datasets:
+        return None
+    place = authority(capture.final_url) + "/"
+    return partial(
+        note_datasets, portal=place, kind="schema.org", walk=capture.started_at, datasets=found.datasets
+    )
 
 
 def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
@@ -299,5 +226,11 @@ def _printable(value: str | None) -> str | None:
     return value if value is not None and value.isprintable() else None
 
 
-def _request(task: Task) -> Request:
-    return Request(url=task.url, etag=task.etag, last_modified=task.last_modified)
+def _all(*parts: Also | None) -> Also | None:
+    wanted = [part for part in parts if part is not None]
+
+    def do(cursor: Cursor) -> None:
+        for part in wanted:
+            part(cursor)
+
+    return do if wanted else None

@@ -18,22 +18,36 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tamias.archive.blobs import BlobWriter, LocalPacks
 from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.asking import Asker
 from tamias.crawl.commit import Committer, Tally, Visited
+from tamias.crawl.contexts import ContextCache, ContextDesk
 from tamias.crawl.fetching import fetchers, user_agent
+from tamias.crawl.keeping import Keeping
 from tamias.crawl.marker import Marker
 from tamias.crawl.pace import Held
+from tamias.crawl.reader import Reader
+from tamias.crawl.records import Recorder
 from tamias.crawl.recover import recover, warc_prefix
 from tamias.crawl.robots import RobotsDesk
 from tamias.crawl.shelf import Shelf
+from tamias.crawl.sight import Sight
+from tamias.crawl.sites import SiteDesk
 from tamias.crawl.steps import Steps
 from tamias.crawl.study import Study
+from tamias.crawl.timetable import policy_from
+from tamias.crawl.usage import UsageDesk
 from tamias.crawl.visit import Allowance, Visitor
+from tamias.crawl.walking import Walker, doors
+from tamias.crawl.watching import Watcher
+from tamias.crawl.wholes import Coverage, Wholes
 from tamias.database.connect import Database
 from tamias.fetch.options import ACCEPT_RDF
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.lease import Lease
+from tamias.model.url import host
 from tamias.permit.store import RobotsStore
 from tamias.settings import Settings
 from tamias.sinks.warc import WarcWriter
@@ -61,6 +75,8 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     sinks: tuple[int, ...] = ()
     """Numbers of the sinks outside, which are told of every document."""
     warc: bool = False
+    archive: bool = False
+    """Whether all that is crawled is kept as versions, not only what is under watch."""
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -103,8 +119,17 @@ class Worker:
             self._warc,
         )
         admission = Admission(settings, plan.seeds)
+        cache = ContextCache()
+        self._keeping = _keeping(plan, database, admission)
         self._committer = Committer(
-            self._frontier, admission, self._shelf, self._thread, self._steps, self._committed, plan.sinks
+            self._frontier,
+            admission,
+            self._shelf,
+            self._thread,
+            self._steps,
+            self._committed,
+            sinks=plan.sinks,
+            keeping=self._keeping,
         )
         self._fetchers = fetchers(settings, data / "spool" / str(self.number), self._session.time)
         robots = RobotsDesk(
@@ -114,21 +139,52 @@ class Worker:
             self._in_database,
             self._session.time,
         )
+        study = Study(settings, cache)
+        self._coverage = Coverage(self._session)
+        in_database = self._in_database
+        now = self._session.time
+        walker = Walker(
+            doors(),
+            data / "walks",
+            session=self._session,
+            in_database=in_database,
+            study=study,
+            shelf=self._shelf,
+            committer=self._committer,
+            watcher=Watcher(self._session, self._frontier, admission),
+            now=now,
+        )
+        contexts = ContextDesk(cache, self._session, in_database, admission, self._committer, now)
+        sites = SiteDesk(
+            settings,
+            robots,
+            session=self._session,
+            in_database=in_database,
+            admission=admission,
+            committer=self._committer,
+            now=now,
+        )
+        sight = Sight(
+            asker=Asker(self._fetchers, robots, admission, now),
+            usage=UsageDesk(robots, self._session, in_database, probed=settings.seeds.probe),
+            sites=sites,
+            coverage=self._coverage,
+            walker=walker,
+            reader=Reader(study, contexts, self._shelf, self._committer, self._marker, self._steps),
+            warc=self._warc,
+            keeping=self._keeping,
+            retries=settings.crawl.retries,
+        )
         self._visitor = Visitor(
             settings,
             allowance=self._allowance,
-            fetchers=self._fetchers,
-            robots=robots,
+            sight=sight,
             admission=admission,
-            study=Study(settings),
-            shelf=self._shelf,
+            wholes=Wholes(self._session, in_database, admission, now),
             committer=self._committer,
-            marker=self._marker,
-            warc=self._warc,
-            steps=self._steps,
-            now=self._session.time,
-            worker=str(self.number),
-            agent=user_agent(settings),
+            recorder=Recorder(str(self.number), user_agent(settings)),
+            keeping=self._keeping,
+            now=now,
         )
         self._held: set[Held] = set()
         self._chance = asyncio.Event()
@@ -190,7 +246,9 @@ class Worker:
 
     def _lease(self, hosts: int, seconds: float) -> list[Lease]:
         with self._steps.step("lease"):
-            return self._frontier.lease(hosts, TASKS_PER_LEASE, seconds)
+            leases = self._frontier.lease(hosts, TASKS_PER_LEASE, seconds)
+            self._coverage.refresh()
+            return leases
 
     async def _work(self, held: Held) -> None:
         try:
@@ -262,6 +320,7 @@ class Worker:
         for fetcher in set(self._fetchers.values()):
             await fetcher.close()
         self._thread.shutdown(wait=True)
+        self._keeping.close()
         if self._warc is not None:
             self._warc.close()
         self._steps.write(self._committer.tally.visited)
@@ -277,6 +336,19 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
     agent = user_agent(plan.settings)
     folder = Path(plan.data) / "warc"
     return WarcWriter(folder, warc_prefix(number), agent=agent, accept=ACCEPT_RDF, robots=robots)
+
+
+def _keeping(plan: WorkerPlan, database: Database, admission: Admission) -> Keeping:
+    session = database.session()
+    return Keeping(
+        BlobWriter(LocalPacks(Path(plan.data) / "blobs"), session),
+        session,
+        policy_from(plan.settings.schedule),
+        key=admission.key,
+        host=host,
+        everything=plan.archive,
+        now=session.time,
+    )
 
 
 async def _main() -> int:

@@ -1,6 +1,7 @@
-"""A curl handle with everything set that does not change from request to request."""
+"""Curl handles with everything set that does not change from request to request."""
 
 import ssl
+from collections.abc import Iterable
 
 import pycurl
 
@@ -11,28 +12,52 @@ READ_BYTES = 16 * 1024
 _DNS_CACHE_SECONDS = 300
 
 
-def configured(options: HttpOptions) -> pycurl.Curl:
-    """A handle that sends no cookie, referer or password, and asks no proxy and no netrc file."""
-    curl = pycurl.Curl()
-    for option, value in (
+def http_handle(options: HttpOptions) -> pycurl.Curl:
+    """A handle that sends no cookie, referer or password."""
+    return _handle(
+        options,
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
         (pycurl.HTTP_VERSION, _http_version(options)),
         (pycurl.HTTP09_ALLOWED, 0),
         (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.USERAGENT, options.user_agent),
+        (pycurl.ACCEPT_ENCODING, ""),
+        (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
+        (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
+    )
+
+
+def ftp_handle(options: HttpOptions) -> pycurl.Curl:
+    """A handle that only ever opens connections itself, and only to the host that it asks."""
+    return _handle(
+        options,
+        (pycurl.PROTOCOLS, pycurl.PROTO_FTP | pycurl.PROTO_FTPS),
+        (pycurl.FTP_SKIP_PASV_IP, 1),
+        (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
+        (pycurl.FTPSSLAUTH, pycurl.FTPAUTH_TLS),
+        (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(options.first_byte_timeout))),
+        (pycurl.CONNECTTIMEOUT_MS, int(options.first_byte_timeout * 1000)),  # to curl the login is part of it
+        (pycurl.OPT_FILETIME, 1),
+        (pycurl.MAXFILESIZE_LARGE, options.max_bytes),
+        (pycurl.MAXCONNECTS, 1),
+    )
+
+
+def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
+    """A handle that asks no proxy and no netrc file."""
+    common: Iterable[tuple[int, object]] = (
         (pycurl.NOSIGNAL, 1),
         (pycurl.NOPROGRESS, 0),
         (pycurl.PROXY, ""),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
         (pycurl.PATH_AS_IS, 1),
-        (pycurl.USERAGENT, options.user_agent),
-        (pycurl.ACCEPT_ENCODING, ""),
         (pycurl.BUFFERSIZE, READ_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(options.connect_timeout * 1000)),
         (pycurl.DNS_CACHE_TIMEOUT, _DNS_CACHE_SECONDS),
         (pycurl.CONNECT_TO, [_connect_to(name, to) for name, to in options.resolve.items()]),
-        (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
-        (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
-    ):
+    )
+    curl = pycurl.Curl()
+    for option, value in (*common, *special):
         curl.setopt(option, value)
     trusted = options.ca_file or ssl.get_default_verify_paths().cafile
     if trusted is not None:

@@ -1,18 +1,28 @@
 """Fetches http and https addresses; a redirect is a hop of its own, taken only when it is allowed."""
 
-import asyncio
 import os
 import re
 from collections.abc import Callable
 
-import msgspec
 import pycurl
 
+from tamias.fetch.attempt import Attempt
+from tamias.fetch.http_transfer import HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
-from tamias.fetch.transfer import Transfer
-from tamias.fetch.verdict import PAUSES, REDIRECTS, Verdict, failed, of_status, of_trouble, refused
-from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.fetch.verdict import (
+    PAUSES,
+    REDIRECTS,
+    TURNS_TO_GET,
+    UNACCEPTABLE,
+    Verdict,
+    failed,
+    of_status,
+    of_trouble,
+    refused,
+    without_password,
+)
+from tamias.model.capture import Capture, Hop, Request, Stop
 from tamias.model.errors import UrlError
 from tamias.model.outcome import Outcome
 from tamias.model.url import resolve
@@ -20,21 +30,23 @@ from tamias.protocols import Follow
 
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_ANYTHING = "*/*"
 
 
-class _Attempt(msgspec.Struct):
-    """What has been seen so far of the capture in the making."""
-
-    request: Request
-    headers: list[bytes]
-    started_at: int
-    seconds_left: float
-    hops: list[Hop] = msgspec.field(default_factory=list)
-    wire_bytes: int = 0
+class _HttpAttempt(Attempt, kw_only=True):
+    accept: str
+    body: bytes | None
+    """What the next hop sends; None once a redirect has turned the POST into a GET."""
 
     @property
     def conditional(self) -> bool:
         return self.request.etag is not None or self.request.last_modified is not None
+
+    @property
+    def may_ask_for_anything(self) -> bool:
+        """Whether the last answer was a 406 to our own choice of types, on which no caller insists."""
+        ours = self.request.accept is None and self.body is None and self.accept != _ANYTHING
+        return ours and self.hops[-1].status == UNACCEPTABLE
 
 
 class HttpFetcher:
@@ -59,21 +71,32 @@ class HttpFetcher:
         self._now = now
         self._retry_after = retry_after
         self._multi = Multi(options.connections)
-        self._idle: list[Transfer] = []
+        self._idle: list[HttpTransfer] = []
         self._closed = False
         os.makedirs(options.spool_dir, mode=0o700, exist_ok=True)
 
     async def fetch(self, request: Request, follow: Follow) -> Capture:
-        """As `Fetcher.fetch`. Raises `DiskFull` when there is no room for the body."""
-        attempt = _Attempt(request, self._headers(request), self._now(), self._options.total_timeout)
-        transfer = self._idle.pop() if self._idle else Transfer(self._options, self._forbidden)
+        """As `Fetcher.fetch`. Raises `DiskFull` when there is no room for the body.
+
+        A 406 to our own Accept is asked again once for anything, as a hop of its own, if `follow` agrees.
+        """
+        attempt = _HttpAttempt(
+            request=request,
+            started_at=self._now(),
+            seconds_left=self._options.total_timeout,
+            accept=self._options.accept if request.accept is None else request.accept,
+            body=request.body,
+        )
+        transfer = self._idle.pop() if self._idle else HttpTransfer(self._options, self._forbidden)
         try:
             verdict = await self._walk(attempt, transfer, follow)
             complete = verdict.outcome is Outcome.OK and 200 <= transfer.status < 300
             body = transfer.body() if complete else None
         finally:
             self._give_back(transfer)
-        return self._captured(attempt, verdict, body)
+        ended_at = self._now()
+        pause = self._pause(attempt, ended_at)
+        return attempt.captured(verdict, body, ended_at, url=request.url, pause=pause)
 
     async def close(self) -> None:
         """Gives up what is under way and closes all connections."""
@@ -82,12 +105,13 @@ class HttpFetcher:
         while self._idle:
             self._idle.pop().close()
 
-    async def _walk(self, attempt: _Attempt, transfer: Transfer, follow: Follow) -> Verdict:
+    async def _walk(self, attempt: _HttpAttempt, transfer: HttpTransfer, follow: Follow) -> Verdict:
         """Goes from hop to hop until there is a verdict; after an OK the transfer holds the body."""
         url, seen = attempt.request.url, {attempt.request.url}
         while True:
             if not (url.isascii() and _WEB.match(url)):
-                return refused(f"not an http or https address without a user name: {url}")
+                shown = without_password(url)
+                return refused(f"not an http or https address without a user name: {shown}")
             verdict = await self._ask(attempt, transfer, url)
             if verdict is not None:
                 return verdict
@@ -96,24 +120,22 @@ class HttpFetcher:
                 return step
             stop = await follow(step)
             if stop is not None:
-                return Verdict(stop.outcome, stop.reason)
+                return _stopped(attempt.hops[-1], stop)
             seen.add(step)
             url = step
 
-    async def _ask(self, attempt: _Attempt, transfer: Transfer, url: str) -> Verdict | None:
-        """One hop. None when it answers with a redirect."""
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        code, message = await transfer.perform(self._multi, url, attempt.headers, attempt.seconds_left)
-        attempt.seconds_left -= loop.time() - begun
+    async def _ask(self, attempt: _HttpAttempt, transfer: HttpTransfer, url: str) -> Verdict | None:
+        """One hop. None when another is to follow."""
+        asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
+        code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
         if transfer.answered:
             attempt.hops.append(_hop(transfer))
-            if transfer.status in REDIRECTS:
+            if transfer.status in REDIRECTS or attempt.may_ask_for_anything:
                 return None
         return self._judge(attempt, transfer, code, message)
 
-    def _judge(self, attempt: _Attempt, transfer: Transfer, code: int, message: str) -> Verdict:
+    def _judge(self, attempt: _HttpAttempt, transfer: HttpTransfer, code: int, message: str) -> Verdict:
         if transfer.answered and not 200 <= transfer.status < 300:
             # The status says it all, whatever became of the error page behind it.
             return of_status(transfer.status, conditional=attempt.conditional)
@@ -129,9 +151,12 @@ class HttpFetcher:
             return refused(transfer.refusal)
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
 
-    def _next_step(self, attempt: _Attempt, seen: set[str]) -> str | Verdict:
-        """Where the last hop's redirect leads, or why it leads nowhere."""
+    def _next_step(self, attempt: _HttpAttempt, seen: set[str]) -> str | Verdict:
+        """Where the last hop leads, or why it leads nowhere."""
         hop = attempt.hops[-1]
+        if hop.status == UNACCEPTABLE:
+            attempt.accept = _ANYTHING
+            return hop.url
         location = hop.header("location")
         if location is None:
             return failed(f"redirect ({hop.status}) without a Location")
@@ -139,48 +164,25 @@ class HttpFetcher:
             target = resolve(_utf8(location), hop.url)
         except UrlError as error:
             return failed(f"redirect to an address that is no URL: {error}")
-        attempt.hops[-1] = msgspec.structs.replace(hop, location=target)
+        attempt.leads_to(target)
         if not target.startswith(("http:", "https:")):
             return refused(f"redirect to an address that is neither http nor https: {target}")
+        if hop.status in TURNS_TO_GET and attempt.body is not None:
+            attempt.body = None
+            seen.clear()  # a GET where the POST went is no loop
         if target in seen:
             return failed(f"redirect loop at {target}")
         if len(attempt.hops) > self._options.max_redirects:
             return failed(f"more redirects than max_redirects ({self._options.max_redirects})")
         return target
 
-    def _headers(self, request: Request) -> list[bytes]:
-        accept = self._options.accept if request.accept is None else request.accept
-        asked = (
-            ("Accept", accept),
-            ("If-None-Match", request.etag),
-            ("If-Modified-Since", request.last_modified),
-        )
-        return [
-            f"{name}: {value}".encode("latin-1", "replace")
-            for name, value in asked
-            if value and not _CONTROL.search(value)
-        ]
-
-    def _captured(self, attempt: _Attempt, verdict: Verdict, body: Body | None) -> Capture:
-        ended_at = self._now()
+    def _pause(self, attempt: _HttpAttempt, now: int) -> int | None:
         last = attempt.hops[-1] if attempt.hops else None
-        pause = None
-        if last is not None and last.status in PAUSES:
-            pause = self._retry_after(last.header("retry-after"), ended_at)
-        return Capture(
-            url=attempt.request.url,
-            started_at=attempt.started_at,
-            ended_at=ended_at,
-            outcome=verdict.outcome,
-            reason=verdict.reason,
-            hops=tuple(attempt.hops),
-            body=body,
-            retry=verdict.retry,
-            retry_after_ms=pause,
-            wire_bytes=attempt.wire_bytes,
-        )
+        if last is None or last.status not in PAUSES:
+            return None
+        return self._retry_after(last.header("retry-after"), now)
 
-    def _give_back(self, transfer: Transfer) -> None:
+    def _give_back(self, transfer: HttpTransfer) -> None:
         if self._closed:
             transfer.close()
         else:
@@ -188,7 +190,37 @@ class HttpFetcher:
             self._idle.append(transfer)
 
 
-def _hop(transfer: Transfer) -> Hop:
+def _headers(attempt: _HttpAttempt) -> list[bytes]:
+    request = attempt.request
+    asked = [
+        ("Accept", attempt.accept),
+        ("If-None-Match", request.etag),
+        ("If-Modified-Since", request.last_modified),
+    ]
+    lines = [
+        f"{name}: {value}".encode("latin-1", "replace")
+        for name, value in asked
+        if value and not _CONTROL.search(value)
+    ]
+    return lines if attempt.body is None else [*lines, *_body_headers(request)]
+
+
+def _body_headers(request: Request) -> list[bytes]:
+    """Curl's own type for a body and its waiting for a 100 are switched off by a name without a value."""
+    told = request.content_type
+    if told is None or _CONTROL.search(told):
+        return [b"Content-Type:", b"Expect:"]
+    return [f"Content-Type: {told}".encode("latin-1", "replace"), b"Expect:"]
+
+
+def _stopped(last: Hop, stop: Stop) -> Verdict:
+    """What becomes of an attempt that may not go on; a 406 stays what it was."""
+    if last.status == UNACCEPTABLE:
+        return of_status(last.status, conditional=False)
+    return Verdict(stop.outcome, stop.reason)
+
+
+def _hop(transfer: HttpTransfer) -> Hop:
     return Hop(url=transfer.url, status=transfer.status, headers=transfer.headers(), address=transfer.address)
 
 

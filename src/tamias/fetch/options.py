@@ -1,4 +1,4 @@
-"""What an HTTP fetch may cost, and how Tamias introduces itself to servers."""
+"""What a fetch may cost, and how Tamias introduces itself to servers."""
 
 import msgspec
 
@@ -9,15 +9,20 @@ ACCEPT_RDF = (
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of an `HttpFetcher`. Times are in seconds."""
+    """The settings of a fetcher. Times are in seconds."""
 
     user_agent: str
     spool_dir: str
     """Where large bodies are kept until they are stored; made when it is not there."""
+    contact: str = ""
+    """The guest's password for FTP servers, which want to know whom to write to; else the user agent."""
     accept: str = ACCEPT_RDF
     """Sent for a request that names no media types of its own."""
     max_bytes: int = 100_000_000
     """Of a body after content coding."""
+    max_listing_bytes: int = 16 << 20
+    """Of the list of one FTP directory, as it comes."""
+    max_listing_entries: int = 50_000
     memory_bytes: int = 1 << 20
     """A larger body goes to a spool file."""
     connect_timeout: float = 10.0

@@ -1,14 +1,17 @@
 """Where a body goes while it arrives: memory first, a private file once it is large."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
 from typing import BinaryIO
 
 from tamias.model.capture import Body
+from tamias.model.errors import DiskFull
 
 _BUFFER_BYTES = 256 * 1024
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
@@ -60,3 +63,10 @@ class Spool:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path)
             self._path = None
+
+
+def disk_error(error: OSError, folder: str) -> Exception:
+    """What to raise when a body cannot be written to its spool."""
+    if error.errno in _NO_ROOM:
+        return DiskFull(f"no room for a body in {folder} (spool_dir)")
+    return error

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -11,9 +12,13 @@ from tamias.model.outcome import Outcome
 from tamias.model.url import host
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+TURNS_TO_GET = frozenset({301, 302, 303})
+"""Redirects after which a POST is a GET without a body, as browsers have it."""
+UNACCEPTABLE = 406
 PAUSES = frozenset({429, 503})
 """Statuses whose Retry-After is listened to."""
 
+_PASSWORD = re.compile(r"(?<=://)([^/?#:]*):[^/?#]*@")
 _GONE = frozenset({404, 410})
 _RETRIED = frozenset({408, 425, 429})
 _NAMES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
@@ -31,8 +36,8 @@ _TROUBLES = {
     pycurl.E_GOT_NOTHING: ("{peer} closed the connection without an answer", True),
     pycurl.E_PARTIAL_FILE: ("body cut short: {message}", True),
     pycurl.E_BAD_CONTENT_ENCODING: ("content coding cannot be undone: {message}", False),
-    pycurl.E_UNSUPPORTED_PROTOCOL: ("the answer is not HTTP: {message}", False),
-    _WEIRD_SERVER_REPLY: ("the answer is not HTTP: {message}", False),
+    pycurl.E_UNSUPPORTED_PROTOCOL: ("the answer is not {protocol}: {message}", False),
+    _WEIRD_SERVER_REPLY: ("the answer is not {protocol}: {message}", False),
     _TOO_LARGE: ("the answer's headers are too large: {message}", False),
     pycurl.E_URL_MALFORMAT: ("address cannot be fetched: {message}", False),
 }
@@ -93,11 +98,21 @@ def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
     words, retry = _TROUBLES.get(trouble.code, _OTHER_TROUBLE)
     reason = words.format(
         host=host(trouble.url),
+        protocol="FTP" if trouble.url.startswith("ftp") else "HTTP",
         peer=trouble.peer,
         message=trouble.message or f"curl error {trouble.code}",
         connect_timeout=connect_timeout,
     )
     return failed(reason, retry=retry)
+
+
+def without_password(url: str) -> str:
+    """An address as it may be shown.
+
+    >>> without_password("ftp://me:secret@example.org/a:b@c")
+    'ftp://me@example.org/a:b@c'
+    """
+    return _PASSWORD.sub(r"\1@", url, count=1)
 
 
 def _unconnected(trouble: Trouble) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-DEFAULT_SCHEMES = frozenset({"http", "https", "ftp"})
+DEFAULT_SCHEMES = frozenset({"http", "https", "ftp", "ftps"})
 
 # The "bad ports" of the WHATWG Fetch standard: a crawler must not be made to talk to mail or print servers.
 # fmt: off
@@ -15,11 +15,11 @@ _BLOCKED_PORTS = frozenset({
 })
 # fmt: on
 
-_WEB_PORT = re.compile(r"(?:https?|ftp)://[^/?]*:([0-9]{1,5})(?=[/?]|$)")
+_WEB_PORT = re.compile(r"(?:https?|ftps?)://[^/?]*:([0-9]{1,5})(?=[/?]|$)")
 
 
 class SchemeFilter:
-    """Lets in these schemes; for http, https and ftp on every port that browsers open, too."""
+    """Lets in these schemes, on every port that browsers open."""
 
     def __init__(self, schemes: frozenset[str] = DEFAULT_SCHEMES) -> None:
         self._schemes = frozenset(scheme.lower() for scheme in schemes)

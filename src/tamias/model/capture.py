@@ -13,6 +13,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """None asks for RDF first, then for whatever there is."""
     etag: str | None = None
     last_modified: str | None = None
+    body: bytes | None = None
+    """With a body it is a POST, sent again at a redirect only where the method is kept (307, 308)."""
+    content_type: str | None = None
+    """Of the body."""
 
 
 class Stop(msgspec.Struct, frozen=True):

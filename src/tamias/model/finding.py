@@ -1,13 +1,20 @@
-"""What an analyser finds, in batches: quads, links, problems."""
+"""What an analyser or a door finds, in batches: quads, links, descriptions of datasets, problems."""
+
+from collections.abc import Sequence
 
 import msgspec
 from pyoxigraph import Quad
+
+from tamias.model.dataset import Dataset
+from tamias.model.hint import Hints
+from tamias.model.semantic import SemanticDatasets
+from tamias.model.signal import Metas
 
 
 class Quads(msgspec.Struct, frozen=True):
     """Statements as they stand in the document; plain triples are in the default graph."""
 
-    quads: list[Quad]
+    quads: Sequence[Quad]
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -15,6 +22,14 @@ class Links(msgspec.Struct, frozen=True):
 
     references: list[str]
     base: str
+    kind: str | None = None
+    """What stands there, where the document says so: `sparql`, `sitemap`, `ckan`, ..."""
+
+
+class Datasets(msgspec.Struct, frozen=True):
+    """What a catalogue describes. Their DCAT is among the quads; these are for the archive's own rows."""
+
+    datasets: list[Dataset]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -28,4 +43,4 @@ class Problem(msgspec.Struct, frozen=True):
     """The address of what was not at hand, such as a JSON-LD context; with it, reading again can help."""
 
 
-Finding = Quads | Links | Problem
+Finding = Quads | Links | Datasets | Hints | SemanticDatasets | Metas | Problem

@@ -3,6 +3,7 @@
 import msgspec
 
 from tamias.model.outcome import Outcome
+from tamias.model.signal import Signal
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -55,6 +56,8 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     extent: Extent | None = None
     renamed_graphs: tuple[tuple[str, str], ...] = ()
     """Graph names that were a stranger's: as they stood in the document, and what they became."""
+    signals: tuple[Signal, ...] = ()
+    """What the site said about the use of it, as it was in force."""
     worker: str
     agent: str
     """The User-Agent that was sent."""

@@ -147,3 +147,12 @@ def _canonical_host(name: str) -> str:
 @cache
 def _public_suffixes() -> PublicSuffixList:
     return PublicSuffixList()
+
+
+def is_address(text: str) -> bool:
+    """Whether a text can be made into something to fetch."""
+    try:
+        fetch_url(text)
+    except UrlError:
+        return False
+    return True

@@ -57,6 +57,7 @@ TERMS: Final = frozenset(
         "renamedGraph",
         "requestedUrl",
         "sha256",
+        "signal",
         "status",
         "toldType",
         "triples",

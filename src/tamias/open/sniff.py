@@ -93,13 +93,21 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ROOTS = {
-    b"svg": "image/svg+xml",
+_SITEMAPS = {
+    b"urlset": "application/x-sitemap+xml",
+    b"sitemapindex": "application/x-sitemap+xml",
     b"rss": "application/rss+xml",
     b"feed": "application/atom+xml",
+}
+"""What lists addresses for crawlers; any of them may declare RDF's namespace for its extensions."""
+
+_ROOTS = {
+    **_SITEMAPS,
+    b"svg": "image/svg+xml",
     b"sparql": "application/sparql-results+xml",
     b"Ontology": "application/owl+xml",
 }
+_NO_NODES = frozenset({b"svg", *_SITEMAPS})
 _HTML_TAGS = frozenset(
     b"a b body br center div font form frameset h1 h2 h3 head html iframe img li link meta nav ol p pre"
     b" script section span style table title ul main header footer article".split()
@@ -202,7 +210,7 @@ def _markup_type(text: bytes, claims: tuple[str, ...]) -> str | None:
         return _html_kind(text, claims)
     if root is None:
         return _cut_markup(text, claims)
-    if root[2] == b"RDF" or (root[2] != b"svg" and _is_typed_node(root, text[prolog_end:])):
+    if root[2] == b"RDF" or (root[2] not in _NO_NODES and _is_typed_node(root, text[prolog_end:])):
         return "application/rdf+xml"
     if root[2] == b"TriX":
         return "application/trix"

@@ -21,11 +21,18 @@ MOST_LINE_BYTES = 2083 * 8 - 1
 MOST_SHOWN = 200
 """How many characters of a line are kept, to be shown as the reason."""
 
+MOST_SITEMAPS = 100
+MOST_SIGNALS = 100
+MOST_SIGNAL_CHARACTERS = 1000
+"""A longer usage line is dropped: half of it could say the opposite."""
+
 _USER_AGENT = ("user-agent", "useragent", "user agent")
 _ALLOW = "allow"
 _DISALLOW = ("disallow", "dissallow", "dissalow", "disalow", "diaslow", "diasllow", "disallaw")
 _SITEMAP = ("sitemap", "site-map")
 _CRAWL_DELAY = ("crawl-delay", "crawldelay", "crawl delay")
+_SIGNALS = ("content-signal", "content-usage")
+_ABSOLUTE = ("http://", "https://", "ftp://")
 
 _TOKEN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"  # noqa: S105 - an alphabet
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
@@ -66,7 +73,9 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     crawl_delay: float | None = None
     """Seconds between two requests, the longest that is asked of us."""
     sitemaps: tuple[str, ...] = ()
-    """As written, so possibly relative or not a URL at all."""
+    """Absolute addresses as written, whichever group they stand in."""
+    signals: tuple[tuple[str, str], ...] = ()
+    """Content-Signal and Content-Usage lines of our group: the key, and what is behind the colon."""
     suspect: bool = False
     """It looks like a web page, such as a "not found" with status 200."""
     blanket: Verdict | None = None
@@ -128,8 +137,10 @@ class _Reader:
         # a delay for each of several crawlers, and no rule, means each delay for the name above it.
         self.rule_group = _Group()
         self.delay_group = _Group()
+        self.signal_group = _Group()
         self.found: dict[str, list[Rule]] = {product: [], "*": []}
         self.delays: dict[str, list[float]] = {product: [], "*": []}
+        self.signals: dict[str, list[tuple[str, str]]] = {product: [], "*": []}
         self.sitemaps: dict[str, None] = {}
 
     def read(self, number: int, line: str) -> None:
@@ -142,8 +153,10 @@ class _Reader:
             self._rule(False, value, number, line)
         elif key.startswith(_CRAWL_DELAY):
             self._delay(value)
-        elif key.startswith(_SITEMAP) and value:
-            self.sitemaps[_shown(value)] = None
+        elif key in _SIGNALS:
+            self._signal(key, value)
+        elif key.startswith(_SITEMAP):
+            self._sitemap(value)
 
     def rules(self, suspect: bool) -> Rules:
         who = self.product if self.named else "*"
@@ -157,6 +170,7 @@ class _Reader:
             canonical=None if canonical == literal else canonical,
             crawl_delay=max(self.delays[who], default=None),
             sitemaps=tuple(self.sitemaps),
+            signals=tuple(self.signals[who]),
             suspect=suspect,
         )
 
@@ -165,9 +179,10 @@ class _Reader:
         self.named = self.named or (name == self.product and name != "")
         self.rule_group.name(name)
         self.delay_group.name(name)
+        self.signal_group.name(name)
 
     def _rule(self, allow: bool, value: str, number: int, line: str) -> None:
-        self.rule_group.closed = self.delay_group.closed = True
+        self.rule_group.closed = self.delay_group.closed = self.signal_group.closed = True
         pattern = literal_pattern(value)
         if not pattern:
             return
@@ -183,6 +198,18 @@ class _Reader:
         for name, delays in self.delays.items():
             if name in self.delay_group.names:
                 delays.append(seconds)
+
+    def _sitemap(self, value: str) -> None:
+        if value.lower().startswith(_ABSOLUTE) and len(self.sitemaps) < MOST_SITEMAPS:
+            self.sitemaps[_shown(value)] = None
+
+    def _signal(self, key: str, value: str) -> None:
+        self.signal_group.closed = True
+        if not value or len(value) > MOST_SIGNAL_CHARACTERS:
+            return
+        for name, signals in self.signals.items():
+            if name in self.signal_group.names and len(signals) < MOST_SIGNALS:
+                signals.append((key, _shown(value)))
 
 
 def _lines(body: bytes) -> list[str]:

@@ -1,19 +1,26 @@
-"""A seed list in a file: one URL a line, or CSV with a `uri` header."""
+"""A seed list in a file: one URL a line, CSV with a `uri` column, or the JSON lines of a URLFrontier."""
 
 import csv
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from tamias.model.errors import UsageError
-from tamias.model.url import fetch_url
+from tamias.model.errors import UrlError, UsageError
+from tamias.model.seed import Seed
+from tamias.seeds.address import seed_of
 
 _LONGEST_LINE = 65536
+_MOST_TAGS = 20
 
 
 class ListSeeds:
-    """Carries out `protocols.SeedSource` for a file; blank lines and `#` comments are skipped."""
+    """Carries out `protocols.SeedSource` for a file; blank lines and `#` comments are skipped.
 
-    def addresses(self, argument: str) -> Iterator[str]:
+    The other columns of a CSV file become tags, `column=value`.
+    """
+
+    def seeds(self, argument: str) -> Iterator[Seed]:
         try:
             with Path(argument).open(encoding="utf-8-sig", newline="") as file:
                 yield from self._read(argument, file)
@@ -22,25 +29,42 @@ class ListSeeds:
         except UnicodeDecodeError as error:
             raise UsageError(f"the seed file {argument} is not UTF-8 text: {error.reason}") from error
 
-    def _read(self, name: str, lines: Iterator[str]) -> Iterator[str]:
-        column: int | None = None
+    def _read(self, name: str, lines: Iterator[str]) -> Iterator[Seed]:
+        header: list[str] | None = None
         for number, line in enumerate(lines, start=1):
             if len(line) > _LONGEST_LINE:
                 raise UsageError(f"{name} line {number} is longer than {_LONGEST_LINE} characters")
             text = line.strip()
             if not text or text.startswith("#"):
                 continue
-            cells = next(csv.reader([text]))
-            if number == 1 and column is None and "uri" in [cell.strip().lower() for cell in cells]:
-                column = [cell.strip().lower() for cell in cells].index("uri")
+            if number == 1 and "uri" in _columns(text):
+                header = _columns(text)
                 continue
-            address = text if column is None else (cells[column].strip() if column < len(cells) else "")
-            yield _checked(address, name, number)
+            try:
+                yield _seed(text, header)
+            except ValueError as error:
+                raise UsageError(f"{name} line {number}: {error}") from error
 
 
-def _checked(address: str, name: str, number: int) -> str:
-    try:
-        fetch_url(address)
-    except ValueError as error:
-        raise UsageError(f"{name} line {number}: {error}") from error
-    return address
+def _columns(text: str) -> list[str]:
+    return [cell.strip().lower() for cell in next(csv.reader([text]))]
+
+
+def _seed(text: str, header: list[str] | None) -> Seed:
+    if text.startswith("{"):
+        return seed_of(_known_url(json.loads(text)))
+    if header is None:
+        return seed_of(text)
+    cells = dict(zip(header, (cell.strip() for cell in next(csv.reader([text]))), strict=False))
+    address = cells.pop("uri", "")
+    tags = tuple(f"{column}={value}" for column, value in cells.items() if value and "\t" not in value)
+    return seed_of(address, tags[:_MOST_TAGS])
+
+
+def _known_url(entry: Any) -> str:
+    """The URL of a line that a URLFrontier wrote, of whatever sort the item is."""
+    while isinstance(entry, dict):
+        if isinstance(entry.get("url"), str):
+            return str(entry["url"])
+        entry = entry.get("info") or entry.get("known") or entry.get("discovered")
+    raise UrlError("a JSON line without a url")

@@ -83,11 +83,14 @@ class _Terms:
             yield activity, self._term(name), value
         for problem in record.problems:
             yield activity, self._term("problem"), _text(problem)
+        for signal in record.signals:
+            yield activity, self._term("signal"), _text(f"{signal.source} {signal.key}: {signal.value}")
 
     def result(self, record: CaptureRecord) -> Iterator[Statement]:
         """The document whose graph was written, if one was."""
         activity, document = self._activity(record), _address(record.final_url)
-        if record.outcome == Outcome.OK and record.sha256 and isinstance(document, NamedNode):
+        has_result = record.outcome == Outcome.OK and (record.sha256 or record.extent)
+        if has_result and isinstance(document, NamedNode):
             yield activity, v.PROV_GENERATED, document
             yield document, v.RDF_TYPE, v.PROV_ENTITY
             yield document, v.PROV_GENERATED_BY, activity

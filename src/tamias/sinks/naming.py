@@ -10,9 +10,10 @@ from enum import StrEnum
 from hashlib import blake2b
 from urllib.parse import quote
 
-from pyoxigraph import Quad, RdfFormat, serialize
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, serialize
 
 from tamias.model.errors import UrlError
+from tamias.model.quad_lines import QuadLines
 from tamias.model.url import authority, fetch_url
 from tamias.model.vocabulary import OWN_SPACE, address_iri
 
@@ -23,6 +24,7 @@ MAX_RENAMED = 1_000
 """Renamed graphs of one document that are kept on record; the new name says the old one anyway."""
 
 _MAX_GRAPHS_AT_HAND = 10_000
+_END = b" .\n"
 
 # Possessive, so that a long literal takes no memory to match; but not where a group could fail half-way,
 # for then early releases of Python 3.11 forget to go back. (A line may: its end cannot be passed by mistake.)
@@ -46,6 +48,9 @@ _QUAD = re.compile(rb"(%b)(?: (%b))? \.\n" % (_TRIPLE, _NODE))
 _QUADS = re.compile(rb"(?:%b(?: %b)? \.\n)*+" % (_TRIPLE, _NODE))
 _UP_TO_BLANK = re.compile(rb'((?:[^_"<]++|%b|<<\(|<[^>]*+>)*+)(?:_:([^\x00-\x20<>"\\]++))?' % _QUOTED)
 """Matches at every place, or the search would begin anew inside of IRIs and literals."""
+
+_BLANK_OF_LINE = re.compile(rb'_:([^\x00-\x20<>"\\]++) ((?:<[^> ]++> )?\.\n)?')
+"""Perhaps a blank node that begins a line, or one that ends it."""
 
 _ANONYMOUS = re.compile(rb"[a-f][0-9a-f]{15,31}")
 """What pyoxigraph calls a blank node without a label: 128 random bits, a letter first."""
@@ -73,8 +78,9 @@ class Graphs(StrEnum):
 class Naming:
     """The names of one document's quads; asked batch by batch, in the order of the document.
 
-    A blank node becomes `t`, a hash of the document's URL, digest and member, and `n` with its label or `x`
-    with its number among those without one. So two runs write the same, and two documents share none.
+    A blank node becomes `t`, a hash of the document's URL, digest and member, and `n` with its label, `z`
+    with the hash of an unusual one, or `x` with its number among those without. So two runs write the same,
+    and two documents share none.
     """
 
     def __init__(
@@ -103,12 +109,34 @@ class Naming:
 
     def nquads(self, quads: Sequence[Quad]) -> bytes:
         """The quads under their new names, as lines of N-Quads."""
+        if isinstance(quads, QuadLines):
+            return self._of_lines(quads)
         try:
             text = _serialised(quads, RdfFormat.N_TRIPLES)
         except ValueError:  # there are named graphs
             text = self._sound(_serialised(quads, RdfFormat.N_QUADS), _QUADS, quads)
             return _QUAD.sub(self._in_its_graph, self._relabelled(text))
         return self._relabelled(self._sound(text, _TRIPLES, quads)).replace(b" .\n", self._end)
+
+    def _of_lines(self, lines: QuadLines) -> bytes:
+        text, end, new_end = lines.nquads, lines.end, self._end_in(lines.graph)
+        if b"_:" in text:
+            if isinstance(lines.graph, BlankNode):
+                text, end = text.replace(end, _END), _END
+            text = self._relabelled_lines(text)
+        return text if end == new_end else text.replace(end, new_end)
+
+    def _relabelled_lines(self, text: bytes) -> bytes:
+        if b"<<(" in text:
+            return self._relabelled(text)
+        return _BLANK_OF_LINE.sub(self._relabel_in_line, text)
+
+    def _relabel_in_line(self, found: re.Match[bytes]) -> bytes:
+        """A subject begins its line and an object ends it; all else stands inside of IRIs and literals."""
+        before = found.string[found.start() - 1 : found.start()]
+        if before in (b"", b"\n") or (before == b" " and found[2]):
+            return self._labelled(found[1]) + found[0][2 + len(found[1]) :]
+        return found[0]
 
     def _sound(self, text: bytes, grammar: re.Pattern[bytes], quads: Sequence[Quad]) -> bytes:
         """The text, without the statements that do not follow the grammar.
@@ -128,10 +156,14 @@ class Naming:
 
     def _relabel(self, found: re.Match[bytes]) -> bytes:
         before, label = found.groups()
-        if label is None:
-            return before
-        number = self._number(label) if _ANONYMOUS.fullmatch(label) else None
-        return before + self._blank + (number or b"n" + label)
+        return before if label is None else before + self._labelled(label)
+
+    def _labelled(self, label: bytes) -> bytes:
+        is_anonymous = len(label) > 15 and _ANONYMOUS.fullmatch(label)
+        number = self._number(label) if is_anonymous else None
+        if b":" in label:  # which some parsers do not take
+            return b"%bz%b" % (self._blank, blake2b(label, digest_size=16).hexdigest().encode())
+        return self._blank + (number or b"n" + label)
 
     def _number(self, label: bytes) -> bytes | None:
         """Its place among the anonymous; None beyond the limit, where runs differ but no node is split."""
@@ -142,14 +174,23 @@ class Naming:
 
     def _in_its_graph(self, found: re.Match[bytes]) -> bytes:
         triple, name = found.groups()
-        if name is None:
-            return triple + self._end
+        return triple + (self._end if name is None else self._end_of(name))
+
+    def _end_in(self, graph: NamedNode | BlankNode | DefaultGraph) -> bytes:
+        """How lines end in a graph; it has the name that stood in the document."""
+        if isinstance(graph, DefaultGraph):
+            return self._end
+        is_blank = isinstance(graph, BlankNode)
+        return self._end_of(self._labelled(graph.value.encode()) if is_blank else str(graph).encode())
+
+    def _end_of(self, name: bytes) -> bytes:
+        """The same; a blank node has its new name already."""
         end = self._ends.get(name)
         if end is None:
             if len(self._ends) >= _MAX_GRAPHS_AT_HAND:
                 self._ends.clear()
             end = self._ends[name] = f" <{self._graph_name(name.decode())}> .\n".encode()
-        return triple + end
+        return end
 
     def _graph_name(self, name: str) -> str:
         if name.startswith("_:"):

@@ -202,7 +202,7 @@ class SegmentReader:
         if place != self._place:
             try:
                 file.seek(place)
-                self._frame, self._next = _unpacked(file)
+                self._frame, self._next = unpacked_frame(file)
             except (OSError, EOFError, zstandard.ZstdError) as error:
                 self._place = -1
                 raise self._damage(segment, f"no sound frame at byte {place} ({error})") from error
@@ -246,7 +246,7 @@ def cut_tail(path: Path, committed: int) -> int:
     return length - committed
 
 
-def _unpacked(file: BinaryIO) -> tuple[bytes, int]:
+def unpacked_frame(file: BinaryIO) -> tuple[bytes, int]:
     """The frame that begins where the file stands, and where it ends."""
     unpacking = zstandard.ZstdDecompressor(max_window_size=_MAX_FRAME_BYTES).decompressobj()
     frame = bytearray()

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO
@@ -13,9 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from tamias.model.errors import TamiasError
 from tamias.sinks.cdxj import Entry, entries, line, parsed
-from tamias.sinks.warc_files import Part, pieces, warc_parts
+from tamias.sinks.warc_files import Part, nothing_to_export, pieces, warc_parts
 
 LINES_AT_ONCE = 100_000
 """Lines of the index that are sorted in memory."""
@@ -33,16 +33,24 @@ class Resource(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def export_wacz(folder: Path, out: BinaryIO, *, title: str, software: str = "Tamias") -> int:
+def export_wacz(
+    folder: Path, out: BinaryIO, *, title: str, software: str = "Tamias", more: Iterable[Part] = ()
+) -> int:
     """Writes the WARC files of a folder as one WACZ; returns how many they were. `out` may be a pipe.
 
-    Raises `TamiasError` when there are none. Memory does not grow with them.
+    One of `more` need not be there any longer when the next is asked for, but its index must. Raises
+    `TamiasError` when there are none. Memory does not grow with them.
     """
-    parts = warc_parts(folder)
-    if not parts:
-        raise TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
+    parts: list[Part] = []
+    resources: list[Resource] = []
+    waiting = chain(warc_parts(folder), more)
+    first = next(waiting, None)
+    if first is None:
+        raise nothing_to_export(folder)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as package:
-        resources = [_added(package, f"archive/{part.name}", pieces(part)) for part in parts]
+        for part in chain([first], waiting):
+            resources.append(_added(package, f"archive/{part.name}", pieces(part)))
+            parts.append(part)
         with _SortedLines(_lines(parts)) as ordered:
             resources.append(_added(package, "indexes/index.cdx", ordered.lines(), zipfile.ZIP_DEFLATED))
             pages = _page_lines(ordered.lines(), title)

@@ -9,8 +9,9 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -43,6 +44,9 @@ REMEMBERED = 100_000
 """Payloads of this process by which a later one is known to be the same."""
 
 OPEN = ".open"
+_Asked = tuple[Fields, bytes | None]
+"""The headers of a request, and its body when it was a POST."""
+_TURNS_TO_GET = frozenset({301, 302, 303})
 _LEVEL = 3
 _PIECE = 1024 * 1024
 _CONFORMS = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -108,13 +112,20 @@ class WarcWriter:
 
         If it fails, nothing of the capture stays in the file.
         """
+        return self._write(capture, self._asked(request, capture.hops), metadata_fields(capture))
+
+    def write_answers(self, capture: Capture, told: Fields) -> WarcExtent | None:
+        """The same for a capture whose requests are not known any more; `told` is what is known beside it."""
+        return self._write(capture, repeat(None), told)
+
+    def _write(self, capture: Capture, asked: Iterator[_Asked | None], told: Fields) -> WarcExtent | None:
         if not capture.hops:
             return None
         with self._lock, _failures_told(self._folder):
             file = self._current(capture.started_at)
             try:
                 with file.whole():
-                    return self._write_hops(file, capture, self._asked(request))
+                    return self._write_hops(file, capture, asked, told)
             except BaseException:
                 self._payloads.clear()  # one of them may have been in what was taken back
                 raise
@@ -145,16 +156,23 @@ class WarcWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asked(self, request: Request | None) -> Fields:
-        if request is None:
-            return self._sent
+    def _asked(self, request: Request | None, hops: Sequence[Hop]) -> Iterator[_Asked]:
+        """The headers and the body that were sent at each hop."""
         agent, accept = self._sent
-        return [
-            agent,
-            accept if request.accept is None else ("Accept", request.accept),
+        request = request or Request(url="")
+        accept = accept if request.accept is None else ("Accept", request.accept)
+        validators = [
             *([("If-None-Match", request.etag)] if request.etag else []),
             *([("If-Modified-Since", request.last_modified)] if request.last_modified else []),
         ]
+        body = request.body
+        for hop in hops:
+            posted = _body_fields(request.content_type, body) if body is not None else []
+            yield [agent, accept, *validators, *posted], body
+            if hop.status in _TURNS_TO_GET:
+                body = None
+            elif hop.status == 406:
+                accept = ("Accept", "*/*")
 
     def _current(self, now: int) -> "_WarcFile":
         if self._file is not None and self._file.length >= self._max_bytes:
@@ -173,27 +191,30 @@ class WarcWriter:
         if file is not None:
             file.complete()
 
-    def _write_hops(self, file: "_WarcFile", capture: Capture, sent: Fields) -> WarcExtent:
+    def _write_hops(
+        self, file: "_WarcFile", capture: Capture, asked: Iterator[_Asked | None], told: Fields
+    ) -> WarcExtent:
         for hop in capture.hops[:-1]:
-            self._write_hop(file, capture, hop, None, sent)
-        extent, answer = self._write_hop(file, capture, capture.hops[-1], capture.body, sent)
+            self._write_hop(file, capture, hop, None, next(asked))
+        extent, answer = self._write_hop(file, capture, capture.hops[-1], capture.body, next(asked))
         fields = [
             ("WARC-Type", "metadata"),
             *_identity(capture.started_at),
             *_about(capture.hops[-1], answer),
         ]
-        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(metadata_fields(capture)))
+        file.add([*fields, ("Content-Type", FIELDS)], warc_fields(told))
         return extent
 
     def _write_hop(
-        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, sent: Fields
+        self, file: "_WarcFile", capture: Capture, hop: Hop, body: Body | None, asked: _Asked | None
     ) -> tuple[WarcExtent, str]:
         """Where the answer stands, and its record's name."""
         identity = _identity(capture.started_at)
         answer = identity[0][1]
         extent = self._write_answer(file, identity, hop, body)
-        fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
-        file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, sent))
+        if asked is not None:
+            fields = [("WARC-Type", "request"), *_identity(capture.started_at), *_about(hop, answer)]
+            file.add([*fields, ("Content-Type", HTTP_REQUEST)], request_block(hop.url, *asked))
         return extent, answer
 
     def _write_answer(self, file: "_WarcFile", identity: Fields, hop: Hop, body: Body | None) -> WarcExtent:
@@ -335,6 +356,11 @@ def _about(hop: Hop, answer: str | None = None) -> list[tuple[str, str]]:
     if answer is not None:
         fields.append(("WARC-Concurrent-To", answer))
     return fields
+
+
+def _body_fields(content_type: str | None, body: bytes) -> list[tuple[str, str]]:
+    told = [("Content-Type", content_type)] if content_type is not None else []
+    return [*told, ("Content-Length", str(len(body)))]
 
 
 def _revisited(earlier: Earlier | None) -> list[tuple[str, str]]:

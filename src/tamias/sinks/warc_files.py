@@ -4,6 +4,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,17 +49,24 @@ def warc_parts(folder: Path) -> list[Part]:
     return [Part(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
 
 
-def export_warc(folder: Path, out: BinaryIO) -> int:
+def export_warc(folder: Path, out: BinaryIO, more: Iterable[Part] = ()) -> int:
     """Writes all records of a folder one after the other, as one WARC file; returns how many files they were.
 
-    Raises `TamiasError` when there are none.
+    One of `more` need not be there any longer when the next is asked for. Raises `TamiasError` when there are
+    none.
     """
-    parts = warc_parts(folder)
-    if not parts:
-        raise TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
-    for part in parts:
+    count = 0
+    for part in chain(warc_parts(folder), more):
         out.writelines(pieces(part))
-    return len(parts)
+        count += 1
+    if not count:
+        raise nothing_to_export(folder)
+    return count
+
+
+def nothing_to_export(folder: Path) -> TamiasError:
+    """What to say when there is no file."""
+    return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
 
 
 def pieces(part: Part) -> Iterator[bytes]:

@@ -48,12 +48,14 @@ def warc_fields(fields: Fields) -> bytes:
     return header_lines((name, value) for name, value in fields if value)
 
 
-def request_block(url: str, sent: Fields) -> bytes:
-    """A request as it was sent, as far as we know: the fetcher keeps no copy of it."""
+def request_block(url: str, sent: Fields, posted: bytes | None = None) -> bytes:
+    """A request as it was sent, as far as we know: the fetcher keeps no copy of it. A POST has a body."""
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host = parts.netloc.rpartition("@")[2]
-    return f"GET {_CONTROL.sub('', target)} HTTP/1.1\r\n".encode() + _http_lines([("Host", host), *sent])
+    method = "GET" if posted is None else "POST"
+    line = f"{method} {_CONTROL.sub('', target)} HTTP/1.1\r\n".encode()
+    return line + _http_lines([("Host", host), *sent]) + (posted or b"")
 
 
 def response_head(hop: Hop, stored: int | None) -> bytes:

@@ -87,7 +87,7 @@ class Tamias:
 
     def __init__(self, data):
         self.data = data
-        self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1"}
+        self.env = {**os.environ, "TAMIAS_CRAWL__RETRY_WAIT": "0.1", "TAMIAS_SEEDS__PROBE": "false"}
         self.started = []
 
     def run(self, verb, *words, timeout=PATIENCE):

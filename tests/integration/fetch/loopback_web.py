@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import socket
 import time
 
@@ -37,6 +38,7 @@ class Web:
         self.port = self.socket.getsockname()[1]
         self.answers = {}
         self.requests = []
+        self.bodies = []
         self.connections = 0
         self.spool_dir = spool_dir
         self.forbidden = lambda address: None
@@ -83,6 +85,8 @@ class Web:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 self.requests.append(head)
+                length = re.search(rb"\r\nContent-Length: (\d+)", head)
+                self.bodies.append(await reader.readexactly(int(length[1])) if length else b"")
                 answer = self.answers[head.split()[1].decode()]
                 if callable(answer):
                     await answer(writer)

@@ -97,7 +97,9 @@ def test_quads_come_in_batches():
     document = Document(
         url=URL, stream=io.BytesIO(b"<http://s> <http://p> <http://o> .\n" * 2500), media_type=NT
     )
-    assert [len(finding.quads) for finding in RdfAnalyser().analyse(document)] == [1000, 1000, 500]
+    batches = [len(finding.quads) for finding in RdfAnalyser().analyse(document)]
+    assert sum(batches) == 2500
+    assert max(batches) <= 1000
 
 
 def test_an_empty_document_has_no_findings():

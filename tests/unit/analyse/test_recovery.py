@@ -9,7 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from tamias.analyse.rdf import RdfAnalyser
 from tamias.model.document import Document
-from tamias.model.finding import Quads
+from tamias.model.finding import Problem, Quads
 
 NT, NQ, TTL, TRIG, RDF, N3 = (
     "application/n-triples",
@@ -328,3 +328,12 @@ def test_faults_are_found_in_linear_time(media_type, text):
 )
 def test_faults_of_xml_are_found_in_linear_time(text):
     read(f"{OPEN}{text}", RDF)
+
+
+def test_statements_after_a_base_that_is_no_iri_are_still_read():
+    text = b'@base <http://e/%z> .\n<http://e/s> <http://e/p> "x" .\n<http://e/s> <http://e/p> <relative> .\n'
+    document = Document(url="http://e/", stream=io.BytesIO(text), media_type="text/turtle")
+    findings = list(RdfAnalyser().analyse(document))
+    quads = [quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads]
+    assert [str(quad.object) for quad in quads] == ['"x"']
+    assert len([finding for finding in findings if isinstance(finding, Problem)]) == 2

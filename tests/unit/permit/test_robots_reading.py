@@ -200,8 +200,43 @@ def test_the_longest_sensible_crawl_delay_of_our_groups_counts(robots, delay):
 
 
 def test_sitemaps_are_found_anywhere_each_once_and_in_order():
-    robots = b"Sitemap: https://x/1.xml\nUser-agent: other\nsite-map: /2.xml\nDisallow: /\nSITEMAP:https://x/1.xml\n"
-    assert parse(robots + b"Sitemap:\nSitemap https\n").sitemaps == ("https://x/1.xml", "/2.xml", "https")
+    robots = b"Sitemap: https://x/1.xml\nUser-agent: other\nsite-map: https://x/1.xml\nDisallow: /\nSITEMAP:https://x/1.xml\n"
+    assert parse(robots + b"Sitemap: HTTP://x/3\n").sitemaps == ("https://x/1.xml", "HTTP://x/3")
+
+
+def test_a_sitemap_that_is_no_absolute_address_is_passed_over():
+    assert parse(b"Sitemap: /2.xml\nSitemap:\nSitemap https\nSitemap: urn:x\n").sitemaps == ()
+
+
+def test_of_very_many_sitemaps_a_hundred_are_kept():
+    robots = b"".join(b"Sitemap: https://x/%d.xml\n" % number for number in range(1000))
+    assert len(parse(robots).sitemaps) == 100
+
+
+@pytest.mark.parametrize(
+    ("robots", "signals"),
+    [
+        ("User-agent: *\nContent-Signal: search=yes # so", [("content-signal", "search=yes")]),
+        ("User-agent: *\ncontent-usage: /a train-ai=n", [("content-usage", "/a train-ai=n")]),
+        ("User-agent: other\nContent-Signal: search=no", []),
+        ("User-agent: other\nUser-agent: tamias\nContent-Signal: a=no", [("content-signal", "a=no")]),
+        (
+            "User-agent: *\nContent-Signal: a=no\nUser-agent: other\nContent-Signal: b=no",
+            [("content-signal", "a=no")],
+        ),
+        ("User-agent: tamias\nAllow: /\nUser-agent: *\nContent-Signal: a=no", []),
+        ("Content-Signal: a=no\nUser-agent: *", []),
+        ("User-agent: *\nContent-Signal:", []),
+        ("User-agent: *\nContent-Signal: " + "a" * 1001, []),
+    ],
+)
+def test_usage_lines_are_those_of_our_group(robots, signals):
+    assert list(parse(robots.encode()).signals) == signals
+
+
+def test_a_usage_line_does_not_part_the_names_that_share_rules():
+    robots = b"User-agent: tamias\nContent-Signal: a=no\nUser-agent: other\nDisallow: /"
+    assert not parse(robots).verdict("/a").allowed
 
 
 @given(st.binary(), st.text())

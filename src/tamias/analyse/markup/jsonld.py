@@ -7,7 +7,6 @@ import msgspec
 from lxml import etree
 
 from tamias.analyse.jsonld import JsonLd
-from tamias.analyse.jsonld_contexts import Contexts
 from tamias.analyse.jsonld_text import unwrapped
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.page import Page
@@ -20,12 +19,10 @@ _SCRIPTS = ("script", "{http://www.w3.org/1999/xhtml}script")
 _DEFAULTS = AnalyseLimits()
 
 
-def extract(
-    page: Page, limits: AnalyseLimits = _DEFAULTS, contexts: Contexts | None = None
-) -> Iterator[Finding]:
+def extract(page: Page, limits: AnalyseLimits = _DEFAULTS) -> Iterator[Finding]:
     """The statements of all scripts. A label of a blank node means the same in all of them."""
     faults = Faults(limits.max_errors)
-    yield from batched(_of_scripts(page, JsonLd(limits, contexts), limits, faults))
+    yield from batched(_of_scripts(page, JsonLd(limits, page.contexts), limits, faults))
     yield from faults.summary()
 
 

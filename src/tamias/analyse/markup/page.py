@@ -8,6 +8,7 @@ from typing import cast
 from lxml import etree
 
 from tamias.analyse.entities import flat_entities
+from tamias.analyse.jsonld_contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 
 XHTML = "application/xhtml+xml"
@@ -33,6 +34,7 @@ class Page:
         media_type: str,
         charset: str | None = None,
         entity_bytes: int = AnalyseLimits().entity_bytes,
+        contexts: Contexts | None = None,
     ) -> None:
         """`base` is the page's own, `<base href>` applied; `charset` is None where it is UTF-8."""
         self.data = data
@@ -41,6 +43,8 @@ class Page:
         self.media_type = media_type
         self.charset = charset
         self._entity_bytes = entity_bytes
+        self.contexts = contexts
+        """The remote JSON-LD contexts that are at hand."""
 
     @property
     def is_xhtml(self) -> bool:

@@ -43,7 +43,7 @@ def main(dump: str) -> None:
     from tamias.crawl.study import Study
     from tamias.settings import Settings
 
-    def hand_on(links: Sequence[str], base: str) -> None:
+    def hand_on(links: Sequence[str], base: str, kind: str | None) -> None:
         pass
 
     (found,) = stored(Study(Settings()), [fetched(Path(dump), "application/gzip")], hand_on)

@@ -42,7 +42,7 @@ def stored(study: Study, captures: Sequence[tuple[Capture, Body]], take_links: T
 def collected(study: Study, captures: Sequence[tuple[Capture, Body]]) -> list[Found]:
     """The same, with the links gathered as for small documents."""
     links: list[tuple[Sequence[str], str]] = []
-    return stored(study, captures, lambda found, base: links.append((found, base)))
+    return stored(study, captures, lambda found, base, _kind: links.append((found, base)))
 
 
 def parsed_alone(path: Path, form: RdfFormat) -> None:

@@ -1,0 +1,9 @@
+"""Profiles of content: types, tables with their columns, structure, places, members, figures of RDF.
+
+`profile` makes one of a body; `csvw` says it in RDF; `joins` finds columns that contain each other.
+"""
+
+from tamias.analyse.profile.body import profile
+from tamias.analyse.profile.limits import ProfileLimits
+
+__all__ = ["ProfileLimits", "profile"]

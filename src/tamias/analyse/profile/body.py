@@ -1,0 +1,127 @@
+"""One decoded body in, its profile out. Knows which reader is for which type, and bounds them all."""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from tamias.analyse.profile import kinds
+from tamias.analyse.profile.encoding import as_utf8
+from tamias.analyse.profile.json_shape import JsonReader
+from tamias.analyse.profile.kinds import types
+from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.members import ARCHIVES, archive_members
+from tamias.analyse.profile.parquet import parquet_table
+from tamias.analyse.profile.sheets import sheet_tables
+from tamias.analyse.profile.tables import Tables
+from tamias.analyse.profile.void import RDF_TYPES, StatementReader
+from tamias.analyse.profile.xml_paths import XmlReader
+from tamias.model.profile import Profile, TableProfile
+
+_HEAD = 4096
+_DEFAULT = ProfileLimits()
+
+
+def profile(
+    path: Path,
+    *,
+    media_type: str | None,
+    told_type: str | None,
+    name: str,
+    limits: ProfileLimits = _DEFAULT,
+    scratch: Path | None = None,
+) -> Profile:
+    """The profile of one decoded body. Never raises for what stands in it: the profile's problems tell.
+
+    `media_type` is what the body was found to be, `name` what its address ends with. Copies are made in a
+    folder that goes away again, in `scratch` or where temporary files are. Raises `OSError` when the file
+    cannot be read or the disk is full.
+    """
+    with tempfile.TemporaryDirectory(prefix="profile-", dir=scratch) as folder:
+        return _Profiler(path, name, Path(folder), limits).profile(media_type, told_type)
+
+
+class _Profiler:
+    """Makes one profile."""
+
+    def __init__(self, path: Path, name: str, folder: Path, limits: ProfileLimits) -> None:
+        self._path = path
+        self._name = name
+        self._folder = folder
+        self._limits = limits
+        self._watch = Watch(limits.seconds)
+        self._problems: list[str] = []
+
+    def profile(self, media_type: str | None, told_type: str | None) -> Profile:
+        size = self._path.stat().st_size
+        with self._path.open("rb") as file:
+            head = file.read(_HEAD)
+        found = types(self._path, head, media_type, told_type, self._name)
+        bare = Profile(size=size, types=found)
+        try:
+            full = self._full(bare, told_type) if size else bare
+        except LimitReached as limit:
+            full = bare
+            self._problems.append(str(limit))
+        return msgspec.structs.replace(full, problems=tuple(self._problems[: self._limits.problems]))
+
+    def _full(self, bare: Profile, told_type: str | None) -> Profile:
+        kind = bare.types.found
+        changed = msgspec.structs.replace
+        if kind in kinds.TABLES:
+            return self._of_table(bare, told_type)
+        if kind in kinds.WORKBOOKS:
+            return changed(bare, tables=tuple(self._sheets()))
+        if kind == kinds.PARQUET:
+            return changed(bare, tables=self._parquet())
+        if kind in RDF_TYPES:
+            return changed(bare, statements=StatementReader(*self._job).read(kind))
+        if kind.endswith("json"):
+            structure, geography = JsonReader(*self._job).read()
+            return changed(bare, structure=structure, geography=geography)
+        if kind.endswith("xml") and kind != kinds.XHTML:
+            return changed(bare, structure=XmlReader(*self._job).read())
+        if kind in ARCHIVES:
+            members = archive_members(self._path, kind, self._limits, self._watch, self._problems)
+            return changed(bare, members=members)
+        return self._of_text(bare, told_type) if kind.startswith("text/") else bare
+
+    @property
+    def _job(self) -> tuple[Path, ProfileLimits, Watch, list[str]]:
+        return self._path, self._limits, self._watch, self._problems
+
+    def _of_table(self, bare: Profile, told_type: str | None) -> Profile:
+        text = as_utf8(self._path, self._folder / "text", told_type, self._limits, self._watch)
+        self._tell_limits(text.complete, text.encoding.faults)
+        tables = Tables(self._folder, self._limits, self._watch, self._problems)
+        table = tables.table(text, self._name)
+        return msgspec.structs.replace(
+            bare,
+            encoding=text.encoding.name,
+            lines=text.lines,
+            tables=() if table is None else (table,),
+        )
+
+    def _of_text(self, bare: Profile, told_type: str | None) -> Profile:
+        text = as_utf8(self._path, self._folder / "text", told_type, self._limits, self._watch)
+        self._tell_limits(text.complete, text.encoding.faults)
+        return msgspec.structs.replace(bare, encoding=text.encoding.name, lines=text.lines)
+
+    def _tell_limits(self, complete: bool, faults: bool) -> None:
+        if not complete:
+            self._problems.append(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+        if faults:
+            self._problems.append("some bytes are not in the encoding of the rest")
+
+    def _sheets(self) -> "list[TableProfile]":
+        return list(sheet_tables(self._path, self._folder, self._limits, self._watch, self._problems))
+
+    def _parquet(self) -> "tuple[TableProfile, ...]":
+        import duckdb
+
+        try:
+            table = parquet_table(self._path, self._name, self._folder, self._limits, self._watch)
+        except duckdb.Error as error:
+            self._problems.append(f"no Parquet that can be read: {str(error).partition(chr(10))[0][:300]}")
+            return ()
+        return (table,)

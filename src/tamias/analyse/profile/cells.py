@@ -1,0 +1,58 @@
+"""What a single cell looks like, and the shape that the cells of a column have in common."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+_KINDS = (
+    ("year", re.compile(r"(?:1[5-9]|20|21)\d{2}")),
+    ("number", re.compile(
+        r"[-+\u2212]?(?:[€$£]\s?)?(?:\d+|\d[\d .,'\u2019\u00a0]*\d|[.,]\d+)(?:[eE][-+]?\d+)?(?:\s?[%€$£])?"
+    )),
+    ("time", re.compile(
+        r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?"
+        r"|\d{1,2}:\d{2}(?::\d{2})?"
+    )),
+    ("url", re.compile(r"(?:https?|ftp)://\S+")),
+    ("email", re.compile(r"[^@\s]+@[^@\s]+\.\w+")),
+)  # fmt: skip
+_LONGEST = 300
+_LONGEST_SHAPE = 40
+_USUAL = 0.8
+
+
+def kind_of(cell: str) -> str:
+    """One of `year`, `number`, `time`, `url`, `email`, `text`."""
+    if len(cell) > _LONGEST:
+        return "text"
+    return next((kind for kind, pattern in _KINDS if pattern.fullmatch(cell)), "text")
+
+
+def shape_of(cell: str) -> str:
+    """Letters as `A` or `a`, digits as `9`, repeated ones counted, all else as it is.
+
+    >>> shape_of("AT-12345"), shape_of("Wien")
+    ('A{2}-9{5}', 'Aa{3}')
+    """
+    signs = "".join(
+        "9" if sign.isdigit() else "A" if sign.isupper() else "a" if sign.isalpha() else sign for sign in cell
+    )
+    runs = ((sign, len(list(run))) for sign, run in groupby(signs))
+    return "".join(f"{sign}{{{count}}}" if count > 1 else sign for sign, count in runs)
+
+
+def usual_shape(values: Sequence[str]) -> str | None:
+    """The shape of most values: exactly, else without counts; None where there is none."""
+    if not values or max(map(len, values)) > 10 * _LONGEST_SHAPE:
+        return None
+    shapes = [shape_of(value) for value in values]
+    for candidates in (shapes, [_loose(shape) for shape in shapes]):
+        shape, count = Counter(candidates).most_common(1)[0]
+        if count >= _USUAL * len(values) and len(shape) <= _LONGEST_SHAPE:
+            return shape
+    return None
+
+
+def _loose(shape: str) -> str:
+    return re.sub(r"([Aa9])(?:\{\d+\})?", r"\1+", shape)

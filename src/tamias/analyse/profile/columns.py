@@ -1,0 +1,206 @@
+"""Looks at each column of a loaded table: its form, its statistics, what it means, its sketch."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tamias.analyse.profile.cells import usual_shape
+from tamias.analyse.profile.dialect import Dialect
+from tamias.analyse.profile.form import TEXT, TYPED_NULLS, Form
+from tamias.analyse.profile.forms import form_of
+from tamias.analyse.profile.limits import ProfileLimits
+from tamias.analyse.profile.meanings import Column, meaning_of
+from tamias.analyse.profile.number_forms import decimal_sign
+from tamias.analyse.profile.sketch import HASH_SQL, SIZE, packed
+from tamias.analyse.profile.words import says
+from tamias.model.profile import ColumnProfile, Meaning, TopValue
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+SAMPLE = 1000
+_ENOUGH = 30
+_DIFFERENT = 300
+"""Values that a guess is made from; all of them are held against it."""
+
+_CUT = 300
+"""Characters of a value that a guess is made from."""
+
+_INVALID = 0.05
+"""A column of which more is not of its datatype is text after all."""
+
+_JOINED = frozenset({"identifier", "postcode", "isbn", "region", "country"})
+_TYPED_NULLS = ", ".join(f"'{null}'" for null in TYPED_NULLS)
+
+
+class _Figures:
+    """The figures of one column."""
+
+    def __init__(self, row: Sequence[Any]) -> None:
+        self.nulls, self.invalid, self.distinct = int(row[0]), int(row[1]), int(row[2])
+        self.least, self.most = row[3], row[4]
+        self.mean = None if row[5] is None else float(f"{row[5]:.12g}")
+
+    def counts_on(self, rows: int) -> bool:
+        """Whether so many different whole numbers fill all from the least to the greatest."""
+        try:
+            return int(self.most) - int(self.least) + 1 == rows
+        except (TypeError, ValueError):
+            return False
+
+
+class Columns:
+    """The columns of the table `t`."""
+
+    def __init__(self, tables: "DuckDBPyConnection", dialect: Dialect, limits: ProfileLimits) -> None:
+        self._tables = tables
+        self._dialect = dialect
+        self._limits = limits
+        self._names = unique_names(dialect.header, dialect.width)
+        self.rows = 0
+        self.complete = False
+        self.profiles = [ColumnProfile(name=name, number=place) for place, name in enumerate(self._names, 1)]
+
+    def look(self) -> None:
+        """Fills in the profiles, one after the other, so that those before a limit stay."""
+        self.rows = self._one("SELECT count(*) FROM t")[0]
+        self.complete = self.rows < self._limits.rows
+        samples = self._samples()
+        sign = decimal_sign(samples)
+        for place, sample in enumerate(samples):
+            self.profiles[place] = self._profile(place, sample, sign)
+        self._drop_empty()
+
+    def _samples(self) -> list[list[str]]:
+        """Some values of each column."""
+        cut = ", ".join(f"left(c{place}, {_CUT})" for place in range(len(self._names)))
+        rows = self._tables.execute(
+            f"SELECT {cut} FROM t USING SAMPLE reservoir({SAMPLE} ROWS) REPEATABLE (1)"  # noqa: S608
+        ).fetchall()
+        samples = [[value for value in column if value] for column in zip(*rows, strict=True)]
+        samples = samples or [[] for _ in self._names]
+        return [
+            sample if len(sample) >= _ENOUGH or self.rows <= SAMPLE else self._first(place)
+            for place, sample in enumerate(samples)
+        ]
+
+    def _first(self, place: int) -> list[str]:
+        rows = self._tables.execute(
+            f"SELECT left(c{place}, {_CUT}) FROM t WHERE c{place} IS NOT NULL LIMIT {SAMPLE}"  # noqa: S608
+        ).fetchall()
+        return [row[0] for row in rows]
+
+    def _profile(self, place: int, sample: list[str], sign: str | None) -> ColumnProfile:
+        name, sample = self._names[place], list(dict.fromkeys(sample))[:_DIFFERENT]
+        form = form_of(sample, sign, self._dialect.marks.delimiter)
+        figures = self._figures(place, form)
+        if figures.invalid > _INVALID * max(1, self.rows - figures.nulls):
+            form = TEXT
+            figures = self._figures(place, form)
+        unique = figures.nulls == 0 and figures.distinct == self.rows > 1 and self._exact
+        pattern = usual_shape(sample) if form is TEXT or form.datatype == "integer" else None
+        column = Column(
+            name=name,
+            form=form,
+            values=sample,
+            unique=unique,
+            pattern=pattern,
+            serial=unique and figures.counts_on(self.rows),
+        )
+        meaning = meaning_of(column)
+        year = meaning is not None and meaning.type == "year" and says(name, "year")
+        return ColumnProfile(
+            name=name,
+            number=place + 1,
+            datatype="gYear" if year else form.datatype,
+            format=form.format,
+            nulls=figures.nulls,
+            invalid=figures.invalid,
+            distinct=figures.distinct,
+            unique=unique,
+            min=_said(figures.least),
+            max=_said(figures.most),
+            mean=figures.mean,
+            top=() if unique else self._top(place),
+            pattern=pattern,
+            meaning=meaning,
+            sketch=self._sketch(place) if _can_join(form, meaning, figures) else b"",
+        )
+
+    @property
+    def _exact(self) -> bool:
+        return self.rows <= self._limits.exact_rows
+
+    def _figures(self, place: int, form: Form) -> _Figures:
+        told = form.told.format
+        value = form.sql.format(v="v") if form is not TEXT else f"left(v, {self._limits.value})"
+        known = f"c{place}" if form is TEXT else _typed(f"c{place}")
+        different = "count(DISTINCT v)" if self._exact else "approx_count_distinct(v)"
+        return _Figures(
+            self._one(
+                f"SELECT count(*) - count(v), count(v) - count(x), {different}, {told(x='min(x)')},"  # noqa: S608
+                f" {told(x='max(x)')}, {'avg(x)' if form.is_number else 'NULL'}"
+                f" FROM (SELECT v, {value} AS x FROM (SELECT {known} AS v FROM t))"
+            )
+        )
+
+    def _top(self, place: int) -> tuple[TopValue, ...]:
+        rows = self._tables.execute(
+            f"SELECT left(c{place}, {self._limits.value}) AS v, count(*) AS n FROM t"  # noqa: S608
+            f" WHERE c{place} IS NOT NULL GROUP BY v ORDER BY n DESC, v LIMIT {self._limits.top_values}"
+        ).fetchall()
+        return tuple(TopValue(value, count) for value, count in rows)
+
+    def _sketch(self, place: int) -> bytes:
+        rows = self._tables.execute(
+            f"SELECT DISTINCT {HASH_SQL.format(v=f'c{place}')} AS h FROM t WHERE c{place} IS NOT NULL"  # noqa: S608
+            f" ORDER BY h LIMIT {SIZE}"
+        ).fetchall()
+        return packed(row[0] for row in rows)
+
+    def _one(self, query: str) -> tuple[Any, ...]:
+        row = self._tables.execute(query).fetchone()
+        assert row is not None
+        return row
+
+    def _drop_empty(self) -> None:
+        """Columns at the end without a name and without a value are only trailing delimiters."""
+        header = self._dialect.header
+        while (
+            len(self.profiles) > 1
+            and header is not None
+            and not "".join(header[len(self.profiles) - 1 : len(self.profiles)])
+            and self.profiles[-1].nulls == self.rows
+        ):
+            self.profiles.pop()
+
+
+def unique_names(header: Sequence[str] | None, width: int) -> list[str]:
+    """A name for each column: the header's, else by its number; no two alike."""
+    wanted = [
+        header[place] if header and place < len(header) and header[place] else f"column_{place + 1}"
+        for place in range(width)
+    ]
+    seen: Counter[str] = Counter()
+    names = []
+    for name in wanted:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return names
+
+
+def _typed(column: str) -> str:
+    return f"CASE WHEN lower({column}) IN ({_TYPED_NULLS}) THEN NULL ELSE {column} END"
+
+
+def _can_join(form: Form, meaning: Meaning | None, figures: _Figures) -> bool:
+    """Texts and codes, not measures, times or truth values."""
+    if figures.distinct < 2:
+        return False
+    if form is TEXT:
+        return True
+    return form.datatype == "integer" and meaning is not None and meaning.type in _JOINED
+
+
+def _said(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,166 @@
+"""How text is encoded, by a ladder: byte order mark, valid UTF-8, the server's word, an older code page."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tamias.analyse.profile.code_pages import code_page
+from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
+
+CHUNK = MIB
+_SAMPLE = 256 * 1024
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_SILENT = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
+"""What servers say of everything; the bytes know better."""
+
+
+class Encoding(msgspec.Struct, frozen=True, kw_only=True):
+    """How a file is encoded, and how much of it cannot be so."""
+
+    name: str
+    mark: int = 0
+    """Bytes of the byte order mark."""
+    faults: bool = False
+    """Some bytes do not fit; they become U+FFFD."""
+
+
+class Text(msgspec.Struct, frozen=True, kw_only=True):
+    """A file brought to UTF-8."""
+
+    path: Path
+    encoding: Encoding
+    lines: int
+    longest: int
+    """Bytes of the longest line."""
+    complete: bool
+    """False where the file is longer than the limit; the last line is then left out."""
+
+
+def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
+    """The encoding of the first `most` bytes of a file."""
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE)
+    if marked := next(((bom, name) for bom, name in _BOMS if head.startswith(bom)), None):
+        return Encoding(name=marked[1], mark=len(marked[0]))
+    if wide := _without_mark(head):
+        return Encoding(name=wide)
+    faults, sequences, first = _utf8_faults(path, most)
+    if faults * 10 <= sequences:
+        return Encoding(name="utf-8", faults=faults > 0)
+    sample = head if first < len(head) else _around(path, first)
+    return Encoding(name=_told(told_type, sample) or code_page(sample))
+
+
+def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimits, watch: Watch) -> Text:
+    """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `LimitReached`."""
+    encoding = found_encoding(path, told_type, limits.bytes)
+    lines, longest, run, last = 0, 0, 0, b""
+    with target.open("wb") as copy:
+        for chunk in _decoded(path, encoding, limits.bytes):
+            watch.check()
+            copy.write(chunk)
+            pieces = chunk.split(b"\n")
+            longest = max(longest, run + len(pieces[0]), *map(len, pieces[1:-1]), 0)
+            run = len(pieces[-1]) + (run if len(pieces) == 1 else 0)
+            lines += len(pieces) - 1
+            last = chunk or last
+    complete = path.stat().st_size <= limits.bytes
+    if not complete:
+        _drop_last_line(target, run)
+    unended = complete and bool(last) and not last.endswith(b"\n")
+    return Text(
+        path=target, encoding=encoding, lines=lines + unended, longest=max(longest, run), complete=complete
+    )
+
+
+def _decoded(path: Path, encoding: Encoding, most: int) -> Iterator[bytes]:
+    """UTF-8 in chunks. A line end is one byte, so that a carriage return is never half of one."""
+    decoder = codecs.getincrementaldecoder(encoding.name)("replace")
+    held = ""
+    for chunk in _chunks(path, most, encoding.mark):
+        text = held + decoder.decode(chunk)
+        held = "\r" if text.endswith("\r") else ""
+        yield _plain(text[: len(text) - len(held)])
+    yield _plain(held + decoder.decode(b"", final=True))
+
+
+def _plain(text: str) -> bytes:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return text.encode("utf-8", "replace")
+
+
+def _chunks(path: Path, most: int, start: int = 0) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        left = most - start
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            yield chunk
+
+
+def _drop_last_line(path: Path, size: int) -> None:
+    with path.open("rb+") as file:
+        file.truncate(max(0, path.stat().st_size - size))
+
+
+def _without_mark(head: bytes) -> str | None:
+    """UTF-16 shows by the NUL beside each character of a European text."""
+    nuls = head.count(0)
+    if nuls * 4 < len(head) or len(head) < 4:
+        return None
+    if head[1::2].count(0) > 0.9 * nuls:
+        return "utf-16-le"
+    return "utf-16-be" if head[::2].count(0) > 0.9 * nuls else None
+
+
+def _utf8_faults(path: Path, most: int) -> tuple[int, int, int]:
+    """Faults, characters beyond ASCII, and where the first fault is about."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    faults, beyond, place, first = 0, 0, 0, -1
+    for chunk in _chunks(path, most):
+        if not chunk.isascii() or decoder.getstate()[0]:
+            text = decoder.decode(chunk)
+            wrong = text.count("\ufffd") - chunk.count(b"\xef\xbf\xbd")
+            first = place if wrong and first < 0 else first
+            faults += wrong
+            beyond += _beyond_ascii(text) - wrong
+        place += len(chunk)
+    return faults, beyond, first
+
+
+def _beyond_ascii(text: str) -> int:
+    return len(text) - len(text.encode("ascii", "ignore"))
+
+
+def _around(path: Path, place: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(place)
+        chunk = file.read(CHUNK)
+    start = next((at for at, byte in enumerate(chunk) if byte > 127), 0)
+    return chunk[start : start + _SAMPLE]
+
+
+def _told(told_type: str | None, sample: bytes) -> str | None:
+    """The server's charset, if it says more than the usual and is not contradicted."""
+    said = _CHARSET.search(told_type or "")
+    if said is None:
+        return None
+    try:
+        codec = codecs.lookup(said[1])
+        if codec.name in _SILENT or codec.name.startswith("utf"):
+            return None
+        codecs.getincrementaldecoder(codec.name)("strict").decode(sample)
+    except (LookupError, UnicodeError):
+        return None
+    return codec.name

@@ -1,0 +1,51 @@
+"""The form in which a column writes values of a datatype, and the SQL that reads it."""
+
+import msgspec
+
+NULLS = ("n/a", "#n/a", "null", "\\n", "nil", "(null)")
+"""Never a value, whatever the column is; besides what is empty. In lower case."""
+
+TYPED_NULLS = (
+    *NULLS,
+    "na",
+    "nan",
+    "none",
+    "-",
+    "--",
+    "---",
+    ".",
+    "..",
+    "...",
+    "k.a.",
+    "k. a.",
+    "nd",
+    "n.d.",
+    "?",
+    "x",
+    "\u2013",
+    "*",
+)
+"""Nor these, among numbers, times and truth values."""
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """How one column is written."""
+
+    datatype: str
+    format: str | None = None
+    sql: str = "{v}"
+    """What makes a value of it; NULL where it is none. `{v}` stands for the trimmed text."""
+    told: str = "{x}"
+    """What makes text of such a value, `{x}`, in the form of XML Schema."""
+    unit: str | None = None
+    """`%` or the sign of a currency that stands with the numbers."""
+    odd: bool = False
+    """The same texts could be of another form."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a mean makes sense."""
+        return self.datatype in ("integer", "decimal", "double")
+
+
+TEXT = Form(datatype="string")

@@ -1,0 +1,55 @@
+"""The database in which a table is read: small, alone, and without any way out."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@contextmanager
+def workbench(
+    readable: Sequence[Path], folder: Path, limits: ProfileLimits, watch: Watch
+) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A DuckDB in memory that may read these files and spill into the folder, and nothing else.
+
+    Raises `LimitReached` when time, memory or disk are used up.
+    """
+    import duckdb
+
+    with closing(duckdb.connect(":memory:", config=_settings(folder, limits))) as tables:
+        marks = ", ".join("?" for _ in readable)
+        tables.execute(f"SET allowed_paths = [{marks}]", [str(path) for path in readable])
+        tables.execute("SET enable_external_access = false")
+        tables.execute("SET lock_configuration = true")
+        alarm = threading.Timer(watch.left, tables.interrupt)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            yield tables
+        except duckdb.InterruptException as interrupt:
+            raise watch.over() from interrupt
+        except duckdb.OutOfMemoryException as error:
+            raise LimitReached(
+                f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
+                " (limits profile.memory, profile.disk)"
+            ) from error
+        finally:
+            alarm.cancel()
+
+
+def _settings(folder: Path, limits: ProfileLimits) -> dict[str, str | bool | int | float | list[str]]:
+    return {
+        "memory_limit": f"{limits.memory}B",
+        "threads": 1,
+        "temp_directory": str(folder / "spill"),
+        "max_temp_directory_size": f"{limits.disk}B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }

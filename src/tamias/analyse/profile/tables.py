@@ -1,0 +1,183 @@
+"""Text into a table profile: the dialect is found, DuckDB reads the rows, each column is looked at."""
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tamias.analyse.profile.columns import Columns
+from tamias.analyse.profile.dialect import Dialect, Marks, counted_marks, found_dialect, sample_rows
+from tamias.analyse.profile.encoding import Text
+from tamias.analyse.profile.form import NULLS
+from tamias.analyse.profile.limits import KIB, LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.scratch import workbench
+from tamias.model.profile import TableProfile
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+HEAD = 256 * KIB
+_NULLS = ", ".join(f"'{null}'" for null in NULLS)
+
+
+class Tables:
+    """Profiles tables of one body. What goes wrong is added to `problems`."""
+
+    def __init__(self, folder: Path, limits: ProfileLimits, watch: Watch, problems: list[str]) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._watch = watch
+        self._problems = problems
+
+    def table(self, text: Text, name: str, marks: Marks | None = None) -> TableProfile | None:
+        """The profile of a table; None where there is none. `marks` are given where they are known."""
+        if text.longest > self._limits.line:
+            self._problems.append(
+                f"{name}: a line of {text.longest} bytes, more than {self._limits.line} (limit profile.line):"
+                " not read as a table"
+            )
+            return None
+        head = _head(text.path)
+        dialect = found_dialect(head, marks or self._marks(text.path, head))
+        if dialect is None:
+            if head.strip():
+                self._problems.append(f"{name}: no row can be read from it")
+            return None
+        return self._read(text, name, dialect)
+
+    def _marks(self, path: Path, head: str) -> Marks:
+        """The sniffer's word; where it sees only one column, the delimiter that makes rows of one length."""
+        import duckdb
+
+        counted = counted_marks(head)
+        first = max((len(row) for row, _ in sample_rows(head, counted)[:50]), default=0)
+        if first > self._limits.columns:  # the sniffer's memory grows with the columns
+            return counted
+        try:
+            with workbench([path], self._folder, self._limits, self._watch) as tables:
+                marks, width = sniffed(tables, path, head)
+        except duckdb.Error:
+            return counted
+        return marks if width > 1 or first < 2 else msgspec.structs.replace(counted, header=None)
+
+    def _read(self, text: Text, name: str, dialect: Dialect) -> TableProfile:
+        import duckdb
+
+        path, width = text.path, dialect.width
+        if width > self._limits.columns:
+            self._problems.append(
+                f"{name}: {width} columns, of which the first {self._limits.columns} are profiled"
+                " (limit profile.columns)"
+            )
+            path, dialect = self._narrowed(path, dialect)
+        found: Columns | None = None
+        try:
+            with workbench([path], self._folder, self._limits, self._watch) as tables:
+                found = Columns(tables, dialect, self._limits)
+                self._load(tables, path, name, dialect)
+                found.look()
+        except LimitReached as limit:
+            self._problems.append(f"{name}: {limit}")
+        except duckdb.Error as error:
+            self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
+        return _profile(text, name, dialect, width, found)
+
+    def _load(self, tables: "DuckDBPyConnection", path: Path, name: str, dialect: Dialect) -> None:
+        load(tables, path, dialect, self._limits.rows)
+        lost = rejected(tables)
+        if lost:
+            self._problems.append(
+                f"{name}: {lost} rows left out that have more cells than the rest, or bad quotes"
+            )
+
+    def _narrowed(self, path: Path, dialect: Dialect) -> tuple[Path, Dialect]:
+        """A copy with the first columns only."""
+        most, target = self._limits.columns, self._folder / "narrow.csv"
+        with (
+            path.open(encoding="utf-8", newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as copy,
+        ):
+            for _ in range(dialect.skipped + dialect.header_lines):
+                source.readline()
+            writer = csv.writer(copy, lineterminator="\n")
+            for row in csv.reader(
+                source, delimiter=dialect.marks.delimiter, quotechar=dialect.marks.quote or None
+            ):
+                writer.writerow(row[:most])
+                if self._watch.left == 0:
+                    break
+        header = None if dialect.header is None else dialect.header[:most]
+        narrow = Dialect(marks=Marks(","), skipped=0, header=header, header_lines=0, width=most)
+        return target, narrow
+
+
+def sniffed(tables: "DuckDBPyConnection", path: Path, head: str) -> tuple[Marks, int]:
+    """The signs that DuckDB sees, and how many columns they make."""
+    row = tables.execute(
+        "SELECT delimiter, quote, escape, hasheader, len(columns)"
+        " FROM sniff_csv(?, null_padding = true, compression = 'none')",
+        [str(path)],
+    ).fetchone()
+    delimiter, quote, escape, header, width = row  # type: ignore[misc]
+    quote = "" if len(quote) != 1 else quote
+    if not quote and '"' not in head:
+        quote = '"'  # there may be some further on
+    escape = escape if escape == "\\" else quote
+    return Marks(delimiter if len(delimiter) == 1 else ",", quote, escape, header), width
+
+
+def load(tables: "DuckDBPyConnection", path: Path, dialect: Dialect, rows: int) -> None:
+    """Reads the rows into the table `t`, trimmed, all as text, without those that are empty."""
+    columns = [f"c{place}" for place in range(dialect.width)]
+    cleaned = ", ".join(
+        f"CASE WHEN lower(trim({c})) IN ('', {_NULLS}) THEN NULL ELSE trim({c}) END AS {c}" for c in columns
+    )
+    listed = ", ".join(f"'{c}': 'VARCHAR'" for c in columns)
+    tables.execute(
+        f"CREATE TABLE t AS SELECT {cleaned} FROM read_csv(?, auto_detect = false, columns = {{{listed}}},"  # noqa: S608
+        " delim = ?, quote = ?, escape = ?, skip = ?, header = false, null_padding = true,"
+        " strict_mode = false, ignore_errors = true, store_rejects = true, compression = 'none',"
+        " new_line = '\\n', parallel = false)"
+        f" WHERE coalesce({', '.join(columns)}, '') <> '' LIMIT {rows}",
+        [
+            str(path),
+            dialect.marks.delimiter,
+            dialect.marks.quote,
+            dialect.marks.escape,
+            dialect.skipped + dialect.header_lines,
+        ],
+    )
+
+
+def rejected(tables: "DuckDBPyConnection") -> int:
+    """Lines that were not read."""
+    row = tables.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(HEAD)
+    if len(data) == HEAD:
+        data = data[: data.rfind(b"\n") + 1] or data
+    return data.decode("utf-8", "replace")
+
+
+def _profile(text: Text, name: str, dialect: Dialect, width: int, found: Columns | None) -> TableProfile:
+    return TableProfile(
+        name=name,
+        encoding=text.encoding.name,
+        delimiter=dialect.marks.delimiter,
+        quote=dialect.marks.quote or None,
+        header=dialect.header is not None,
+        skipped=dialect.skipped,
+        rows=found.rows if found else 0,
+        width=width if found is None or len(found.profiles) == dialect.width else len(found.profiles),
+        columns=tuple(found.profiles) if found else (),
+        complete=text.complete and found is not None and found.complete,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:300]

@@ -1,0 +1,159 @@
+"""Cuts XML into the entries of its root, each with its direct children, and keeps nothing else.
+
+Names are resolved here and not by expat, which gives up at a prefix that nobody declared.
+"""
+
+from collections.abc import Callable
+from xml.parsers import expat
+
+import msgspec
+
+from tamias.analyse.limits import RefusedError
+from tamias.analyse.sitemaps.limits import MAX_CHILDREN, MAX_NAMESPACES, MAX_TEXT, MAX_TOKEN
+
+_RSS_ENTRIES = 3
+"""The depth of entries in RSS, which has a channel around them."""
+
+
+class Element(msgspec.Struct):
+    """An element as far as sitemaps need it."""
+
+    space: str
+    """The namespace; of an undeclared prefix the prefix itself, with its colon."""
+    name: str
+    """The local name in lower case, for sitemaps in the wild have all spellings."""
+    line: int
+    attributes: dict[str, str] = {}
+    """By local name, in lower case."""
+    text: str = ""
+    """Without the white space around it; empty where there are elements in it."""
+    children: list["Element"] = []
+
+    def child(self, name: str, spaces: frozenset[str]) -> "Element | None":
+        """The first child of a name."""
+        return next((each for each in self.children if each.name == name and each.space in spaces), None)
+
+
+Take = Callable[[Element, Element], None]
+"""Called with the root, which has no children, and with each entry when it is complete."""
+
+
+class Elements:
+    """Reads XML in UTF-8. Every call may raise `RefusedError` or `expat.ExpatError`."""
+
+    def __init__(self, take: Take, max_depth: int) -> None:
+        self._take = take
+        self._max_depth = max_depth
+        self._depth = 0
+        self._entry_depth = 2
+        self._root: Element | None = None
+        self._entry: Element | None = None
+        self._open: Element | None = None
+        self._text: list[str] = []
+        self._size = 0
+        self._spaces: list[tuple[int, dict[str, str]]] = [(0, {"xml": "xml:"})]
+        self._fed = 0
+        self._parser = self._new_parser()
+
+    @property
+    def line(self) -> int:
+        """Where the parser stands."""
+        return self._parser.CurrentLineNumber
+
+    def feed(self, chunk: bytes) -> None:
+        self._parser.Parse(chunk, False)
+        self._fed += len(chunk)
+        if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
+            raise RefusedError(f"XML tag or comment of more than {MAX_TOKEN} bytes, not read on")
+
+    def end(self) -> None:
+        self._parser.Parse(b"", True)
+
+    def _new_parser(self) -> expat.XMLParserType:
+        parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        # As if there were a DTD that is not read: feeds use the entities of HTML without declaring them.
+        parser.UseForeignDTD(True)
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.EntityDeclHandler = _refuse_entity
+        parser.AttlistDeclHandler = _refuse_attributes
+        return parser
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > self._max_depth:
+            raise RefusedError(f"XML nested more than {self._max_depth} deep (limit analyse.xml_depth)")
+        below = self._depth - self._entry_depth
+        if below > 1:
+            self._open = None
+            return
+        if attributes:
+            self._declare(attributes)
+        element = self._element(tag, attributes)
+        if self._root is None:
+            self._root = element
+            self._entry_depth = _RSS_ENTRIES if element.name == "rss" else 2
+        elif below == 0:
+            self._entry = element
+        elif below == 1 and self._entry is not None:
+            self._add_child(self._entry, element)
+        self._open, self._text, self._size = element, [], 0
+
+    def _end(self, tag: str) -> None:
+        below = self._depth - self._entry_depth
+        if below <= 1:
+            if self._open is not None:
+                self._open.text = "".join(self._text).strip()
+                self._open = None
+            if below == 0 and self._root is not None and self._entry is not None:
+                self._take(self._root, self._entry)
+                self._entry = None
+            if self._spaces[-1][0] == self._depth:
+                self._spaces.pop()
+        self._depth -= 1
+
+    def _characters(self, text: str) -> None:
+        if self._open is not None and self._size < MAX_TEXT:
+            self._text.append(text[: MAX_TEXT - self._size])
+            self._size += len(text)
+
+    def _element(self, tag: str, attributes: dict[str, str]) -> Element:
+        prefix, _, name = tag.rpartition(":")
+        space = self._spaces[-1][1].get(prefix, prefix + ":" if prefix else "")
+        line = self._parser.CurrentLineNumber
+        if not attributes:
+            return Element(space, name.lower(), line)
+        return Element(space, name.lower(), line, _by_local_name(attributes))
+
+    def _declare(self, attributes: dict[str, str]) -> None:
+        declared = {
+            key[6:]: value for key, value in attributes.items() if key == "xmlns" or key.startswith("xmlns:")
+        }
+        if len(declared) > MAX_NAMESPACES:
+            raise RefusedError(f"element with more than {MAX_NAMESPACES} namespaces, not read on")
+        if declared:
+            self._spaces.append((self._depth, {**self._spaces[-1][1], **declared}))
+
+    def _add_child(self, entry: Element, child: Element) -> None:
+        if len(entry.children) == MAX_CHILDREN:
+            raise RefusedError(f"entry of more than {MAX_CHILDREN} elements, not read on")
+        entry.children.append(child)
+
+
+def _by_local_name(attributes: dict[str, str]) -> dict[str, str]:
+    return {
+        key.rpartition(":")[2].lower(): value
+        for key, value in attributes.items()
+        if not key.startswith("xmlns")
+    }
+
+
+def _refuse_entity(name: str, *_declaration: object) -> None:
+    raise RefusedError(f"declares the XML entity {name[:100]!r}, which no sitemap needs: not read")
+
+
+def _refuse_attributes(element: str, *_declaration: object) -> None:
+    """Default values would come with every element, for nothing."""
+    raise RefusedError(f"declares attributes of {element[:100]!r}, which no sitemap needs: not read")

@@ -1,0 +1,144 @@
+-- Rows of blobs and packs. A row of a blob is written only in a transaction that has seen its pack open.
+
+-- name: chains
+-- Blobs and what they are decoded with, each after the one that needs it. A list of chunks is not followed.
+WITH RECURSIVE chain AS (
+    SELECT blob.sha256 AS asked, 0 AS step, blob.* FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
+    UNION ALL
+    SELECT chain.asked, chain.step + 1, base.*
+    FROM chain JOIN blob AS base ON base.sha256 = chain.base
+    WHERE chain.codec <> 'chunks' AND chain.step < 1000)
+SELECT chain.asked, chain.sha256, chain.size, chain.codec, chain.base, chain.depth, chain.stored, chain.pack,
+       chain.start, chain.length
+FROM chain ORDER BY chain.asked, chain.step
+
+-- name: known
+-- Which of these are there.
+SELECT blob.sha256 FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
+
+-- name: hold_packs
+-- Packs that are open, held so until the end of the transaction.
+SELECT pack.pack FROM pack WHERE pack.pack = ANY(%(pack)b::uuid[]) AND pack.state = 'open'
+ORDER BY pack.pack FOR KEY SHARE
+
+-- name: insert_blobs
+-- New blobs. One that another writer brought first stays as it is.
+INSERT INTO blob (sha256, size, codec, base, depth, stored, pack, start, length)
+SELECT new.* FROM unnest(%(sha256)b::bytea[], %(size)b::int8[], %(codec)b::text[], %(base)b::bytea[],
+                         %(depth)b::int2[], %(stored)b::int8[], %(pack)b::uuid[], %(start)b::int8[],
+                         %(length)b::int8[])
+              AS new (sha256, size, codec, base, depth, stored, pack, start, length)
+ORDER BY new.sha256
+ON CONFLICT (sha256) DO NOTHING
+
+-- name: rely
+-- These must stay: a collector that waits for the row will find it fresh.
+WITH held AS (SELECT blob.sha256 FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
+              ORDER BY blob.sha256 FOR NO KEY UPDATE)
+UPDATE blob SET kept_at = clock_timestamp() FROM held WHERE blob.sha256 = held.sha256
+RETURNING blob.sha256
+
+-- name: replace_blob
+-- The same body, coded anew elsewhere.
+UPDATE blob SET size = %(size)b::int8, codec = %(codec)b::text, base = %(base)b::bytea, depth = %(depth)b::int2,
+                stored = %(stored)b::int8, pack = %(pack)b::uuid, start = %(start)b::int8,
+                length = %(length)b::int8, kept_at = clock_timestamp()
+WHERE blob.sha256 = %(sha256)b::bytea
+
+-- name: new_pack
+-- A pack that rows may name from now on; known already when packs are read back into the database.
+INSERT INTO pack (pack, state) VALUES (%(pack)b::uuid, %(state)b::text) ON CONFLICT DO NOTHING
+
+-- name: seal_packs
+-- No row will name these any more.
+UPDATE pack SET state = 'sealed' WHERE pack.pack = ANY(%(pack)b::uuid[]) AND pack.state = 'open'
+
+-- name: packs
+-- All packs, how old they are in seconds, and how many of their bytes are in use.
+SELECT pack.pack, pack.state, extract(epoch FROM now() - pack.made_at)::float8,
+       coalesce((SELECT sum(blob.length) FROM blob WHERE blob.pack = pack.pack), 0)::int8
+FROM pack ORDER BY pack.made_at, pack.pack
+
+-- name: lock_pack
+-- Waits for all transactions that are writing rows which name the pack.
+SELECT pack.state FROM pack WHERE pack.pack = %(pack)b::uuid FOR UPDATE
+
+-- name: used_length
+-- Up to where rows name bytes of a pack.
+SELECT coalesce(max(blob.start + blob.length), 0)::int8 FROM blob WHERE blob.pack = %(pack)b::uuid
+
+-- name: set_pack_state
+-- For a pack that is locked.
+UPDATE pack SET state = %(state)b::text WHERE pack.pack = %(pack)b::uuid
+
+-- name: forget_pack
+-- Its bytes are gone.
+DELETE FROM pack WHERE pack.pack = %(pack)b::uuid AND pack.state = 'gone'
+
+-- name: blobs_of_pack
+-- What stands in a pack, in its order.
+SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
+FROM blob WHERE blob.pack = %(pack)b::uuid ORDER BY blob.start
+
+-- name: move_blob
+-- The same record in another pack, if it still is where it was.
+UPDATE blob SET pack = %(pack)b::uuid, start = %(start)b::int8
+WHERE blob.sha256 = %(sha256)b::bytea AND blob.pack = %(old_pack)b::uuid AND blob.start = %(old_start)b::int8
+
+-- name: first_blobs
+-- Blobs that are decoded without a base, some at a time.
+SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
+FROM blob WHERE blob.base IS NULL AND blob.sha256 > %(after)b::bytea
+ORDER BY blob.sha256 LIMIT %(at_once)b::int4
+
+-- name: blobs_in_chunks
+-- Blobs that are rows of others.
+SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
+FROM blob WHERE blob.codec = 'chunks' ORDER BY blob.sha256
+
+-- name: followers
+-- What is decoded with these, directly or not: the first they lead to, and each before what needs it.
+WITH RECURSIVE follower AS (
+    SELECT blob.base AS first, 1 AS step, blob.* FROM blob WHERE blob.base = ANY(%(sha256)b::bytea[])
+    UNION ALL
+    SELECT follower.first, follower.step + 1, next.*
+    FROM follower JOIN blob AS next ON next.base = follower.sha256 WHERE follower.step < 1000)
+SELECT follower.first, follower.sha256, follower.size, follower.codec, follower.base, follower.depth,
+       follower.stored, follower.pack, follower.start, follower.length
+FROM follower ORDER BY follower.first, follower.step, follower.sha256
+
+-- name: orphans
+-- Blobs whose base has no row.
+SELECT blob.sha256, blob.base FROM blob
+WHERE blob.base IS NOT NULL AND NOT EXISTS (SELECT FROM blob AS base WHERE base.sha256 = blob.base)
+
+-- name: make_wanted
+-- A list of blobs to keep, for this transaction.
+CREATE TEMPORARY TABLE wanted (sha256 bytea PRIMARY KEY) ON COMMIT DROP
+
+-- name: want
+-- More blobs to keep.
+INSERT INTO wanted (sha256) SELECT unnest(%(sha256)b::bytea[]) ON CONFLICT DO NOTHING
+
+-- name: lists_of_chunks
+-- The lists of all bodies that are in chunks.
+SELECT DISTINCT blob.base FROM blob WHERE blob.codec = 'chunks'
+
+-- name: delete_unwanted_in_chunks
+-- Bodies in chunks that nobody wants and nobody has relied on for a while.
+DELETE FROM blob
+WHERE blob.codec = 'chunks' AND NOT EXISTS (SELECT FROM wanted WHERE wanted.sha256 = blob.sha256)
+  AND blob.kept_at < clock_timestamp() - %(grace)b::float8 * interval '1 second'
+RETURNING blob.sha256
+
+-- name: delete_unwanted
+-- The same for all blobs, but only such as no other is decoded with.
+DELETE FROM blob
+WHERE NOT EXISTS (SELECT FROM wanted WHERE wanted.sha256 = blob.sha256)
+  AND NOT EXISTS (SELECT FROM blob AS follower WHERE follower.base = blob.sha256)
+  AND blob.kept_at < clock_timestamp() - %(grace)b::float8 * interval '1 second'
+RETURNING blob.sha256
+
+-- name: totals
+-- The archive in figures: blobs, bytes of their bodies, bytes of their records.
+SELECT count(*), coalesce(sum(blob.size), 0)::int8, coalesce(sum(blob.length), 0)::int8 FROM blob

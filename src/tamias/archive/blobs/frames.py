@@ -1,0 +1,105 @@
+"""Payloads that the zstd tool can read: plain frames, frames that continue another body, and raw bytes.
+
+The `zstandard` package cannot refer to a base with long-distance matching; `backports.zstd` can.
+"""
+
+from backports.zstd import (
+    CompressionParameter,
+    DecompressionParameter,
+    ZstdCompressor,
+    ZstdDecompressor,
+    ZstdDict,
+    ZstdError,
+)
+
+LEVEL = 3
+_DELTA_LEVEL = 1
+"""Faster than 3 and no larger: nearly all is found by long-distance matching."""
+_SHORT_BYTES = 128 * 1024
+"""Base and body together: what one table of hashes covers without long-distance matching."""
+_MAX_WINDOW_LOG = 30
+_LEAST_BASE = 8
+"""The library takes no shorter one."""
+_PIECE = 1024 * 1024
+
+RAW_MAGIC = (0x184D2A5B).to_bytes(4, "little")
+"""A skippable frame: the zstd tool passes over it."""
+_FRAME_HEADER = 8
+
+
+class PayloadError(ValueError):
+    """A payload does not give back what was put into it."""
+
+
+def skippable(magic: bytes, content: bytes) -> bytes:
+    """A frame that holds any bytes."""
+    return magic + len(content).to_bytes(4, "little") + content
+
+
+def raw(body: bytes) -> bytes:
+    """The body as it is, in a skippable frame."""
+    return skippable(RAW_MAGIC, body)
+
+
+def unpack_raw(payload: bytes) -> bytes:
+    """The inverse of `raw`."""
+    body = payload[_FRAME_HEADER:]
+    if payload[:4] != RAW_MAGIC or int.from_bytes(payload[4:8], "little") != len(body):
+        raise PayloadError("its frame has a wrong beginning")
+    return body
+
+
+def compress(body: bytes, level: int = LEVEL) -> bytes:
+    """One frame with size and checksum."""
+    options: dict[int, int] = {
+        CompressionParameter.compression_level: level,
+        CompressionParameter.checksum_flag: 1,
+    }
+    compressor = ZstdCompressor(options=options)
+    compressor.set_pledged_input_size(len(body))
+    return compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
+
+
+def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
+    """One frame that refers to the base; None as soon as it has more than `most` bytes."""
+    if len(base) < _LEAST_BASE:
+        return None
+    both = len(body) + len(base)
+    options: dict[int, int] = {
+        CompressionParameter.compression_level: _DELTA_LEVEL,
+        CompressionParameter.checksum_flag: 1,
+        CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
+        CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
+    }
+    compressor = ZstdCompressor(options=options, zstd_dict=_prefix(base))
+    compressor.set_pledged_input_size(len(body))
+    payload = bytearray()
+    rest = memoryview(body)
+    while len(rest) > _PIECE:
+        payload += compressor.compress(rest[:_PIECE])
+        rest = rest[_PIECE:]
+        if len(payload) > most:
+            return None
+    payload += compressor.compress(rest, ZstdCompressor.FLUSH_FRAME)
+    return bytes(payload) if len(payload) <= most else None
+
+
+def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
+    """The content of one frame, of at most so many bytes."""
+    options: dict[int, int] = {DecompressionParameter.window_log_max: 31}
+    decompressor = ZstdDecompressor(options=options, zstd_dict=None if base is None else _prefix(base))
+    try:
+        content = decompressor.decompress(payload, max_length=most)
+        if not decompressor.eof:
+            content += decompressor.decompress(b"", max_length=1)
+    except ZstdError as error:
+        raise PayloadError(f"zstd says: {error}") from error
+    if not decompressor.eof or decompressor.unused_data or len(content) > most:
+        raise PayloadError("it is no single zstd frame of the size that was recorded")
+    return content
+
+
+def _prefix(base: bytes) -> tuple[ZstdDict, int]:
+    if len(base) < _LEAST_BASE:
+        raise PayloadError("its base is too short for one")
+    return ZstdDict(base, is_raw=True).as_prefix

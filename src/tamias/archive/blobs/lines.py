@@ -1,0 +1,96 @@
+"""The `rows` codec: a file of lines told by the lines that its base has, in any order, and the new ones.
+
+Unpacked, a payload is a line "COUNT WIDTH\\n", then for each line the number of the same line in the base
+(from 1; 0: the next new one) as WIDTH planes of COUNT bytes, the lowest first, then the new lines.
+"""
+
+from itertools import repeat
+
+import numpy as np
+
+from tamias.archive.blobs.frames import PayloadError, compress, decompress
+
+MOST_LINES = 2_000_000
+"""In base or body: what bounds the memory for single lines."""
+LEAST_SHARE = 0.8
+"""Of the body's lines that its base must have."""
+_BREAK = b"\n"
+_HEADING_BYTES = 32
+
+
+def encode_rows(body: bytes, base: bytes) -> bytes | None:
+    """The payload; None where the two are no files of mostly the same lines."""
+    if not all(0 < text.count(_BREAK) < MOST_LINES for text in (body, base)):
+        return None
+    lines, known = body.split(_BREAK), base.split(_BREAK)
+    numbers = dict(zip(known, range(1, len(known) + 1), strict=True))
+    told = np.fromiter(map(numbers.get, lines, repeat(0)), np.uint32, len(lines))
+    new = np.flatnonzero(told == 0)
+    if len(new) > (1 - LEAST_SHARE) * len(lines):
+        return None
+    width = (len(known).bit_length() + 7) // 8
+    heading = b"%d %d\n" % (len(lines), width)
+    return compress(heading + _planes(told, width) + _BREAK.join([lines[at] for at in new.tolist()]))
+
+
+class Text:
+    """A body as bytes or in lines; the other form is made when it is asked for.
+
+    So a chain of `rows` is decoded without putting each body together.
+    """
+
+    def __init__(self, content: bytes | None = None, lines: list[bytes] | None = None) -> None:
+        self._content = content
+        self._lines = lines
+
+    @property
+    def content(self) -> bytes:
+        """As bytes."""
+        if self._content is None:
+            self._content = _BREAK.join(self._lines or [])
+        return self._content
+
+    @property
+    def lines(self) -> list[bytes]:
+        """In lines, without their breaks."""
+        if self._lines is None:
+            self._lines = self.content.split(_BREAK)
+        return self._lines
+
+
+def decode_rows(payload: bytes, size: int, base: Text) -> Text:
+    """The body of that size."""
+    content = decompress(payload, _HEADING_BYTES + 4 * (MOST_LINES + 1) + size)
+    count, width, at = _heading(content)
+    told = _numbers(content[at : at + count * width], count, width)
+    new = content[at + count * width :].split(_BREAK)
+    known = base.lines
+    fresh = told == 0
+    if int(told.max()) > len(known) or int(fresh.sum()) > len(new):
+        raise PayloadError("it names a line that is not there")
+    # One list holds all lines: the base's from 1 on, then the new ones in their order.
+    told[fresh] = np.arange(len(known) + 1, len(known) + 1 + int(fresh.sum()), dtype=np.uint32)
+    line = [b"", *known, *new].__getitem__
+    return Text(lines=list(map(line, told.tolist())))
+
+
+def _planes(told: "np.ndarray[tuple[int], np.dtype[np.uint32]]", width: int) -> bytes:
+    """Byte by byte: what is alike stands together, and compresses."""
+    return told.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].T.tobytes()
+
+
+def _numbers(planes: bytes, count: int, width: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    if len(planes) != count * width:
+        raise PayloadError("its numbers of lines are cut off")
+    whole = np.zeros((count, 4), np.uint8)
+    whole[:, :width] = np.frombuffer(planes, np.uint8).reshape(width, count).T
+    return whole.view("<u4").reshape(count).astype(np.uint32)
+
+
+def _heading(content: bytes) -> tuple[int, int, int]:
+    """Lines, bytes of a number, and where the numbers begin."""
+    words = content[:_HEADING_BYTES].partition(_BREAK)[0]
+    count, _, width = words.partition(b" ")
+    if not (count.isdigit() and width in {b"1", b"2", b"3"} and 0 < int(count) <= MOST_LINES):
+        raise PayloadError("it has no heading")
+    return int(count), int(width), len(words) + 1

@@ -1,0 +1,191 @@
+"""Packs as files of one folder. The writer of a pack holds a lock on it as long as it lives."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from tamias.archive.blobs.packs import Pack, PackError, PackMissing
+from tamias.model.errors import DiskFull
+
+_ENDING = ".pack"
+
+
+class LocalPacks:
+    """`FOLDER/PACK.pack`; the folder is made when the first pack is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, pack: UUID) -> "LocalWriter":
+        with failures_told(self.folder):
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                _sync_folder(self.folder.parent)
+        return LocalWriter(self._path(pack), pack)
+
+    def read(self, pack: UUID, start: int, length: int) -> bytes:
+        with self._opened(pack) as file:
+            content = os.pread(file, length, start)
+            while content and len(content) < length:  # Linux gives no more than 2 GB at once
+                more = os.pread(file, length - len(content), start + len(content))
+                if not more:
+                    break
+                content += more
+        if len(content) < length:
+            raise PackMissing(f"pack {self._path(pack)} ends before byte {start + length}")
+        return content
+
+    def find(self, pack: UUID) -> Pack | None:
+        try:
+            with self._opened(pack) as file:
+                return Pack(pack, os.fstat(file).st_size)
+        except PackMissing:
+            return None
+
+    def all(self) -> Iterator[Pack]:
+        for path in sorted(self.folder.glob(f"*{_ENDING}")):
+            pack = _named(path)
+            found = self.find(pack) if pack else None
+            if found:
+                yield found
+
+    def is_held(self, pack: UUID, age: float) -> bool:
+        try:
+            with self._opened(pack) as file:
+                return not _lock_is_free(file)
+        except PackMissing:
+            return False
+
+    def cut(self, pack: UUID, length: int) -> None:
+        path = self._path(pack)
+        with failures_told(path):
+            file = os.open(path, os.O_RDWR)
+            try:
+                if os.fstat(file).st_size > length:
+                    os.ftruncate(file, length)
+                    os.fsync(file)
+            finally:
+                os.close(file)
+
+    def remove(self, pack: UUID) -> None:
+        with failures_told(self._path(pack)):
+            self._path(pack).unlink(missing_ok=True)
+            if self.folder.is_dir():
+                _sync_folder(self.folder)
+
+    def _path(self, pack: UUID) -> Path:
+        return self.folder / f"{pack}{_ENDING}"
+
+    @contextmanager
+    def _opened(self, pack: UUID) -> Iterator[int]:
+        path = self._path(pack)
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            raise PackMissing(f"pack {path} is not there") from None
+        except OSError as error:
+            raise PackError(f"cannot read pack {path}: {error.strerror}") from error
+        try:
+            yield file
+        except OSError as error:
+            raise PackMissing(f"pack {path} cannot be read: {error.strerror}") from error
+        finally:
+            os.close(file)
+
+
+class LocalWriter:
+    """Appends to one file."""
+
+    def __init__(self, path: Path, pack: UUID) -> None:
+        self.pack = pack
+        self._path = path
+        self._length = 0
+        self._file = -1
+        with failures_told(path):
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            _sync_folder(path.parent)
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    @property
+    def is_open(self) -> bool:
+        return self._file >= 0
+
+    def append(self, record: list[bytes]) -> int:
+        start = self._length
+        with failures_told(self._path):
+            try:
+                write_all(self._file, record)
+            except OSError:
+                os.ftruncate(self._file, start)
+                raise
+        self._length += sum(map(len, record))
+        return start
+
+    def take_back(self, length: int) -> None:
+        if self.is_open:
+            with failures_told(self._path):
+                os.ftruncate(self._file, length)
+            self._length = length
+
+    def sync(self) -> None:
+        with failures_told(self._path):
+            try:
+                os.fdatasync(self._file)
+            except OSError:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def write_all(file: int, parts: list[bytes]) -> None:
+    """Writes the parts one after another."""
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+
+
+@contextmanager
+def failures_told(place: Path) -> Iterator[None]:
+    """Turns the system's errors into ours."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no room left to write {place}; free some space and go on") from error
+        raise PackError(f"cannot write {place}: {error.strerror}") from error
+
+
+def _lock_is_free(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _named(path: Path) -> UUID | None:
+    try:
+        return UUID(path.stem)
+    except ValueError:
+        return None
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

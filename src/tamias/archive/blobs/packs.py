@@ -1,0 +1,88 @@
+"""Where packs are kept: the interface of `local` and `s3`."""
+
+from collections.abc import Iterator
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from tamias.model.errors import TamiasError
+
+
+class PackError(TamiasError):
+    """A pack cannot be read or written."""
+
+
+class PackMissing(PackError):
+    """There is no such pack, or it does not give the bytes that were asked for."""
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """A pack that is there."""
+
+    pack: UUID
+    length: int
+
+
+class PackWriter(Protocol):
+    """Writes one new pack from its start to its end. `DiskFull` leaves it as it was before the call."""
+
+    pack: UUID
+
+    @property
+    def length(self) -> int:
+        """Bytes so far."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes more; a store may close a pack at its first `sync`."""
+        ...
+
+    def append(self, record: list[bytes]) -> int:
+        """Adds the parts of a record; returns where it starts. It can be read at once, and is not durable."""
+        ...
+
+    def take_back(self, length: int) -> None:
+        """Forgets what was appended beyond that length and is not synced; nothing if the pack is closed."""
+        ...
+
+    def sync(self) -> None:
+        """Makes all so far durable. If it fails the pack is closed: nobody knows what was kept of it."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of it. What was not synced may be lost. May be called twice."""
+        ...
+
+
+class Packs(Protocol):
+    """All packs of an archive. Raises `PackError`, and `DiskFull` when there is no room."""
+
+    def create(self, pack: UUID) -> PackWriter:
+        """A new pack."""
+        ...
+
+    def read(self, pack: UUID, start: int, length: int) -> bytes:
+        """So many bytes, or `PackMissing`."""
+        ...
+
+    def find(self, pack: UUID) -> Pack | None:
+        """A pack, if it is there."""
+        ...
+
+    def all(self) -> Iterator[Pack]:
+        """Every pack that is there."""
+        ...
+
+    def is_held(self, pack: UUID, age: float) -> bool:
+        """Whether somebody may still be writing it; `age` in seconds is that of its row."""
+        ...
+
+    def cut(self, pack: UUID, length: int) -> None:
+        """Takes away what follows, where the store can; only for a pack that nobody holds."""
+        ...
+
+    def remove(self, pack: UUID) -> None:
+        """Takes a pack away. May be done twice."""
+        ...

@@ -1,0 +1,117 @@
+"""Gives bodies back, each checked against its digest."""
+
+import hashlib
+from collections.abc import Iterator
+
+from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec
+from tamias.archive.blobs.cache import BodyCache
+from tamias.archive.blobs.chunking import listed
+from tamias.archive.blobs.frames import PayloadError
+from tamias.archive.blobs.lines import Text
+from tamias.archive.blobs.packs import PackMissing, Packs
+from tamias.archive.blobs.table import BlobTable, needed_by
+from tamias.archive.blobs.trial import decode
+from tamias.database.connect import Session
+
+CACHE_BYTES = 128 * 1024 * 1024
+_CHUNKS_AT_ONCE = 256
+
+
+class BlobReader:
+    """Reads from any process, also while others write. Not for two threads at once."""
+
+    def __init__(self, packs: Packs, session: Session, cache_bytes: int = CACHE_BYTES) -> None:
+        self.packs = packs
+        self.table = BlobTable(session)
+        self.cache = BodyCache(cache_bytes)
+
+    def size(self, sha256: str) -> int:
+        """Bytes of a body; `BlobMissing` if there is none of that digest."""
+        return self._chain(sha256)[0].size
+
+    def read(self, sha256: str) -> bytes:
+        """A whole body in memory. Raises `BlobMissing`, `BlobDamaged`."""
+        return b"".join(self.pieces(sha256))
+
+    def pieces(self, sha256: str) -> Iterator[bytes]:
+        """The same in pieces; a body in chunks is not held as a whole.
+
+        If a body in chunks is damaged, that may show only when some of it has been given.
+        """
+        chain = self._chain(sha256)
+        if chain[0].codec is Codec.CHUNKS:
+            yield from self._chunks(chain[0])
+            return
+        try:
+            yield self.decoded(chain)
+        except PackMissing:
+            # Perhaps its pack was rewritten while we read; then its row tells where it stands now.
+            yield self.decoded_or_damaged(self._chain(sha256))
+
+    def payload(self, blob: Blob) -> bytes:
+        """The stored form."""
+        return self.packs.read(blob.place.pack, blob.place.end - blob.stored, blob.stored)
+
+    def decoded_or_damaged(self, chain: list[Blob]) -> bytes:
+        """The same as `decoded`; a pack that cannot be read is a damage."""
+        try:
+            return self.decoded(chain)
+        except PackMissing as error:
+            raise BlobDamaged(chain[0].sha256, str(error)) from error
+
+    def decoded(self, chain: list[Blob]) -> bytes:
+        """The body of the first of a chain. Raises `BlobDamaged` that names the broken one, `PackError`."""
+        at_hand = ((at, self.cache.get(blob.sha256)) for at, blob in enumerate(chain))
+        first, found = next(((at, body) for at, body in at_hand if body is not None), (len(chain), None))
+        if found is None and needed_by(chain[-1]) is not None:
+            raise BlobDamaged(chain[-1].sha256, f"its base {chain[-1].base} is missing")
+        text = Text(found) if found is not None else None
+        for blob in reversed(chain[:first]):
+            text = self._decoded_one(blob, text)
+        assert text is not None
+        if first and _digest(text) != chain[0].sha256:
+            raise self._blamed(chain)
+        self.cache.put(chain[0].sha256, text.content)
+        return text.content
+
+    def _chain(self, sha256: str) -> list[Blob]:
+        chain = self.table.chains([sha256]).get(sha256)
+        if chain is None:
+            raise BlobMissing(f"there is no blob {sha256}")
+        return chain
+
+    def _decoded_one(self, blob: Blob, base: Text | None) -> Text:
+        try:
+            return decode(blob.codec, self.payload(blob), blob.size, base)
+        except PayloadError as error:
+            raise BlobDamaged(blob.sha256, str(error)) from error
+
+    def _blamed(self, chain: list[Blob]) -> BlobDamaged:
+        """Which one of a chain it is that gives other bytes than it should."""
+        text = None
+        for blob in reversed(chain):
+            text = self._decoded_one(blob, text)
+            if _digest(text) != blob.sha256:
+                return BlobDamaged(blob.sha256, "its bytes have another digest")
+        return BlobDamaged(chain[0].sha256, "it had another digest, and now it has not: test this machine")
+
+    def _chunks(self, blob: Blob) -> Iterator[bytes]:
+        """The body of a blob in chunks. Each chunk is checked when it is given, the whole at the end."""
+        assert blob.base is not None
+        digest = hashlib.sha256()
+        names = listed(self.read(blob.base))
+        for start in range(0, len(names), _CHUNKS_AT_ONCE):
+            some = names[start : start + _CHUNKS_AT_ONCE]
+            chains = self.table.chains(some)
+            for sha256 in some:
+                if sha256 not in chains:
+                    raise BlobDamaged(blob.sha256, f"its chunk {sha256} is missing")
+                content = self.decoded_or_damaged(chains[sha256])
+                digest.update(content)
+                yield content
+        if digest.hexdigest() != blob.sha256:
+            raise BlobDamaged(blob.sha256, "its chunks do not make it up")
+
+
+def _digest(text: Text) -> str:
+    return hashlib.sha256(text.content).hexdigest()

@@ -1,0 +1,231 @@
+"""One bucket of an S3-compatible store, asked through libcurl; what may pass is tried again."""
+
+import io
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import BinaryIO
+from urllib.parse import quote, urlsplit
+
+import msgspec
+import pycurl
+from lxml import etree
+
+from tamias.archive.blobs.packs import PackError
+from tamias.archive.blobs.signing import EMPTY_SHA256, Asked, Credentials, query_text, signed
+from tamias.model.errors import ConfigError, DiskFull
+
+_TRIES = 4
+_PAUSE = 0.2
+_PASSING = {429, 500, 502, 503, 504}
+_NO_ROOM = 507
+_CONNECT_SECONDS = 10
+_IDLE_SECONDS = 30
+_MOST_ANSWER = 16 * 1024 * 1024
+"""Of answers that are no part of an object: lists and errors."""
+_OPTIONS = (
+    (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+    (pycurl.PATH_AS_IS, 1),
+    (pycurl.NOSIGNAL, 1),
+    (pycurl.NETRC, pycurl.NETRC_IGNORED),
+    (pycurl.CONNECTTIMEOUT, _CONNECT_SECONDS),
+    (pycurl.LOW_SPEED_LIMIT, 1),
+    (pycurl.LOW_SPEED_TIME, _IDLE_SECONDS),
+)
+
+
+class S3Address(msgspec.Struct, frozen=True):
+    """Where a store is: its URL, a bucket, and what its names begin with."""
+
+    endpoint: str
+    bucket: str
+    prefix: str
+    credentials: Credentials
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A body to be sent."""
+
+    file: BinaryIO
+    size: int
+    sha256: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the store said; 404 included, other refusals are raised."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An object of a list."""
+
+    name: str
+    size: int
+
+
+def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
+    """Reads `s3://bucket/prefix`; the rest stands in the environment variables that all such tools read."""
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(f"{url} is no address of a store; write s3://bucket or s3://bucket/prefix")
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    try:
+        key, secret = environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]
+    except KeyError as missing:
+        raise ConfigError(f"the store {url} needs the environment variable {missing.args[0]}") from None
+    prefix = parts.path.strip("/")
+    return S3Address(
+        (endpoint or f"https://s3.{region}.amazonaws.com").rstrip("/"),
+        parts.netloc,
+        f"{prefix}/" if prefix else "",
+        Credentials(key, secret, region, environment.get("AWS_SESSION_TOKEN")),
+    )
+
+
+class S3Client:
+    """Not for two threads at once."""
+
+    def __init__(self, address: S3Address) -> None:
+        self._address = address
+        self._curl = pycurl.Curl()
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._curl.close()
+
+    def put(self, name: str, upload: Upload) -> None:
+        """Writes an object; it is there as a whole or not at all."""
+        self._expect(self._ask("PUT", name, upload=upload), name)
+
+    def get(self, name: str, start: int, length: int) -> bytes | None:
+        """A part of an object; None if it is not there, or ends before."""
+        asked = {"range": f"bytes={start}-{start + length - 1}"}
+        answer = self._ask("GET", name, headers=asked, most=length)
+        whole = answer.status == 206 and len(answer.content) == length
+        return answer.content if whole else None
+
+    def size(self, name: str) -> int | None:
+        """Bytes of an object; None if it is not there."""
+        answer = self._ask("HEAD", name)
+        return int(answer.headers.get("content-length", 0)) if answer.status < 300 else None
+
+    def delete(self, name: str) -> None:
+        """Takes an object away. May be done twice."""
+        self._ask("DELETE", name)
+
+    def entries(self) -> Iterator[Entry]:
+        """All objects under the prefix."""
+        asked = {"list-type": "2", "prefix": self._address.prefix}
+        while True:
+            answer = self._ask("GET", None, query=asked)
+            self._expect(answer, "its list")
+            page = etree.fromstring(answer.content, _parser())
+            for entry in page.iterfind("{*}Contents"):
+                key, size = entry.findtext("{*}Key") or "", entry.findtext("{*}Size") or "0"
+                yield Entry(key.removeprefix(self._address.prefix), int(size))
+            more = page.findtext("{*}NextContinuationToken")
+            if page.findtext("{*}IsTruncated") != "true" or not more:
+                return
+            asked["continuation-token"] = more
+
+    def _ask(
+        self,
+        method: str,
+        name: str | None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        upload: Upload | None = None,
+        most: int = _MOST_ANSWER,
+    ) -> Answer:
+        asked = Asked(
+            method=method,
+            host=urlsplit(self._address.endpoint).netloc,
+            path=self._path(name),
+            query=query or {},
+            headers=headers or {},
+            sha256=upload.sha256 if upload else EMPTY_SHA256,
+        )
+        what = f"{method} {self._address.endpoint}{asked.path}"
+        for attempt in range(_TRIES):
+            try:
+                answer = self._once(asked, upload, max(most, _MOST_ANSWER))
+            except pycurl.error as error:
+                trouble = str(error.args[1])
+            else:
+                if answer.status not in _PASSING:
+                    return _refusals_raised(answer, what)
+                trouble = f"it answered {answer.status}"
+            time.sleep(_PAUSE * 2**attempt)
+        raise PackError(f"the store cannot be reached ({what}): {trouble}")
+
+    def _once(self, asked: Asked, upload: Upload | None, most: int) -> Answer:
+        content = io.BytesIO()
+        heard: dict[str, str] = {}
+
+        def take(piece: bytes) -> int:
+            return content.write(piece) if content.tell() + len(piece) <= most else 0
+
+        def hear(line: bytes) -> None:
+            key, colon, value = line.decode("latin-1").partition(":")
+            heard.update({key.strip().lower(): value.strip()} if colon else {})
+
+        self._curl.reset()
+        for option, value in (*_OPTIONS, *self._options(asked), *_upload_options(upload)):
+            self._curl.setopt(option, value)
+        self._curl.setopt(pycurl.WRITEFUNCTION, take)
+        self._curl.setopt(pycurl.HEADERFUNCTION, hear)
+        self._curl.perform()
+        return Answer(self._curl.getinfo(pycurl.RESPONSE_CODE), heard, content.getvalue())
+
+    def _options(self, asked: Asked) -> Iterator[tuple[int, object]]:
+        headers = signed(asked, self._address.credentials, datetime.now(UTC))
+        query = f"?{query_text(asked.query)}" if asked.query else ""
+        scheme = urlsplit(self._address.endpoint).scheme
+        yield pycurl.URL, f"{scheme}://{asked.host}{asked.path}{query}"
+        yield pycurl.CUSTOMREQUEST, asked.method
+        yield pycurl.NOBODY, int(asked.method == "HEAD")
+        yield pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in headers.items()] + ["expect:"]
+
+    def _path(self, name: str | None) -> str:
+        key = "" if name is None else f"/{quote(self._address.prefix + name, safe='/-_.~')}"
+        return f"{urlsplit(self._address.endpoint).path}/{quote(self._address.bucket, safe='')}{key}"
+
+    def _expect(self, answer: Answer, name: str) -> None:
+        if answer.status >= 300:
+            raise PackError(
+                f"the bucket {self._address.bucket} at {self._address.endpoint} answered {answer.status} "
+                f"for {name}; does it exist?"
+            )
+
+
+def _upload_options(upload: Upload | None) -> Iterator[tuple[int, object]]:
+    if upload is not None:
+        upload.file.seek(0)
+        yield pycurl.UPLOAD, 1
+        yield pycurl.READFUNCTION, upload.file.read
+        yield pycurl.INFILESIZE_LARGE, upload.size
+
+
+def _refusals_raised(answer: Answer, what: str) -> Answer:
+    if answer.status == _NO_ROOM:
+        raise DiskFull(f"the store has no room left ({what}); free some and go on")
+    if answer.status >= 300 and answer.status not in (404, 416):
+        raise PackError(f"the store refused {what}: {answer.status} {_code(answer)}; check keys and rights")
+    return answer
+
+
+def _code(answer: Answer) -> str:
+    """The word for the error that such stores send as XML."""
+    try:
+        return etree.fromstring(answer.content, _parser()).findtext("{*}Code") or ""
+    except etree.XMLSyntaxError:
+        return ""
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)

@@ -1,0 +1,201 @@
+"""Takes bodies in two phases: bytes first and durable, then rows in the transaction of what refers to them.
+
+`prepare` each body, `sync`, `insert_blobs` in the transaction, then `settled`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from tamias.archive.blobs.appender import Appender
+from tamias.archive.blobs.blob import Blob, BlobDamaged, Codec, Prepared
+from tamias.archive.blobs.chunking import Chunk, chunks_of, content_of, list_of
+from tamias.archive.blobs.packs import PackError, Packs
+from tamias.archive.blobs.reader import CACHE_BYTES, BlobReader
+from tamias.archive.blobs.records import Description, description_frame
+from tamias.archive.blobs.table import needed_by
+from tamias.archive.blobs.trial import Base, Payload, encode
+from tamias.database.connect import Session
+from tamias.model.capture import Body
+from tamias.model.errors import TamiasError
+
+PACK_BYTES = 256 * 1024 * 1024
+WHOLE_BYTES = 128 * 1024 * 1024
+"""Bodies up to this size are held in memory as a whole; larger ones are cut into chunks."""
+MOST_DEPTH = 16
+"""Bases to be decoded before a body, at most; then a key frame is due."""
+
+
+class BlobWriter:
+    """Writes packs of its own; many may work at once. Not for two threads at once."""
+
+    def __init__(
+        self,
+        packs: Packs,
+        session: Session,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+        pack_bytes: int = PACK_BYTES,
+        whole_bytes: int = WHOLE_BYTES,
+    ) -> None:
+        self.reader = BlobReader(packs, session, cache_bytes)
+        self.table = self.reader.table
+        self.appender = Appender(packs, self.table, pack_bytes)
+        self._whole_bytes = whole_bytes
+        self._unsettled: dict[str, Prepared] = {}
+
+    def prepare(self, body: Body, previous: str | None = None) -> Prepared:
+        """Writes a body that is new; `previous` is the digest of one that it may be like.
+
+        Nothing is durable yet. Raises `DiskFull`, and `TamiasError` when a file is not what its digest says;
+        what was prepared before still holds.
+        """
+        if body.sha256 in self._unsettled:
+            return msgspec.structs.replace(self._unsettled[body.sha256], written=0)
+        chains = self.table.chains([body.sha256, *([previous] if previous else [])])
+        if body.sha256 in chains:
+            return Prepared(sha256=body.sha256, size=body.size, relies_on=(body.sha256,))
+        before = chains.get(previous or "", [])
+        if body.size > self._whole_bytes:
+            with self._all_or_nothing():
+                return self._prepare_chunks(body, before)
+        return self._prepare_whole(body.sha256, content_of(body), before)
+
+    def sync(self) -> None:
+        """Makes durable what was prepared. If it fails, all that is not settled is abandoned."""
+        try:
+            self.appender.sync()
+        except TamiasError:
+            self.abandon()
+            raise
+
+    def settled(self) -> None:
+        """The transactions of all that was prepared have ended, whichever way."""
+        self._forget()
+        self.appender.settled()
+
+    def abandon(self) -> None:
+        """Gives up what was prepared and is not settled; its bytes are collected some day."""
+        for sha256 in self._unsettled:
+            self.reader.cache.forget(sha256)
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the packs. May be called twice, and the writer may be used again."""
+        self._forget()
+        self.appender.close()
+
+    def write_key_frame(self, sha256: str, content: bytes) -> Blob:
+        """A body by itself, whatever is known of it; for repairs. Not durable yet."""
+        return self._append(sha256, len(content), encode(content))
+
+    def describe_again(self, blob: Blob) -> Blob:
+        """The same payload behind a new description; for repairs. Not durable yet."""
+        told = Description(blob.sha256, blob.size, blob.codec, blob.stored, blob.base, blob.depth)
+        return self._append_described(told, self.reader.payload(blob))
+
+    def _prepare_whole(self, sha256: str, content: bytes, before: list[Blob]) -> Prepared:
+        payload = encode(content, self._base(before))
+        base = before[0] if payload.codec in (Codec.ZDELTA, Codec.ROWS) else None
+        blob = self._append(sha256, len(content), payload, base)
+        self.reader.cache.put(sha256, content)
+        return self._prepared([blob], sha256, len(content), needs=[base.sha256] if base else [])
+
+    def _base(self, chain: list[Blob]) -> Base | None:
+        """The body that a new one may lean on; none when a key frame is due, or it cannot be read."""
+        if not chain or chain[0].codec is Codec.CHUNKS or needed_by(chain[-1]) is not None:
+            return None
+        before, key, spent = chain[0], chain[-1], sum(blob.stored for blob in chain[:-1])
+        if before.depth >= MOST_DEPTH:
+            return None
+        try:
+            return Base(self.reader.decoded(chain), before.codec, key.stored, spent)
+        except (BlobDamaged, PackError):
+            return None  # a damage is the business of check; the new body must not suffer from it
+
+    def _append(self, sha256: str, size: int, payload: Payload, base: Blob | None = None) -> Blob:
+        told = Description(sha256, size, payload.codec, len(payload.content))
+        if base is not None:
+            told = msgspec.structs.replace(told, base=base.sha256, depth=base.depth + 1)
+        return self._append_described(told, payload.content)
+
+    def _append_described(self, told: Description, payload: bytes) -> Blob:
+        place = self.appender.append([description_frame(told), payload])
+        return Blob(
+            sha256=told.sha256,
+            size=told.size,
+            codec=told.codec,
+            base=told.base,
+            depth=told.depth,
+            stored=told.payload,
+            place=place,
+        )
+
+    def _prepared(self, new: list[Blob], sha256: str, size: int, needs: Iterable[str]) -> Prepared:
+        """With all that it needs and that has no row yet; so it can be made true without the others."""
+        blobs = {blob.sha256: blob for blob in new}
+        relies_on = set()
+        unseen = list(needs)
+        while unseen:
+            needed = unseen.pop()
+            blob = self.table.pending.get(needed)
+            if blob is None:
+                relies_on.add(needed)
+            else:
+                blobs[needed] = blob
+                unseen += [blob.base] if blob.base else []
+        prepared = Prepared(
+            sha256=sha256,
+            size=size,
+            blobs=tuple(blobs.values()),
+            relies_on=tuple(relies_on),
+            written=sum(blob.place.length for blob in new),
+        )
+        self._unsettled[sha256] = prepared
+        self.table.pending |= {blob.sha256: blob for blob in new}
+        return prepared
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If the block is left by an exception, nothing that was prepared in it is known or on disk."""
+        prepared, pending = dict(self._unsettled), dict(self.table.pending)
+        try:
+            with self.appender.all_or_nothing():
+                yield
+        except BaseException:
+            self._unsettled, self.table.pending = prepared, pending
+            raise
+
+    def _forget(self) -> None:
+        self._unsettled.clear()
+        self.table.pending.clear()
+
+    def _prepare_chunks(self, body: Body, before: list[Blob]) -> Prepared:
+        new: dict[str, Blob] = {}
+        parts: list[tuple[str, int]] = []
+        for some in chunks_of(body):
+            new |= self._append_chunks(some, new)
+            parts += [(chunk.sha256, len(chunk.content)) for chunk in some]
+        told = self._prepare_list(list_of(parts), before)
+        whole = Description(body.sha256, body.size, Codec.CHUNKS, 0, told.sha256)
+        blobs = [*new.values(), self._append_described(whole, b"")]
+        needs = {sha256 for sha256, _ in parts} - new.keys() | {told.sha256}
+        prepared = self._prepared(blobs, body.sha256, body.size, needs)
+        return msgspec.structs.replace(prepared, written=prepared.written + told.written)
+
+    def _append_chunks(self, chunks: list[Chunk], new: dict[str, Blob]) -> dict[str, Blob]:
+        content = {chunk.sha256: chunk.content for chunk in chunks if chunk.sha256 not in new}
+        known = self.table.known(content)
+        return {
+            sha256: self._append(sha256, len(content[sha256]), encode(content[sha256]))
+            for sha256 in content
+            if sha256 not in known
+        }
+
+    def _prepare_list(self, listing: bytes, before: list[Blob]) -> Prepared:
+        """The list of chunks is a body as any other, and like the list of the version before."""
+        like = before[0].base if before and before[0].codec is Codec.CHUNKS else None
+        sha256 = hashlib.sha256(listing).hexdigest()
+        return self.prepare(Body(size=len(listing), sha256=sha256, data=listing), like)

@@ -1,0 +1,23 @@
+"""The archive as a graph: DCAT 3 with versions, PROV, CSVW, DQV, and the Open Dataset Archive's own terms.
+
+One named graph for each resource, catalogue and description, so that what changes can be replaced alone.
+"""
+
+from tamias.archive.catalogue.measures import measure_quads, metric_quads
+from tamias.archive.catalogue.resource import resource_quads
+from tamias.archive.catalogue.stream import catalogue_quads, quads_of_resources
+from tamias.archive.catalogue.tables import table_quads
+from tamias.archive.catalogue.terms import ARC, PREFIXES, CatalogueBases, catalogue_graph
+
+__all__ = [
+    "ARC",
+    "PREFIXES",
+    "CatalogueBases",
+    "catalogue_graph",
+    "catalogue_quads",
+    "measure_quads",
+    "metric_quads",
+    "quads_of_resources",
+    "resource_quads",
+    "table_quads",
+]

@@ -1,0 +1,71 @@
+"""Measured quality as DQV: measurements of things, and the metrics and dimensions that they are of."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from pyoxigraph import NamedNode, Quad
+
+from tamias.archive.catalogue.terms import (
+    QUALITY,
+    Statements,
+    catalogue_graph,
+    moment,
+    text,
+    typed,
+)
+from tamias.archive.quality import METRICS, Measure
+from tamias.model import vocabulary as v
+
+
+def metric_quads() -> list[Quad]:
+    """Every metric with its words and its dimension, in the graph of the catalogue as a whole."""
+    told = Statements(catalogue_graph())
+    for metric in METRICS.values():
+        node, dimension = _metric(metric.name), _dimension(metric.dimension)
+        told.are([node], "dqv:Metric")
+        told.each(
+            node,
+            {
+                "skos:prefLabel": text(metric.label),
+                "skos:definition": text(metric.definition),
+                "dqv:expectedDataType": NamedNode(v.XSD + "double"),
+                "dqv:inDimension": dimension,
+            },
+        )
+        told.are([dimension], "dqv:Dimension")
+        told.add(dimension, "skos:prefLabel", text(metric.dimension.capitalize()))
+    return list(dict.fromkeys(told.quads))
+
+
+def measure_quads(node: NamedNode, measures: Sequence[Measure], graph: NamedNode) -> list[Quad]:
+    """What is measured of one thing."""
+    told = Statements(graph)
+    describe_measures(told, node, measures)
+    return told.quads
+
+
+def describe_measures(
+    told: Statements, node: NamedNode, measures: Sequence[Measure], scope: str = ""
+) -> None:
+    """The same, among other statements; `scope` tells measures of one thing by several catalogues apart."""
+    name = sha256(f"{scope}{node.value}".encode()).hexdigest()[:24]
+    for measure in measures:
+        it = NamedNode(f"{v.OWN_SPACE}measure:{name}:{measure.metric}")
+        told.typed(node, "dqv:hasQualityMeasurement", it, "dqv:QualityMeasurement")
+        told.each(
+            it,
+            {
+                "dqv:isMeasurementOf": _metric(measure.metric),
+                "dqv:computedOn": node,
+                "dqv:value": typed(measure.value, "double"),
+                "prov:generatedAtTime": moment(measure.measured_at),
+            },
+        )
+
+
+def _metric(name: str) -> NamedNode:
+    return NamedNode(QUALITY + name)
+
+
+def _dimension(name: str) -> NamedNode:
+    return NamedNode(QUALITY + "dimension-" + name.lower().replace(" ", "-"))

@@ -1,0 +1,195 @@
+"""A resource and its versions as quads: DCAT 3 in the form of DCAT-AP 3.0.1, PROV, and the seed archive's terms.
+
+The dataset, its versions and their files each have an IRI under the service's address.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from pyoxigraph import NamedNode, Quad
+
+from tamias.archive.catalogue.measures import describe_measures
+from tamias.archive.catalogue.periodicity import frequency
+from tamias.archive.catalogue.tables import describe_tables
+from tamias.archive.catalogue.terms import (
+    CatalogueBases,
+    Statements,
+    address,
+    catalogue_graph,
+    media_type_iri,
+    moment,
+    moment_text,
+    text,
+    typed,
+    word,
+)
+from tamias.archive.quality import Measure
+from tamias.archive.resources import Suspect
+from tamias.model.profile import TableProfile
+from tamias.model.resource import Resource, Version
+
+_LONGEST_TITLE: Final = 1000
+_NO_TABLES: Final[Mapping[str, Sequence[TableProfile]]] = {}
+
+
+def resource_quads(
+    resource: Resource,
+    versions: Sequence[Version],
+    *,
+    bases: CatalogueBases,
+    suspects: Sequence[Suspect] = (),
+    measures: Sequence[Measure] = (),
+    tables: Mapping[str, Sequence[TableProfile]] = _NO_TABLES,
+) -> list[Quad]:
+    """All that the catalogue says of a resource, in its graph `urn:tamias:catalogue:ID`.
+
+    Versions are given oldest first, tables by the SHA-256 of the version that they stand in.
+    """
+    told = Statements(catalogue_graph(resource.id))
+    title = _title(resource)
+    _describe_dataset(told, resource, versions, title, bases)
+    for before, version in zip([None, *versions], versions, strict=False):
+        _describe_version(told, resource, version, before, title, bases)
+        _describe_distribution(told, resource, version, bases)
+        describe_tables(told, bases.file(version), tables.get(version.sha256, ()))
+    _describe_as_the_seed(told, resource, versions, bases)
+    _describe_suspects(told, resource, suspects, bases)
+    describe_measures(told, bases.dataset(resource.id), measures)
+    return list(dict.fromkeys(told.quads))
+
+
+def _describe_dataset(
+    told: Statements, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
+) -> None:
+    node = bases.dataset(resource.id)
+    told.typed(bases.catalogue(), "dcat:dataset", node, "dcat:Dataset")
+    told.each(
+        node,
+        {
+            "dct:title": text(title),
+            "dct:description": text(f"{resource.url}: every version that was seen of it, kept as it came."),
+            "dct:identifier": text(resource.id),
+            "arc:state": text(resource.state),
+            "dct:issued": moment(versions[0].captured_at) if versions else None,
+            "dct:modified": moment(versions[-1].captured_at) if versions else None,
+            "dcat:hasCurrentVersion": bases.version(resource.id, versions[-1].number) if versions else None,
+        },
+    )
+    often = frequency(resource.change_rate)
+    told.typed(node, "dct:accrualPeriodicity", NamedNode(often) if often else None, "dct:Frequency")
+    _describe_origin(told, resource, node)
+
+
+def _describe_origin(told: Statements, resource: Resource, node: NamedNode) -> None:
+    """Where it is on the Web."""
+    place, kind = address(resource.url), media_type_iri(resource.media_type)
+    if place is None:
+        return
+    form = NamedNode(node.value + "#distribution")
+    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    told.each(form, {"dcat:accessURL": place, "dcat:downloadURL": place})
+    told.typed(form, "dcat:mediaType", kind, "dct:MediaType")
+
+
+def _describe_version(
+    told: Statements,
+    resource: Resource,
+    version: Version,
+    before: Version | None,
+    title: str,
+    bases: CatalogueBases,
+) -> None:
+    node, whole = bases.version(resource.id, version.number), bases.dataset(resource.id)
+    previous = bases.version(resource.id, before.number) if before else None
+    when = moment_text(version.captured_at)
+    told.typed(whole, "dcat:hasVersion", node, "dcat:Dataset")
+    told.each(
+        node,
+        {
+            "dcat:isVersionOf": whole,
+            "dcat:previousVersion": previous,
+            "prov:wasRevisionOf": previous,
+            "dcat:version": text(str(version.number)),
+            "dct:title": text(f"{title}, version {version.number}"),
+            "dct:description": text(f"Version {version.number} of {resource.url}, captured {when}."),
+            "dct:identifier": text(version.id),
+            "dct:issued": moment(version.captured_at),
+        },
+    )
+    told.typed(node, "prov:wasGeneratedBy", bases.activity(version.capture), "prov:Activity")
+
+
+def _describe_distribution(
+    told: Statements, resource: Resource, version: Version, bases: CatalogueBases
+) -> None:
+    node = bases.version(resource.id, version.number)
+    form, checksum = NamedNode(node.value + "#distribution"), NamedNode(node.value + "#checksum")
+    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    told.each(
+        form,
+        {
+            "dcat:accessURL": address(resource.url) or node,
+            "dcat:downloadURL": bases.file(version),
+            "dcat:byteSize": typed(version.byte_size, "nonNegativeInteger"),
+        },
+    )
+    told.typed(form, "dcat:mediaType", media_type_iri(version.media_type), "dct:MediaType")
+    told.typed(form, "spdx:checksum", checksum, "spdx:Checksum")
+    told.typed(checksum, "spdx:algorithm", word("spdx:checksumAlgorithm_sha256"), "spdx:ChecksumAlgorithm")
+    told.add(checksum, "spdx:checksumValue", typed(version.sha256, "hexBinary"))
+
+
+def _describe_as_the_seed(
+    told: Statements, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
+) -> None:
+    """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions.
+
+    Its queries give the time its type themselves (`strdt`), so here it is a plain text.
+    """
+    place = address(resource.url)
+    if place is None:
+        return
+    told.each(place, {"dcat:mediaType": text(resource.media_type), "dct:title": text(_title(resource))})
+    for source in resource.sources:
+        told.add(place, "arc:hasPortal", address(source.portal))
+        if described := address(source.source):
+            told.add(described, "dcat:accessURL", place)
+    for version in versions:
+        file = bases.file(version)
+        told.add(place, "dct:hasVersion", file)
+        told.each(
+            file,
+            {
+                "dct:identifier": text(version.sha256),
+                "dct:issued": text(moment_text(version.captured_at)),
+                "dcat:byteSize": typed(version.byte_size, "integer"),
+            },
+        )
+
+
+def _describe_suspects(
+    told: Statements, resource: Resource, suspects: Sequence[Suspect], bases: CatalogueBases
+) -> None:
+    """Bodies that came and were not believed: no versions, but not hidden either."""
+    whole = bases.dataset(resource.id)
+    for suspect in suspects:
+        node = NamedNode(f"{whole.value}#suspect-{suspect.seen_at}")
+        told.typed(whole, "arc:hasSuspect", node, "arc:Suspect")
+        told.each(
+            node,
+            {
+                "arc:reason": text(suspect.reason),
+                "dct:created": moment(suspect.seen_at),
+                "dct:identifier": text(suspect.sha256),
+                "dcat:byteSize": typed(suspect.byte_size, "nonNegativeInteger"),
+            },
+        )
+
+
+def _title(resource: Resource) -> str:
+    """Its own, that of a source, the name of the file, or the address."""
+    titles = [resource.title, *(source.title for source in resource.sources)]
+    named = unquote(resource.url.partition("?")[0].rstrip("/").rpartition("/")[2])
+    found = next((title for title in titles if title and title.strip()), named or resource.url)
+    return found.strip()[:_LONGEST_TITLE] or resource.id

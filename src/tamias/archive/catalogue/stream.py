@@ -1,0 +1,133 @@
+"""The catalogue graph out of the database: all of it in batches, or a few resources that have changed."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from pyoxigraph import NamedNode, Quad
+
+from tamias.archive.catalogue.measures import describe_measures, metric_quads
+from tamias.archive.catalogue.resource import resource_quads
+from tamias.archive.catalogue.terms import (
+    CatalogueBases,
+    Statements,
+    address,
+    catalogue_graph,
+    moment,
+    text,
+)
+from tamias.archive.quality import Measure, read_measures, record_id
+from tamias.archive.resources import Suspect, page_of_resources, read_resources, read_versions
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.profile import TableProfile
+from tamias.model.resource import Resource
+from tamias.model.url import host
+
+_SQL = statements("tamias.archive.catalogue", "catalogue.sql")
+AT_ONCE: Final = 200
+"""Resources or descriptions in one batch."""
+
+
+def catalogue_quads(session: Session, bases: CatalogueBases) -> Iterator[list[Quad]]:
+    """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads."""
+    yield _whole(bases) + metric_quads()
+    yield from _portals(session)
+    after = ""
+    while page := page_of_resources(session, after, AT_ONCE):
+        yield [quad for quads in _graphs(session, page, bases).values() for quad in quads]
+        after = page[-1].id
+
+
+def quads_of_resources(
+    session: Session, resources: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some resources, by their ids; one that is not known has an empty one."""
+    found = _graphs(session, read_resources(session, resources), bases)
+    return {resource: found.get(resource, []) for resource in resources}
+
+
+def _whole(bases: CatalogueBases) -> list[Quad]:
+    """The archive itself."""
+    told = Statements(catalogue_graph())
+    node = bases.catalogue()
+    publisher = NamedNode(node.value + "#publisher")
+    told.are([node], "dcat:Catalog")
+    told.each(node, {"dct:title": text(bases.title), "dct:description": text(bases.title)})
+    told.typed(node, "dct:publisher", publisher, "foaf:Agent")
+    told.add(publisher, "foaf:name", text(bases.publisher))
+    return told.quads
+
+
+def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBases) -> dict[str, list[Quad]]:
+    names = [resource.id for resource in resources]
+    versions = read_versions(session, names)
+    suspects = _read_suspects(session, names)
+    measures = read_measures(session, names)
+    tables = _read_tables(session, {each.sha256 for listed in versions.values() for each in listed})
+    return {
+        resource.id: resource_quads(
+            resource,
+            versions[resource.id],
+            bases=bases,
+            suspects=suspects[resource.id],
+            measures=measures[resource.id],
+            tables=tables,
+        )
+        for resource in resources
+    }
+
+
+def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list[Suspect]]:
+    found: dict[str, list[Suspect]] = defaultdict(list)
+    for resource, *row in _rows(session, "read_suspects", {"resource": list(resources)}):
+        found[resource].append(Suspect(*row))
+    return found
+
+
+def _read_tables(session: Session, digests: set[str]) -> dict[str, list[TableProfile]]:
+    asked = {"sha256": [bytes.fromhex(digest) for digest in digests]}
+    rows = _rows(session, "read_tables", asked)
+    return {digest: msgspec.convert(profile, list[TableProfile]) for digest, profile in rows}
+
+
+def _portals(session: Session) -> Iterator[list[Quad]]:
+    """Portals and the quality of what they describe: a graph for each portal, and one for each description."""
+    for portal, url, first_seen, walked_at in _rows(session, "portals", {}):
+        node = address(url)
+        if node is None:
+            continue
+        told = Statements(catalogue_graph("portal", str(portal)))
+        told.each(
+            node,
+            {
+                "rdfs:label": text(host(url) or url),
+                "arc:firstSeen": moment(first_seen),
+                "arc:walkedAt": moment(walked_at) if walked_at is not None else None,
+            },
+        )
+        describe_measures(told, node, read_measures(session, [url])[url])
+        yield told.quads
+        yield from _descriptions(session, portal, url)
+
+
+def _descriptions(session: Session, portal: int, url: str) -> Iterator[list[Quad]]:
+    after = ""
+    while page := _rows(session, "page_described", {"portal": portal, "after": after, "limit": AT_ONCE}):
+        names = {record_id(url, record): iri for record, iri in page}
+        measures = read_measures(session, list(names))
+        yield [quad for name, iri in names.items() for quad in _description(name, iri, measures[name])]
+        after = page[-1][0]
+
+
+def _description(name: str, iri: str, measures: Sequence[Measure]) -> list[Quad]:
+    told = Statements(catalogue_graph("record", name))
+    node = address(iri)
+    if node is not None:
+        describe_measures(told, node, measures, scope=name)
+    return told.quads
+
+
+def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -1,0 +1,74 @@
+"""What catalogues describe, as rows: datasets, the forms they come in, and which have vanished."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tamias.archive.captures import storable
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.dataset import Dataset, Distribution
+
+_SQL = statements("tamias.archive", "catalogues.sql")
+
+
+class Described(msgspec.Struct, frozen=True):
+    """One dataset of one catalogue; times are those of walks, in milliseconds UTC."""
+
+    portal: str
+    kind: str
+    record: str
+    iri: str
+    title: str
+    first_seen: int
+    last_seen: int
+    gone_at: int | None
+
+
+def note_datasets(cursor: Cursor, portal: str, kind: str, walk: int, datasets: Sequence[Dataset]) -> None:
+    """A walk that began at `walk` saw these. The same news twice is harmless."""
+    unique = {dataset.record: dataset for dataset in datasets}
+    if not unique:
+        return
+    named = {"url": storable(portal), "kind": kind, "now": walk}
+    row = cursor.execute(_SQL["put_portal"].text, named).fetchone()
+    assert row is not None
+    told = {"portal": row[0], "walk": walk}
+    cursor.execute(_SQL["put_described"].text, told | _described(list(unique.values())))
+    cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
+
+
+def note_whole(cursor: Cursor, portal: str, walk: int) -> int:
+    """A walk saw the whole catalogue; returns how many datasets have vanished from it."""
+    told = {"url": storable(portal), "walk": walk}
+    cursor.execute(_SQL["note_walked"].text, told)
+    return cursor.execute(_SQL["note_vanished"].text, told).rowcount
+
+
+def all_described(session: Session) -> Iterator[Described]:
+    """Every dataset of every catalogue."""
+    return (Described(*row) for row in session.rows(_SQL["all_described"].text))
+
+
+def _described(datasets: list[Dataset]) -> dict[str, list[Any]]:
+    return {
+        "record": [storable(each.record) for each in datasets],
+        "iri": [storable(each.iri) for each in datasets],
+        "title": [storable(each.title) for each in datasets],
+    }
+
+
+def _offered(datasets: list[Dataset]) -> dict[str, list[Any]]:
+    pairs = [(each.record, form) for each in datasets for form in each.distributions]
+    forms = list({(record, form.url): (record, form) for record, form in pairs}.values())
+    texts = ("url", "title", "format", "media_type", "sha256", "modified")
+    return {
+        "record": [storable(record) for record, _ in forms],
+        "byte_size": [_size(form) for _, form in forms],
+        **{name: [storable(getattr(form, name)) for _, form in forms] for name in texts},
+    }
+
+
+def _size(form: Distribution) -> int | None:
+    return form.byte_size if form.byte_size is not None and 0 <= form.byte_size < 2**63 else None

@@ -1,0 +1,47 @@
+-- What catalogues describe.
+
+-- name: put_portal
+-- The number of a catalogue, made known if need be.
+INSERT INTO portal (url, kind, first_seen) VALUES (%(url)b::text, %(kind)b::text, %(now)b::int8)
+ON CONFLICT (url) DO UPDATE SET kind = excluded.kind
+RETURNING portal
+
+-- name: put_described
+-- Datasets that a walk saw; one that had vanished is back.
+INSERT INTO described (portal, record, iri, title, first_seen, last_seen)
+SELECT %(portal)b::int8, new.record, new.iri, new.title, %(walk)b::int8, %(walk)b::int8
+FROM unnest(%(record)b::text[], %(iri)b::text[], %(title)b::text[]) AS new (record, iri, title)
+ON CONFLICT (portal, record)
+DO UPDATE SET iri = excluded.iri, title = excluded.title, gone_at = NULL,
+              last_seen = greatest(described.last_seen, excluded.last_seen)
+
+-- name: put_offered
+-- The forms in which they can be had.
+INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, last_seen)
+SELECT %(portal)b::int8, new.record, new.url, new.title, new.format, new.media_type, new.byte_size, new.sha256,
+       new.modified, %(walk)b::int8
+FROM unnest(%(record)b::text[], %(url)b::text[], %(title)b::text[], %(format)b::text[], %(media_type)b::text[],
+            %(byte_size)b::int8[], %(sha256)b::text[], %(modified)b::text[])
+     AS new (record, url, title, format, media_type, byte_size, sha256, modified)
+ON CONFLICT (portal, record, url)
+DO UPDATE SET title = excluded.title, format = excluded.format, media_type = excluded.media_type,
+              byte_size = excluded.byte_size, sha256 = excluded.sha256, modified = excluded.modified,
+              last_seen = excluded.last_seen
+
+-- name: note_vanished
+-- A walk saw the whole catalogue: what it did not see is gone.
+UPDATE described SET gone_at = %(walk)b::int8
+FROM portal
+WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.last_seen < %(walk)b::int8
+  AND described.gone_at IS NULL
+
+-- name: note_walked
+-- When a catalogue was last seen as a whole.
+UPDATE portal SET walked_at = %(walk)b::int8 WHERE portal.url = %(url)b::text
+
+-- name: all_described
+-- Every dataset that a catalogue describes, with when it vanished.
+SELECT portal.url, portal.kind, described.record, described.iri, described.title, described.first_seen,
+       described.last_seen, described.gone_at
+FROM described JOIN portal ON portal.portal = described.portal
+ORDER BY portal.url, described.record

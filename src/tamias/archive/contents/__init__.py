@@ -1,0 +1,4 @@
+"""What a stored file says, whatever its bytes: its rows, statements, JSON values or members.
+
+Read for fingerprints and diffs; nothing here trusts a file, and every reading is bounded.
+"""

@@ -1,0 +1,78 @@
+"""A resource and its versions as JSON tells them, on the command line and over REST."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tamias.archive.moments import rfc3339
+from tamias.model.resource import Resource, Source, State, Version
+
+SERVED_AT = "http://127.0.0.1:8080"
+"""Where `tamias serve` answers unless it is told otherwise."""
+
+
+class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One version."""
+
+    id: str
+    number: int
+    captured_at: str
+    sha256: str
+    byte_size: int
+    media_type: str | None
+    told_type: str | None
+    download: str
+    """Where the service gives it out."""
+
+
+class DatasetDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource with all its versions, oldest first."""
+
+    id: str
+    url: str
+    title: str | None
+    media_type: str | None
+    portals: tuple[str, ...]
+    sources: tuple[str, ...]
+    named_by: tuple[Source, ...]
+    """The sources in full: what each says of it."""
+    state: State
+    added_at: str
+    next_crawl: str | None
+    change_rate: float | None
+    versions: tuple[VersionDescription, ...]
+
+
+def describe_version(version: Version, served_at: str = SERVED_AT) -> VersionDescription:
+    """A version as JSON tells it."""
+    return VersionDescription(
+        id=version.id,
+        number=version.number,
+        captured_at=rfc3339(version.captured_at),
+        sha256=version.sha256,
+        byte_size=version.byte_size,
+        media_type=version.media_type,
+        told_type=version.told_type,
+        download=f"{served_at}/api/v1/get/file/id/{version.id}",
+    )
+
+
+def describe(
+    resource: Resource, versions: Sequence[Version], served_at: str = SERVED_AT
+) -> DatasetDescription:
+    """A resource as JSON tells it."""
+    portals = dict.fromkeys(source.portal for source in resource.sources if source.portal)
+    return DatasetDescription(
+        id=resource.id,
+        url=resource.url,
+        title=resource.title,
+        media_type=resource.media_type,
+        portals=tuple(portals),
+        sources=tuple(source.source for source in resource.sources if source.source),
+        named_by=resource.sources,
+        state=resource.state,
+        added_at=rfc3339(resource.added_at),
+        next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
+        change_rate=resource.change_rate,
+        versions=tuple(describe_version(version, served_at) for version in versions),
+    )

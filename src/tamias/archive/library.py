@@ -1,0 +1,155 @@
+"""The archive for its readers: resources, their versions, and what each version holds."""
+
+import os
+import re
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.content import Content
+from tamias.archive.diffs import Diff, diff
+from tamias.archive.moments import Moment, milliseconds, rfc3339
+from tamias.archive.resources import page_of_resources, read_resources, read_versions
+from tamias.database.connect import Database
+from tamias.database.sql import statements
+from tamias.model.errors import TamiasError, UsageError
+from tamias.model.resource import Resource, Version, resource_id
+from tamias.model.url import fetch_url
+from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
+
+_SQL = statements("tamias.archive", "library.sql")
+_NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class NotArchived(TamiasError):
+    """The archive has no such resource, or no such version of it."""
+
+
+class Archive:
+    """An archive, opened for reading. Others may write to it meanwhile. Not for two threads at once."""
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str] = "tamias-data",
+        *,
+        data: str | os.PathLike[str] | None = None,
+        session_names: frozenset[str] = DEFAULT_SESSION_NAMES,
+    ) -> None:
+        """`place` is a data directory, or the URL of a PostgreSQL database; then `data` is the directory
+        where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`).
+
+        Raises `DataMissing` when nothing is there.
+        """
+        url = place if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")) else None
+        self.data = Path(data or (os.environ.get("TAMIAS_DATA", "tamias-data") if url else place))
+        self._session_names = session_names
+        self.database = Database(self.data, url, create=False)
+        self.session = self.database.session()
+        self.reader = BlobReader(LocalPacks(self.data / "blobs"), self.session)
+
+    def close(self) -> None:
+        """Lets go of the database. May be called twice."""
+        self.session.close()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def resources(
+        self, *, host: str | None = None, media_type: str | None = None, portal: str | None = None
+    ) -> Iterator[Resource]:
+        """The resources under watch, all or some, page by page in the order of their ids."""
+        after = ""
+        while page := page_of_resources(
+            self.session, after, host=host, media_type=media_type, portal=portal
+        ):
+            yield from page
+            after = page[-1].id
+
+    def resource(self, url: str) -> Resource:
+        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        named = _NAME.fullmatch(url)
+        name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
+        asked = {"resource": name, "url": address}
+        row = self.session.transact(
+            lambda cursor: cursor.execute(_SQL["find_resource"].text, asked).fetchone()
+        )
+        found = read_resources(self.session, [row[0]]) if row else []
+        if not found:
+            raise NotArchived(f"{url} is not in the archive; 'tamias add' puts it under watch")
+        return found[0]
+
+    def versions(self, url: str) -> list[Version]:
+        """The versions of a resource, oldest first. Raises `NotArchived`."""
+        resource = self.resource(url)
+        return read_versions(self.session, [resource.id])[resource.id]
+
+    def get(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
+        """The current version, the one that was current at a moment, or the one of a number.
+
+        A version's own id is a URL as well: `3b1f…_4`. Raises `NotArchived`.
+        """
+        named = _NAME.fullmatch(url)
+        if named and named[2]:
+            version = int(named[2])
+        if at is not None and version is not None:
+            raise UsageError("a version has a number or a time, not both")
+        resource = self.resource(url)
+        versions = read_versions(self.session, [resource.id])[resource.id]
+        if not versions:
+            raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
+        return Content(resource, _chosen(resource, versions, at, version), self.reader)
+
+    def diff(
+        self, url: str, a: int | Moment | None = None, b: int | Moment | None = None, *, key: str | None = None
+    ) -> Diff:
+        """What changed from one version to another, named by numbers or moments; else in the last step.
+
+        `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
+        """
+        old, new = self._pair(url, a, b)
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+            paths = [Path(folder) / name for name in ("old", "new")]
+            for path, content in zip(paths, (old, new), strict=True):
+                path.mkdir()
+            files = [content.spooled(path) for path, content in zip(paths, (old, new), strict=True)]
+            return diff(files[0], files[1], new.version.media_type, key=key)
+
+    def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
+        newest = self.get(url) if b is None else self._get(url, b)
+        if a is not None:
+            return self._get(url, a), newest
+        if newest.version.number == 1:
+            raise NotArchived(f"{newest.resource.url} has no version before its first")
+        return self.get(url, version=newest.version.number - 1), newest
+
+    def _get(self, url: str, which: int | Moment) -> Content:
+        if isinstance(which, int) or (isinstance(which, str) and _NUMBER.fullmatch(which)):
+            return self.get(url, version=int(which))
+        return self.get(url, at=which)
+
+    def _id(self, url: str) -> str:
+        return resource_id(url_key(url, self._session_names))
+
+
+def _chosen(
+    resource: Resource, versions: list[Version], at: Moment | None, number: int | None
+) -> Version:
+    if number is not None:
+        if not 1 <= number <= len(versions):
+            raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {len(versions)}")
+        return versions[number - 1]
+    if at is None:
+        return versions[-1]
+    place = bisect_right(versions, milliseconds(at), key=lambda version: version.captured_at)
+    if not place:
+        first = rfc3339(versions[0].captured_at)
+        raise NotArchived(f"there was no version of {resource.url} at {at}; the first is of {first}")
+    return versions[place - 1]

@@ -1,0 +1,89 @@
+"""Media types: which are registered, open, readable by machines, and when one is as good as another."""
+
+import re
+from typing import Final
+
+from tamias.model.format_names import media_type_of
+
+_REGISTERED: Final = re.compile(
+    r"(application|audio|font|haptics|image|message|model|multipart|text|video)/(?!x-|x\.)[a-z0-9][\w.+-]{0,120}",
+    re.ASCII,
+)
+_NO_PROMISE: Final = frozenset({"application/octet-stream", "application/x-download", "binary/octet-stream"})
+_ALIASES: Final = {
+    "text/xml": "application/xml",
+    "text/json": "application/json",
+    "text/comma-separated-values": "text/csv",
+    "application/csv": "text/csv",
+    "application/x-gzip": "application/gzip",
+    "application/x-zip-compressed": "application/zip",
+    "application/vnd.geo+json": "application/geo+json",
+    "application/x-turtle": "text/turtle",
+    "text/rdf+n3": "text/n3",
+    "application/jsonlines": "application/x-ndjson",
+}
+
+_DATA: Final = frozenset({
+    "text/csv", "text/tab-separated-values", "application/json", "application/x-ndjson", "application/xml",
+    "text/turtle", "text/n3", "application/n-triples", "application/n-quads", "application/trig",
+    "application/vnd.hdt", "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.apache.parquet",
+    "application/geopackage+sqlite3", "application/vnd.sqlite3", "application/netcdf", "application/x-hdf5",
+    "application/sparql-results+json", "application/x-jelly-rdf",
+})  # fmt: skip
+_DATA_OF_A_VENDOR: Final = frozenset({
+    "application/vnd.ms-excel", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-access", "application/msaccess",
+})  # fmt: skip
+_OPEN_BUT_FOR_PEOPLE: Final = frozenset({
+    "text/plain", "text/html", "application/xhtml+xml", "application/pdf", "text/markdown", "image/png",
+    "image/jpeg", "image/svg+xml", "image/tiff", "image/gif", "application/zip", "application/gzip",
+    "application/vnd.oasis.opendocument.text", "application/x-tar", "application/zstd",
+    "application/epub+zip",
+})  # fmt: skip
+_PEOPLE_ONLY: Final = frozenset({"application/xhtml+xml", "image/svg+xml"})
+
+
+def promised_type(media_type: str | None, format_name: str | None) -> str | None:
+    """The media type that a description promises, by its own word or a short name; None for no promise."""
+    for word in (media_type, format_name):
+        found = media_type_of(word)
+        if found is not None and found not in _NO_PROMISE:
+            return _ALIASES.get(found, found)
+    return None
+
+
+def is_registered(kind: str | None) -> bool:
+    """Whether it has the form of a type that IANA registers; the registry itself is not asked."""
+    return kind is not None and _REGISTERED.fullmatch(kind) is not None
+
+
+def is_machine_readable(kind: str | None) -> bool:
+    """Whether programs can read the data out of it."""
+    if kind is None or kind in _PEOPLE_ONLY:
+        return False
+    return kind in _DATA or kind in _DATA_OF_A_VENDOR or kind.endswith(("+json", "+xml"))
+
+
+def is_open(kind: str | None) -> bool:
+    """Whether the format is nobody's property."""
+    if kind is None:
+        return False
+    return kind in _DATA or kind in _OPEN_BUT_FOR_PEOPLE or kind.endswith(("+json", "+xml"))
+
+
+def same_format(promised: str, found: str) -> bool:
+    """Whether what was found is what was promised, or a special case of it.
+
+    >>> same_format("application/json", "application/geo+json"), same_format("text/csv", "text/html")
+    (True, False)
+    """
+    promised, found = _ALIASES.get(promised, promised), _ALIASES.get(found, found)
+    if promised == found:
+        return True
+    if promised == "application/json":
+        return found.endswith("+json") or found == "application/x-ndjson"
+    if promised == "application/xml":
+        return found.endswith("+xml") and found != "application/xhtml+xml"
+    if promised == "text/plain":
+        return found.startswith("text/") and found != "text/html"
+    return promised == "text/html" and found == "application/xhtml+xml"

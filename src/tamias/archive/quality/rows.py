@@ -1,0 +1,161 @@
+"""Quality in the database: what was told is noted, what was got is read, what is measured is stored.
+
+Subjects of measures are resources by their ids, descriptions by `record_id`, and catalogues by their URLs.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from tamias.archive.captures import storable
+from tamias.archive.quality.got import NOTHING, Got
+from tamias.archive.quality.mqa import points
+from tamias.archive.quality.portal_watch import dataset_metrics, delivery_metrics
+from tamias.archive.quality.told import Told, ToldForm, told_of
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.dataset import Dataset
+from tamias.model.errors import UrlError
+from tamias.model.resource import resource_id
+from tamias.model.url_key import url_key
+
+_SQL = statements("tamias.archive.quality", "quality.sql")
+PAGE = 500
+
+Values = dict[str, float]
+Key = Callable[[str], str]
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """One value, and since when it has been so."""
+
+    metric: str
+    value: float
+    measured_at: int
+
+
+def record_id(portal: str, record: str) -> str:
+    """The name of a catalogue's description of a dataset, among the subjects of measures.
+
+    >>> record_id("https://data.example.org/", "a")
+    '9d67a6f9ebf7bc3a52ab6bc2'
+    """
+    return sha256(f"{portal}\0{record}".encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def note_told(cursor: Cursor, portal: str, datasets: Sequence[Dataset]) -> None:
+    """Keeps what was told of datasets that `note_datasets` has noted, in the same transaction."""
+    told = {storable(each.record): msgspec.json.encode(told_of(each)).decode() for each in datasets}
+    if told:
+        named = {"portal": storable(portal), "record": list(told), "told": list(told.values())}
+        cursor.execute(_SQL["note_told"].text, named)
+
+
+def measure_portals(session: Session, *, key: Key = url_key) -> int:
+    """Measures all that catalogues describe, and the catalogues by the mean; returns how many descriptions.
+
+    `key` is the key by which resources are known.
+    """
+    measured = 0
+    for portal, url in _rows(session, "portals", {}):
+        measured += _measure_portal(session, portal, url, key)
+    return measured
+
+
+def measure_resources(session: Session, only: Sequence[str] | None = None) -> int:
+    """Measures how resources were delivered, all or those named; returns how many."""
+    measured, after = 0, ""
+    while page := _rows(
+        session, "page_promises", {"after": after, "only": only and list(only), "limit": PAGE}
+    ):
+        got = _read_got(session, [row[0] for row in page])
+        values = {
+            resource: delivery_metrics([ToldForm(url=url, byte_size=size)], [expected], [got[resource]])
+            for resource, url, expected, size in page
+        }
+        _store(session, values)
+        measured += len(page)
+        after = page[-1][0]
+    return measured
+
+
+def read_measures(session: Session, subjects: Sequence[str]) -> dict[str, list[Measure]]:
+    """What is measured of each subject."""
+    found: dict[str, list[Measure]] = defaultdict(list)
+    for subject, *row in _rows(session, "read_measures", {"subject": list(subjects)}):
+        found[subject].append(Measure(*row))
+    return found
+
+
+def _measure_portal(session: Session, portal: int, url: str, key: Key) -> int:
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    measured, after = 0, ""
+    while page := _rows(session, "page_told", {"portal": portal, "after": after, "limit": PAGE}):
+        told = {record: msgspec.convert(text, Told) for record, text in page if text is not None}
+        got = _got_of_forms(session, told, key)
+        values = {
+            record: {**dataset_metrics(told[record], got[record]), **points(told[record], got[record])}
+            if record in told
+            else {"reme": 0.0}
+            for record, _ in page
+        }
+        _store(session, {record_id(url, record): each for record, each in values.items()})
+        _add_up(sums, values.values())
+        measured += len(page)
+        after = page[-1][0]
+    _store(session, {url: {metric: total / count for metric, (total, count) in sums.items()}})
+    return measured
+
+
+def _add_up(sums: dict[str, list[float]], values: Any) -> None:
+    for each in values:
+        for metric, value in each.items():
+            sums[metric][0] += value
+            sums[metric][1] += 1
+
+
+def _got_of_forms(session: Session, told: dict[str, Told], key: Key) -> dict[str, list[Got]]:
+    """What the archive got of each form of each description."""
+    named = {record: [_resource(form.url, key) for form in each.forms] for record, each in told.items()}
+    got = _read_got(session, [each for listed in named.values() for each in listed if each is not None])
+    return {record: [got[each] if each else NOTHING for each in listed] for record, listed in named.items()}
+
+
+def _resource(url: str, key: Key) -> str | None:
+    try:
+        return resource_id(key(url))
+    except UrlError:
+        return None
+
+
+def _read_got(session: Session, resources: Sequence[str]) -> dict[str, Got]:
+    found: dict[str, Got] = defaultdict(lambda: NOTHING)
+    for resource, tried, retrieved, media_type, size in _rows(
+        session, "read_got", {"resource": list(resources)}
+    ):
+        found[resource] = Got(tried=tried, retrieved=retrieved, media_type=media_type, byte_size=size)
+    return found
+
+
+def _store(session: Session, values: dict[str, Values]) -> None:
+    rows = [(subject, metric, value) for subject, each in values.items() for metric, value in each.items()]
+    columns = {
+        "subject": [subject for subject, _, _ in rows],
+        "metric": [metric for _, metric, _ in rows],
+        "value": [value for _, _, value in rows],
+    }
+    now = session.now()
+
+    def store(cursor: Cursor) -> None:
+        names = {"subject": columns["subject"], "metric": columns["metric"]}
+        cursor.execute(_SQL["drop_measures"].text, {"subjects": list(values), **names})
+        cursor.execute(_SQL["put_measures"].text, {"now": now, **columns})
+
+    session.transact(store)
+
+
+def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

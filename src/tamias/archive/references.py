@@ -1,0 +1,69 @@
+"""Whether versions, blobs and resources agree, and which versions a broken blob takes with it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.record import Extent
+
+_SQL = statements("tamias.archive", "references.sql")
+MOST_HOLDERS = 20
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A version whose body is not there, or not of its size."""
+
+    version: str
+    url: str
+    sha256: str
+    missing: bool
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A version, as a person finds it."""
+
+    version: str
+    url: str
+
+
+def lost_versions(session: Session) -> list[Lost]:
+    """Versions and suspects that cannot be given back."""
+    return [Lost(*row) for row in _rows(session, "lost", {})]
+
+
+def disagreeing(session: Session) -> list[tuple[str, str]]:
+    """Resources that do not tell of their last version: ids and addresses."""
+    return [(resource, url) for resource, url in _rows(session, "disagreeing", {})]
+
+
+def agree(session: Session, resource: str) -> bool:
+    """Makes a resource tell of its last version; whether it does now."""
+    asked = {"resource": resource}
+    session.transact(lambda cursor: cursor.execute(_SQL["agree"].text, asked))
+    return bool(_rows(session, "agrees", asked)[0][0])
+
+
+def holders(session: Session, sha256s: Sequence[str], most: int = MOST_HOLDERS) -> list[Holder]:
+    """Versions that have one of these bodies, so many at most."""
+    asked = {"sha256": [bytes.fromhex(each) for each in sha256s], "most": most}
+    return [Holder(*row) for row in _rows(session, "holders", asked)]
+
+
+def referenced(session: Session) -> list[str]:
+    """Every body that a version or a suspect needs."""
+    return [row[0] for row in _rows(session, "referenced", {})]
+
+
+def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
+    """Every segment: its number, its committed length, and where the documents in it stand."""
+    rows = session.rows(_SQL["segments"].text)
+    for (segment, committed), group in groupby(rows, key=lambda row: (row[0], row[1])):
+        yield segment, committed, [Extent(segment, *row[2:]) for row in group if row[2] is not None]
+
+
+def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

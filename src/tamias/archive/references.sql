@@ -1,0 +1,57 @@
+-- Whether versions, blobs and resources agree.
+
+-- name: lost
+-- Versions and suspects whose body is not there, or is of another size.
+SELECT kept.resource || '_' || kept.number, resource.url, encode(kept.sha256, 'hex'), blob.sha256 IS NULL
+FROM (SELECT version.resource, version.number::text, version.sha256, version.byte_size FROM version
+      UNION ALL
+      SELECT suspect.resource, 'suspect', suspect.sha256, suspect.byte_size FROM suspect) AS kept
+     JOIN resource ON resource.resource = kept.resource
+     LEFT JOIN blob ON blob.sha256 = kept.sha256
+WHERE blob.sha256 IS NULL OR blob.size <> kept.byte_size
+ORDER BY kept.resource, kept.number
+
+-- name: disagreeing
+-- Resources that do not tell of their last version, or whose versions are not numbered 1, 2, 3.
+SELECT resource.resource, resource.url
+FROM resource
+     LEFT JOIN (SELECT version.resource, count(*) AS versions, max(version.number) AS last FROM version
+                GROUP BY version.resource) AS counted ON counted.resource = resource.resource
+     LEFT JOIN version AS last ON last.resource = resource.resource AND last.number = counted.last
+WHERE resource.versions <> coalesce(counted.last, 0) OR coalesce(counted.versions, 0) <> coalesce(counted.last, 0)
+   OR resource.sha256 IS DISTINCT FROM last.sha256
+ORDER BY resource.resource
+
+-- name: agree
+-- Makes a resource tell of its last version.
+UPDATE resource
+SET versions = last.number, sha256 = last.sha256, fingerprint = last.fingerprint, media_type = last.media_type,
+    captured_at = last.captured_at
+FROM version AS last
+WHERE resource.resource = %(resource)b::text AND last.resource = resource.resource
+  AND last.number = (SELECT count(*) FROM version WHERE version.resource = resource.resource)
+
+-- name: agrees
+-- Whether it does.
+SELECT EXISTS (SELECT FROM resource JOIN version ON version.resource = resource.resource
+                                                AND version.number = resource.versions
+               WHERE resource.resource = %(resource)b::text AND resource.sha256 = version.sha256
+                 AND resource.versions = (SELECT count(*) FROM version
+                                          WHERE version.resource = resource.resource))
+
+-- name: holders
+-- Versions that have one of these bodies, so many at most.
+SELECT version.resource || '_' || version.number, resource.url
+FROM version JOIN resource ON resource.resource = version.resource
+WHERE version.sha256 = ANY(%(sha256)b::bytea[])
+ORDER BY version.resource, version.number LIMIT %(most)b::int4
+
+-- name: referenced
+-- Every body that a version or a suspect needs.
+SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sha256, 'hex') FROM suspect
+
+-- name: segments
+-- Every segment with the extents of its documents, as of one moment, in the order of the files.
+SELECT segment.segment, segment.committed, capture.frame, capture.start, capture.length
+FROM segment LEFT JOIN capture ON capture.segment = segment.segment
+ORDER BY segment.segment, capture.frame, capture.start

@@ -1,0 +1,112 @@
+-- Resources under watch, their sources and versions.
+
+-- name: put_resources
+-- Makes resources known. A known one takes a title or a promise that it lacked; one that was stopped is active again.
+INSERT INTO resource (resource, url, host, title, expected, added_at)
+SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8
+FROM unnest(%(resource)b::text[], %(url)b::text[], %(host)b::text[], %(title)b::text[], %(expected)b::text[])
+     AS new (resource, url, host, title, expected)
+ORDER BY new.resource
+ON CONFLICT (resource) DO UPDATE
+SET title = coalesce(resource.title, excluded.title),
+    expected = CASE WHEN resource.versions = 0 THEN coalesce(excluded.expected, resource.expected)
+                    ELSE resource.expected END,
+    state = CASE WHEN resource.state = 'stopped' THEN 'active' ELSE resource.state END
+RETURNING resource, xmax = 0 AS inserted
+
+-- name: put_sources
+-- Who names them.
+INSERT INTO source (resource, source, portal, title, format, first_seen, last_seen)
+SELECT new.resource, new.source, new.portal, new.title, new.format, %(now)b::int8, %(now)b::int8
+FROM unnest(%(resource)b::text[], %(source)b::text[], %(portal)b::text[], %(title)b::text[], %(format)b::text[])
+     AS new (resource, source, portal, title, format)
+ORDER BY new.resource, new.source
+ON CONFLICT (resource, source) DO UPDATE
+SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded.title, source.title),
+    format = coalesce(excluded.format, source.format), last_seen = excluded.last_seen
+
+-- name: read_watched
+-- What must be known of a resource to judge what came.
+SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
+       resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
+       resource.visited_at, resource.fails, resource.hint_at
+FROM resource WHERE resource.resource = %(resource)b::text
+
+-- name: count_shared
+-- How many resources of a host have this body as their current or suspected one.
+SELECT coalesce((SELECT shared_body.resources FROM shared_body
+                 WHERE shared_body.host = %(host)b::text AND shared_body.sha256 = %(sha256)b::bytea), 0)
+
+-- name: note_shared
+-- One more resource of the host has it.
+INSERT INTO shared_body (host, sha256, resources) VALUES (%(host)b::text, %(sha256)b::bytea, 1)
+ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + 1
+
+-- name: add_version
+-- A version more, and the resource as it is with it.
+WITH added AS (
+    INSERT INTO version (resource, number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise,
+                         capture)
+    SELECT resource.resource, resource.versions + 1, %(captured_at)b::int8, %(sha256)b::bytea, %(byte_size)b::int8,
+           %(media_type)b::text, %(told_type)b::text, %(fingerprint)b::bytea, %(noise)b::bool, %(capture)b::uuid
+    FROM resource
+    WHERE resource.resource = %(resource)b::text
+      AND NOT EXISTS (SELECT FROM version WHERE version.resource = resource.resource
+                                            AND version.capture = %(capture)b::uuid)
+    RETURNING number)
+UPDATE resource
+SET versions = added.number, sha256 = %(sha256)b::bytea, fingerprint = %(fingerprint)b::bytea,
+    media_type = %(media_type)b::text, captured_at = %(captured_at)b::int8
+FROM added WHERE resource.resource = %(resource)b::text
+
+-- name: add_suspect
+-- A body that is not believed.
+INSERT INTO suspect (resource, seen_at, sha256, byte_size, media_type, reason, capture)
+VALUES (%(resource)b::text, %(captured_at)b::int8, %(sha256)b::bytea, %(byte_size)b::int8, %(media_type)b::text,
+        %(reason)b::text, %(capture)b::uuid)
+ON CONFLICT DO NOTHING
+
+-- name: note_visit
+-- What a visit means for the schedule and the state.
+UPDATE resource
+SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE %(state)b::text END,
+    gone_at = CASE WHEN %(state)b::text = 'gone' THEN coalesce(resource.gone_at, %(now)b::int8) END,
+    history = coalesce(%(history)b::bytea, resource.history),
+    change_rate = coalesce(%(change_rate)b::float8, resource.change_rate),
+    visited_at = coalesce(%(visited_at)b::int8, resource.visited_at), tried_at = %(now)b::int8,
+    next_visit = %(next_visit)b::int8, fails = %(fails)b::int4
+WHERE resource.resource = %(resource)b::text
+
+-- name: read_resources
+-- Resources by name, with all that the archive says of them.
+SELECT resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
+       resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
+       coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format)
+                                  ORDER BY source.first_seen, source.source)
+                 FROM source WHERE source.resource = resource.resource), '[]')
+FROM resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resource.resource
+
+-- name: page_resources
+-- The same, all of them, page by page.
+SELECT resource.resource FROM resource
+WHERE resource.resource > %(after)b::text
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(media_type)b::text IS NULL OR resource.media_type = %(media_type)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
+-- name: read_versions
+-- The versions of resources, oldest first.
+SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.capture::text
+FROM version WHERE version.resource = ANY(%(resource)b::text[]) ORDER BY version.resource, version.number
+
+-- name: read_suspects
+-- Bodies of a resource that were not believed, oldest first.
+SELECT suspect.seen_at, encode(suspect.sha256, 'hex'), suspect.byte_size, suspect.media_type, suspect.reason
+FROM suspect WHERE suspect.resource = %(resource)b::text ORDER BY suspect.seen_at
+
+-- name: stop_resources
+-- No longer under watch; what is kept is kept.
+UPDATE resource SET state = 'stopped', next_visit = NULL WHERE resource.resource = ANY(%(resource)b::text[])

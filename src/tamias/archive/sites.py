@@ -1,0 +1,175 @@
+"""Sites as rows: whose signposts were put, which datasets they offer as a whole, and how those are had."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.access_plan import Access
+from tamias.model.claim import Claim
+from tamias.model.lease import Lease
+from tamias.model.semantic import SemanticDataset
+
+_SQL = statements("tamias.archive", "sites.sql")
+
+State = Literal["claimed", "copying", "had", "released"]
+
+
+class SiteDataset(msgspec.Struct, frozen=True, kw_only=True):
+    """A dataset of a Semantic Sitemap, and the way by which a crawl gets it."""
+
+    crawl: int
+    key: bytes
+    sitemap: str
+    state: State
+    dataset: SemanticDataset
+    plan: list[Access]
+    attempt: int = 0
+    missing: tuple[str, ...] = ()
+
+    @property
+    def access(self) -> Access | None:
+        """The attempt under way."""
+        return self.plan[self.attempt] if self.attempt < len(self.plan) else None
+
+
+class Covered(msgspec.Struct, frozen=True):
+    """What a dataset covers."""
+
+    crawl: int
+    sitemap: str
+    had: bool
+    prefixes: tuple[str, ...]
+    urls: frozenset[str]
+    """Where it is had from: these are asked for, whatever the prefixes say."""
+    samples: frozenset[str]
+
+
+def dataset_key(dataset: SemanticDataset) -> bytes:
+    """The dataset's own key: its URI, or what it covers and where it is had, whichever sitemap says so."""
+    places = (*dataset.dumps, *dataset.fragments, *dataset.endpoints)
+    said = [*(prefix.iri for prefix in dataset.prefixes), *(place.url for place in places)]
+    return sha256((dataset.uri or "\n".join(sorted(said))).encode()).digest()[:16]
+
+
+def site_is_open(session: Session, lease: Lease, crawl: int, authority: str) -> bool:
+    """Whether the signposts of a place were put in this crawl."""
+    asked = _site(lease, crawl, authority)
+    return session.transact(
+        lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None
+    )
+
+
+def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int) -> None:
+    """They are put now."""
+    told = {**_site(lease, crawl, authority), "now": now}
+    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told))
+
+
+def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
+    """Makes a dataset known; one that is under way goes on as it began."""
+    told = {
+        "crawl": found.crawl,
+        "dataset": found.key,
+        "sitemap": found.sitemap,
+        "state": found.state,
+        "prefixes": [prefix.iri for prefix in found.dataset.prefixes],
+        "description": _json(found.dataset),
+        "plan": _json(found.plan),
+        "missing": list(found.missing),
+        "now": now,
+    }
+    cursor.execute(_SQL["put_site_dataset"].text, told)
+
+
+def waiting_for(session: Session, crawl: int, url: str) -> list[SiteDataset]:
+    """The datasets that miss an address."""
+    asked = {"crawl": crawl, "url": url}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_for"].text, asked).fetchall())
+    return [_site_dataset(crawl, row) for row in rows]
+
+
+def _site_dataset(crawl: int, row: tuple[Any, ...]) -> SiteDataset:
+    key, sitemap, state, description, plan, attempt, missing = row
+    return SiteDataset(
+        crawl=crawl,
+        key=bytes(key),
+        sitemap=sitemap,
+        state=state,
+        dataset=msgspec.convert(description, SemanticDataset),
+        plan=msgspec.convert(plan, list[Access]),
+        attempt=attempt,
+        missing=tuple(missing),
+    )
+
+
+def covered(session: Session) -> list[Covered]:
+    """What need not be asked for one by one, in all crawls."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["covered"].text).fetchall())
+    return [
+        Covered(
+            crawl, sitemap, state == "had", tuple(prefixes), frozenset(urls or ()), frozenset(samples or ())
+        )
+        for crawl, sitemap, state, prefixes, urls, samples in rows
+    ]
+
+
+def note_had(cursor: Cursor, crawl: int, url: str) -> None:
+    """An address of the attempts under way was read."""
+    cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url})
+
+
+def note_failed(cursor: Cursor, failed: SiteDataset) -> None:
+    """The attempt came to nothing."""
+    following = after(failed)
+    told = {
+        "crawl": failed.crawl,
+        "dataset": failed.key,
+        "attempt": failed.attempt,
+        "missing": list(following.urls) if following else [],
+        "state": "copying" if following else "released",
+    }
+    cursor.execute(_SQL["note_failed"].text, told)
+
+
+def after(failed: SiteDataset) -> Access | None:
+    """The attempt that follows; None when each IRI must be asked for by itself."""
+    later = failed.plan[failed.attempt + 1 : failed.attempt + 2]
+    return later[0] if later and later[0].kind != "dereference" else None
+
+
+def note_claims(cursor: Cursor, crawl: int, told: Sequence[Claim]) -> None:
+    """Keeps what a host's sitemap states."""
+    for host in {claim.host for claim in told}:
+        digests = [_digest(claim) for claim in told if claim.host == host]
+        cursor.execute(_SQL["put_claims"].text, {"crawl": crawl, "host": host, "statement": digests})
+
+
+def others_claims(session: Session, crawl: int, told: Iterable[Claim]) -> list[Claim]:
+    """Of the same statements, those that other hosts make too."""
+    statement_of = {_digest(claim): claim.statement for claim in told}
+    asked = {"crawl": crawl, "statement": list(statement_of)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_claims"].text, asked).fetchall())
+    return [Claim(host, statement_of[bytes(digest)]) for host, digest in rows]
+
+
+def waiting_claims(session: Session, crawl: int) -> list[tuple[str, SemanticDataset]]:
+    """Datasets whose other side had not spoken, with their sitemaps."""
+    asked = {"crawl": crawl}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_claims"].text, asked).fetchall())
+    return [(sitemap, msgspec.convert(said, SemanticDataset)) for _, sitemap, said in rows]
+
+
+def _digest(claim: Claim) -> bytes:
+    return sha256(msgspec.json.encode(claim.statement)).digest()[:16]
+
+
+def _site(lease: Lease, crawl: int, authority: str) -> dict[str, Any]:
+    return {"bucket": lease.bucket, "qid": lease.qid, "crawl": crawl, "authority": authority}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

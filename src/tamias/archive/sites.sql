@@ -1,0 +1,70 @@
+-- Places that a crawl began at, and the datasets that they offer as a whole.
+
+-- name: site_is_open
+-- Whether the signposts of a place were put already.
+SELECT FROM site
+WHERE site.bucket = %(bucket)b::int2 AND site.qid = %(qid)b::int8 AND site.crawl = %(crawl)b::int4
+  AND site.authority = %(authority)b::text
+
+-- name: open_site
+-- They are put.
+INSERT INTO site (bucket, qid, crawl, authority, opened_at)
+VALUES (%(bucket)b::int2, %(qid)b::int8, %(crawl)b::int4, %(authority)b::text, %(now)b::int8)
+ON CONFLICT DO NOTHING
+
+-- name: put_site_dataset
+-- A dataset of a sitemap; known, it keeps the way that was chosen for it.
+INSERT INTO site_dataset (crawl, dataset, sitemap, state, prefixes, description, plan, missing, seen_at)
+VALUES (%(crawl)b::int4, %(dataset)b::bytea, %(sitemap)b::text, %(state)b::text, %(prefixes)b::text[],
+        %(description)b::jsonb, %(plan)b::jsonb, %(missing)b::text[], %(now)b::int8)
+ON CONFLICT (crawl, dataset) DO UPDATE
+SET state = excluded.state, prefixes = excluded.prefixes, plan = excluded.plan, missing = excluded.missing,
+    attempt = 0
+WHERE site_dataset.state = 'claimed' AND excluded.state <> 'claimed'
+
+-- name: waiting_for
+-- Those that miss an address.
+SELECT site_dataset.dataset, site_dataset.sitemap, site_dataset.state, site_dataset.description, site_dataset.plan, site_dataset.attempt,
+       site_dataset.missing
+FROM site_dataset
+WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
+  AND %(url)b::text = ANY(site_dataset.missing)
+
+-- name: covered
+-- What need not be asked for one by one, and whether it is had.
+SELECT site_dataset.crawl, site_dataset.sitemap, site_dataset.state, site_dataset.prefixes,
+       site_dataset.plan->site_dataset.attempt->'urls' AS urls, site_dataset.description->'samples' AS samples
+FROM site_dataset WHERE site_dataset.state IN ('copying', 'had')
+
+-- name: note_had
+-- An address of attempts under way was read; with the last of them a dataset is had.
+UPDATE site_dataset
+SET missing = array_remove(site_dataset.missing, %(url)b::text),
+    state = CASE WHEN cardinality(array_remove(site_dataset.missing, %(url)b::text)) = 0 THEN 'had'
+                 ELSE site_dataset.state END
+WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
+  AND %(url)b::text = ANY(site_dataset.missing)
+
+-- name: note_failed
+-- The attempt came to nothing: the next one begins, or the prefixes are free to be asked for.
+UPDATE site_dataset
+SET attempt = %(attempt)b::int4 + 1, missing = %(missing)b::text[], state = %(state)b::text
+WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.dataset = %(dataset)b::bytea
+  AND site_dataset.attempt = %(attempt)b::int4 AND site_dataset.state = 'copying'
+
+-- name: put_claims
+-- What a host's sitemap says of places on other hosts, and of its own.
+INSERT INTO site_claim (crawl, host, statement)
+SELECT %(crawl)b::int4, %(host)b::text, claimed.statement FROM unnest(%(statement)b::bytea[]) AS claimed (statement)
+ON CONFLICT DO NOTHING
+
+-- name: read_claims
+-- Who says the same.
+SELECT site_claim.host, site_claim.statement FROM site_claim
+WHERE site_claim.crawl = %(crawl)b::int4 AND site_claim.statement = ANY(%(statement)b::bytea[])
+
+-- name: waiting_claims
+-- Datasets whose other side had not spoken yet.
+SELECT site_dataset.dataset, site_dataset.sitemap, site_dataset.description FROM site_dataset
+WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'claimed'
+LIMIT 1000

@@ -1,0 +1,60 @@
+"""A guide for a server of one's own: it asks as fast as it is answered, and counts."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tamias.crawl.analysers import analysers, open_limits
+from tamias.crawl.fetching import fetchers
+from tamias.model.capture import Capture, Request, Stop
+from tamias.model.finding import Finding, Problem
+from tamias.open.documents import documents
+from tamias.settings import PermitSettings, Settings
+
+
+class LoopbackGuide:
+    """Asks as fast as it is answered."""
+
+    def __init__(self, spool: Path) -> None:
+        settings = Settings(permit=PermitSettings(allow_private=True))
+        self._fetchers = fetchers(settings, spool, lambda: time.time_ns() // 1_000_000)
+        self._limits = open_limits(settings)
+        self._analysers = analysers(settings)
+        self._last: Capture | None = None
+        self.requests = 0
+
+    async def ask(self, request: Request) -> Capture:
+        self._discard()
+        self.requests += 1
+        self._last = await self._fetchers["http"].fetch(request, _anywhere)
+        return self._last
+
+    def body(self, capture: Capture, most: int) -> bytes:
+        if capture.body is None:
+            return b""
+        if capture.body.path is None:
+            return (capture.body.data or b"")[:most]
+        with Path(capture.body.path).open("rb") as file:
+            return file.read(most)
+
+    def read(self, capture: Capture) -> Iterator[Finding]:
+        if capture.body is None:
+            return
+        url, told = capture.final_url, capture.told_type
+        for part in documents(capture.body, url=url, told_type=told, limits=self._limits):
+            if not isinstance(part, Problem) and part.media_type in self._analysers:
+                yield from self._analysers[part.media_type].analyse(part)
+
+    async def close(self) -> None:
+        """Lets go of connections and of the last answer."""
+        self._discard()
+        for each in set(self._fetchers.values()):
+            await each.close()
+
+    def _discard(self) -> None:
+        if self._last is not None and self._last.body is not None and self._last.body.path is not None:
+            Path(self._last.body.path).unlink(missing_ok=True)
+
+
+async def _anywhere(_target: str) -> Stop | None:
+    return None

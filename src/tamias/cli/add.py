@@ -1,0 +1,140 @@
+"""`tamias add`: puts resources, portals, endpoints and sitemaps under archive watch."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.model.errors import UsageError
+from tamias.model.seed import TRUSTED, Seed
+
+if TYPE_CHECKING:
+    from tamias.crawl.watching import Added, Wanted
+    from tamias.settings import Settings
+
+
+@click.command()
+@click.argument("urls", metavar="URL...", nargs=-1)
+@click.option("--portal", is_flag=True, help="The URLs are data portals: all that they offer is watched.")
+@click.option("--sparql", metavar="ENDPOINT", help="Watch the addresses that a query gives; with --query.")
+@click.option("--query", "query_file", type=click.Path(), help="File of the SELECT query for --sparql.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    help="List of addresses: text, or CSV with a uri header (and title, format, portal, source).",
+)
+@click.option("--title", help="What the resource is called.")
+@click.option("--format", "format_name", help="What it should be: a media type, or a short name such as csv.")
+@click.option(
+    "--allow-private", is_flag=True, help="Private and loopback addresses may be asked by --sparql."
+)
+@common
+def command(
+    place: Place,
+    urls: tuple[str, ...],
+    *,
+    portal: bool,
+    sparql: str | None,
+    query_file: str | None,
+    files: tuple[str, ...],
+    title: str | None,
+    format_name: str | None,
+    allow_private: bool,
+) -> int:
+    """Puts resources under watch: every version of them is kept. `tamias serve` visits them.
+
+    A portal, an endpoint or a sitemap is named with its kind: ckan:URL, sparql:URL, oai-pmh:URL, or --portal.
+
+    Example: tamias add https://example.org/data.csv --title "Budget 2026"
+    """
+
+    settings = place.settings(permit__allow_private=allow_private or None).settings
+    if (sparql is None) != (query_file is None):
+        raise UsageError("--sparql wants a --query FILE, and --query an endpoint")
+    named = [*_named(urls, files)]
+    doors = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
+    wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
+    if sparql is not None and query_file is not None:
+        wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
+    if not doors and not wanted:
+        raise UsageError("nothing to watch: name an address, a --file, or --sparql with --query")
+    added = _add(place, settings, wanted, doors)
+    _tell(place, added)
+    return 0
+
+
+def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list[Seed]) -> "Added":
+    from tamias.crawl.admit import Admission, same_url, seed_items
+    from tamias.crawl.keeping import WATCH
+    from tamias.crawl.watching import Watcher
+    from tamias.database.connect import Database
+    from tamias.frontier.postgres import PostgresFrontier
+
+    names = frozenset(settings.filters.session_names)
+    delay_ms = int(settings.fetch.delay * 1000)
+    with (
+        closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
+        closing(database.session()) as session,
+    ):
+        frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
+        added = Watcher(session, frontier, Admission(settings, ())).add(wanted)
+        count = frontier.put(seed_items(settings, doors, WATCH))
+        added.new += count.new
+        added.known += count.known
+    return added
+
+
+def _named(urls: tuple[str, ...], files: tuple[str, ...]) -> Iterator[Seed]:
+    from tamias.plugins import load
+
+    one, many = load("tamias.seeds", "address")(), load("tamias.seeds", "list")()
+    for url in urls:
+        yield from one.seeds(url)
+    for file in files:
+        yield from many.seeds(file)
+
+
+def _door(seed: Seed, portal: bool) -> Seed:
+    kind = seed.kind or ("portal" if portal else None)
+    return Seed(address=seed.address, kind=kind, tags=(TRUSTED,))
+
+
+def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
+    from tamias.crawl.watching import Wanted
+
+    told = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
+    return Wanted(
+        url=seed.address,
+        title=title or told.get("title"),
+        format=format_name or told.get("format"),
+        source=told.get("source", ""),
+        portal=told.get("portal"),
+    )
+
+
+async def _asked(settings: "Settings", endpoint: str, query: str) -> list["Wanted"]:
+    from tamias.crawl.query_seeds import query_wanted
+
+    return [each async for each in query_wanted(settings, endpoint, query)]
+
+
+def _text(query_file: Path) -> str:
+    try:
+        return query_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the query {query_file}: {error}") from error
+
+
+def _tell(place: Place, added: "Added") -> None:
+    if place.json:
+        say_json(added)
+        return
+    say(f"{added.new} under watch now, {added.known} were already; 'tamias serve' visits them")
+    for url, reason in added.refused:
+        click.echo(f"not taken: {printable(url)}: {reason}", err=True)

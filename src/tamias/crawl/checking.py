@@ -1,0 +1,150 @@
+"""Looks at every stored byte and every reference, names what is damaged, and mends what can be mended."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+import msgspec
+
+from tamias.archive.blobs import BlobWriter, LocalPacks
+from tamias.archive.blobs.check import Check, Damage
+from tamias.archive.blobs.collect import Collected, collect
+from tamias.archive.blobs.repair import repair
+from tamias.archive.references import (
+    Holder,
+    agree,
+    disagreeing,
+    holders,
+    lost_versions,
+    referenced,
+    segments,
+)
+from tamias.database.connect import Database
+from tamias.sinks.segment_check import SegmentCheck
+from tamias.sinks.warc_files import Part, records, warc_parts
+
+Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it should be."""
+
+    kind: Kind
+    name: str
+    problem: str
+    versions: tuple[Holder, ...] = ()
+    """Those that cannot be given back because of it; not all, if they are many."""
+    mended: bool = False
+
+
+class Looked(msgspec.Struct):
+    """How much was looked at."""
+
+    blobs: int = 0
+    blob_bytes: int = 0
+    segments: int = 0
+    segment_bytes: int = 0
+    warc_files: int = 0
+    warc_bytes: int = 0
+
+
+class Checkup:
+    """One look at a data directory. Others may write to it meanwhile."""
+
+    def __init__(self, database: Database, data: Path) -> None:
+        self._data = data
+        self._packs = LocalPacks(data / "blobs")
+        self._session = database.session()
+        self._rows = database.session()
+        self.looked = Looked()
+        self._damages: dict[str, Damage] = {}
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._session.close()
+        self._rows.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def faults(self) -> Iterator[Fault]:
+        """All that is damaged, as it is found."""
+        yield from self._blobs()
+        yield from self._references()
+        yield from self._segments()
+        for part in warc_parts(self._data / "warc"):
+            yield from self._warc(part)
+
+    def repaired(self, faults: Sequence[Fault]) -> Iterator[Fault]:
+        """The same faults, and whether each is mended. What is not in the archive is not."""
+        done = self._repair_blobs()
+        lost = {each.version for each in lost_versions(self._session)}
+        for fault in faults:
+            mended = done.get(fault.name, False)
+            if fault.kind == "resource":
+                mended = agree(self._session, fault.name)
+            elif fault.kind == "version":
+                mended = fault.name not in lost
+            yield msgspec.structs.replace(fault, mended=mended)
+
+    def collected(self) -> Collected:
+        """Frees what no version needs."""
+        writer = BlobWriter(self._packs, self._session)
+        try:
+            return collect(writer, self._rows, referenced(self._session))
+        finally:
+            writer.close()
+
+    def _blobs(self) -> Iterator[Fault]:
+        check = Check(self._packs, self._session)
+        for damage in check.damages():
+            name = damage.sha256 or str(damage.pack)
+            self._damages[name] = damage
+            lost = holders(self._session, [damage.sha256, *damage.dependents]) if damage.sha256 else ()
+            kind: Kind = "blob" if damage.sha256 else "pack"
+            yield Fault(kind=kind, name=name, problem=damage.problem, versions=tuple(lost))
+        self.looked.blobs, self.looked.blob_bytes = check.blobs, check.bytes
+
+    def _references(self) -> Iterator[Fault]:
+        for lost in lost_versions(self._session):
+            problem = f"its body is not there: blob {lost.sha256}"
+            if not lost.missing:
+                problem = f"its size is not that of blob {lost.sha256}"
+            missing = Damage(sha256=lost.sha256, pack=None, problem=problem)
+            self._damages.setdefault(lost.sha256, missing)
+            holder = Holder(lost.version, lost.url)
+            yield Fault(kind="version", name=lost.version, problem=problem, versions=(holder,))
+        for resource, url in disagreeing(self._session):
+            yield Fault(
+                kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"
+            )
+
+    def _segments(self) -> Iterator[Fault]:
+        check = SegmentCheck(self._data / "rdf")
+        for segment, committed, extents in segments(self._rows):
+            for problem in check.faults(segment, committed, extents):
+                yield Fault(kind="segment", name=f"rdf/{segment}.nq.zst", problem=problem)
+        self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
+
+    def _warc(self, part: Part) -> Iterator[Fault]:
+        end = 0
+        for record in records(part.path):
+            end = record.offset + record.length
+        self.looked.warc_files += 1
+        self.looked.warc_bytes += min(end, part.length)
+        if end < part.length:
+            problem = f"there is no sound record at byte {end} of {part.length}"
+            yield Fault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
+
+    def _repair_blobs(self) -> dict[str, bool]:
+        if not self._damages:
+            return {}
+        writer = BlobWriter(self._packs, self._session)
+        try:
+            done = list(repair(writer, self._damages.values()))
+        finally:
+            writer.close()
+        return {each.damage.sha256 or str(each.damage.pack): each.mended for each in done}

@@ -1,0 +1,239 @@
+"""Keeps what came of resources under watch: judged, stored as a version if it is one, due again in its time.
+
+Compressing takes its time, so it has a thread and a session of its own.
+"""
+
+import random
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
+from tamias.archive.fingerprints import fingerprint
+from tamias.archive.judgement import Came, Judgement, Known, Meaning, judge
+from tamias.archive.resources import (
+    NewVersion,
+    VisitNote,
+    Watched,
+    add_suspect,
+    add_version,
+    count_shared,
+    note_visit,
+    put_resources,
+    read_watched,
+)
+from tamias.crawl.timetable import Timetable
+from tamias.database.connect import Cursor, Session
+from tamias.model.capture import Body, Capture
+from tamias.model.lease import Task
+from tamias.model.outcome import Outcome
+from tamias.model.resource import Resource, resource_id
+from tamias.schedule.history import pack, unpack
+from tamias.schedule.visit import NextVisit, Policy, next_visit
+
+WATCH = 2
+"""The crawl of what is under watch."""
+
+_SEEN = {
+    Meaning.CHANGED: "changed",
+    Meaning.NOISE: "noise",
+    Meaning.UNCHANGED: "unchanged",
+    Meaning.SUSPECT: "failed",
+    Meaning.GONE: "gone",
+    Meaning.FAILED: "failed",
+}
+
+
+class Kept(msgspec.Struct, kw_only=True):
+    """What became of one attempt on a resource, and what makes it true."""
+
+    watched: Watched
+    judgement: Judgement
+    capture: Capture
+    media_type: str | None
+    fingerprint: str | None
+    prepared: Prepared | None
+    next: NextVisit
+    is_new: bool
+    now: int
+
+    @property
+    def believed(self) -> bool:
+        """Whether what came is what the resource is."""
+        return self.judgement.meaning in (Meaning.CHANGED, Meaning.NOISE, Meaning.UNCHANGED)
+
+    def record(self, cursor: Cursor, capture_id: str) -> None:
+        """Inside the transaction of the visit."""
+        if self.is_new:
+            resource = Resource(id=self.watched.id, url=self.watched.url, added_at=self.now)
+            put_resources(cursor, [(resource, self.watched.host)], self.now)
+        if self.prepared is not None:
+            insert_blobs(cursor, [self.prepared])
+            self._add(cursor, self._version(capture_id, self.prepared))
+        note_visit(cursor, self._note())
+
+    def _add(self, cursor: Cursor, version: NewVersion) -> None:
+        if self.judgement.meaning is Meaning.SUSPECT:
+            add_suspect(cursor, version, self.watched.host, self.judgement.reason or "")
+        else:
+            add_version(cursor, version, self.watched.host)
+
+    def _version(self, capture_id: str, prepared: Prepared) -> NewVersion:
+        return NewVersion(
+            resource=self.watched.id,
+            captured_at=self.capture.started_at,
+            sha256=prepared.sha256,
+            byte_size=prepared.size,
+            media_type=self.media_type,
+            told_type=self.capture.told_type,
+            fingerprint=self.fingerprint,
+            noise=self.judgement.meaning is Meaning.NOISE,
+            capture=capture_id,
+        )
+
+    def _note(self) -> VisitNote:
+        gone = self.judgement.meaning is Meaning.GONE
+        state = "gone" if gone else self.watched.state if not self.believed else "active"
+        return VisitNote(
+            resource=self.watched.id,
+            state=state,
+            now=self.now,
+            next_visit=self.next.due_ms,
+            fails=self.next.history.fails,
+            history=pack(self.next.history),
+            change_rate=self.next.rate,
+            visited_at=self.now if self.believed else None,
+        )
+
+
+class Keeping:
+    """Keeps resources for one worker. What is not kept by its commit did not happen."""
+
+    def __init__(
+        self,
+        writer: BlobWriter,
+        session: Session,
+        policy: Policy,
+        *,
+        key: Callable[[str], str],
+        host: Callable[[str], str],
+        everything: bool,
+        now: Callable[[], int],
+    ) -> None:
+        """`everything`: whether all that is crawled is kept, or only what is under watch."""
+        self._writer = writer
+        self._session = session
+        self._policy = policy
+        self._key = key
+        self._host = host
+        self._everything = everything
+        self._now = now
+        self._thread = ThreadPoolExecutor(1, "archive")
+        self._unsettled = 0
+        self._timetable = Timetable(session)
+
+    def wants(self, task: Task) -> bool:
+        """Whether a task's document is to be kept."""
+        return self._everything or task.crawl == WATCH
+
+    def keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
+        """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
+        kept = self._thread.submit(self._keep, task, capture, media_type).result()
+        self._unsettled += kept.prepared is not None
+        return kept
+
+    def sync(self) -> None:
+        """Makes durable what was written; before the transactions that rely on it."""
+        if self._unsettled:
+            self._thread.submit(self._writer.sync).result()
+
+    def settle(self, kept: Kept) -> None:
+        """The transaction has ended, whichever way."""
+        self._unsettled -= kept.prepared is not None
+        if not self._unsettled:
+            self._thread.submit(self._writer.settled)
+
+    def close(self) -> None:
+        """Lets go of the packs."""
+        self._thread.submit(self._writer.close).result()
+        self._thread.shutdown()
+        self._session.close()
+
+    def _keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
+        watched, is_new = self._watched(task)
+        print_of = self._fingerprint(capture, media_type, watched.known)
+        came = self._came(capture, media_type, print_of, watched)
+        judgement = judge(came, watched.known)
+        stored = judgement.meaning in (Meaning.CHANGED, Meaning.NOISE, Meaning.SUSPECT)
+        prepared = None
+        if stored and capture.body is not None:
+            prepared = self._writer.prepare(capture.body, watched.known.sha256)
+        return Kept(
+            watched=watched,
+            judgement=judgement,
+            capture=capture,
+            media_type=media_type,
+            fingerprint=print_of,
+            prepared=prepared,
+            next=self._next(watched, judgement, capture),
+            is_new=is_new,
+            now=self._now(),
+        )
+
+    def _watched(self, task: Task) -> tuple[Watched, bool]:
+        identifier = resource_id(self._key(task.url))
+        watched = read_watched(self._session, identifier)
+        if watched is not None:
+            return watched, False
+        host = self._host(task.url)
+        return Watched(
+            id=identifier, url=task.url, host=host, state="active", importance=1.0, versions=0, known=Known(),
+            history=None, visited_at=None, fails=0, hint_at=None,
+        ), True  # fmt: skip
+
+    def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:
+        body = capture.body
+        shared = 0
+        if body is not None and body.sha256 != watched.known.sha256:
+            shared = count_shared(self._session, watched.host, body.sha256)
+        return Came(
+            outcome=capture.outcome,
+            sha256=body.sha256 if body else None,
+            size=body.size if body else 0,
+            media_type=media_type,
+            fingerprint=print_of,
+            shared_by=shared,
+        )
+
+    def _fingerprint(self, capture: Capture, media_type: str | None, known: Known) -> str | None:
+        body = capture.body
+        if body is None or capture.outcome is not Outcome.OK or body.sha256 == known.sha256:
+            return None
+        return _fingerprint_of(body, media_type)
+
+    def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
+        found = next_visit(
+            unpack(watched.history),
+            _SEEN[judgement.meaning],  # type: ignore[arg-type]
+            capture.ended_at,
+            threshold=self._timetable.threshold(watched.host),
+            importance=watched.importance,
+            policy=self._policy,
+            chance=random.random(),
+        )
+        if capture.retry_after_ms is None:
+            return found
+        later = max(found.due_ms, capture.ended_at + capture.retry_after_ms)
+        return msgspec.structs.replace(found, due_ms=later)
+
+
+def _fingerprint_of(body: Body, media_type: str | None) -> str | None:
+    if body.path is not None:
+        return fingerprint(Path(body.path), media_type)
+    with tempfile.NamedTemporaryFile(prefix="tamias-") as file:
+        file.write(body.data or b"")
+        file.flush()
+        return fingerprint(Path(file.name), media_type)

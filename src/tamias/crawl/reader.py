@@ -1,0 +1,103 @@
+"""Reads what was fetched: small bodies at once, large ones in a thread; waits for contexts they name."""
+
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from tamias.crawl.admit import FIRST, Reference
+from tamias.crawl.aside import aside
+from tamias.crawl.commit import Committer
+from tamias.crawl.contexts import ROUNDS, ContextDesk
+from tamias.crawl.marker import Marker
+from tamias.crawl.pace import Held, NotNow
+from tamias.crawl.shelf import Shelf
+from tamias.crawl.steps import Steps
+from tamias.crawl.study import Found, Study, TakeLinks, Wanting, is_small
+from tamias.model.capture import Capture
+from tamias.model.kind import SITEMAP, kind_of
+from tamias.model.lease import Task
+
+MOST_NESTED = 3
+"""Indexes of sitemaps inside each other."""
+_NESTED = "nested-sitemap"
+
+AskContext = Callable[[str], Awaitable[bytes | None]]
+
+
+class Reader:
+    """Reads bodies into segments; links come back, or are put as they are found where there may be many."""
+
+    def __init__(
+        self,
+        study: Study,
+        contexts: ContextDesk,
+        shelf: Shelf,
+        committer: Committer,
+        marker: Marker,
+        steps: Steps,
+    ) -> None:
+        self.study = study
+        self._contexts = contexts
+        self._shelf = shelf
+        self._committer = committer
+        self._marker = marker
+        self._steps = steps
+
+    async def read(
+        self, capture: Capture, task: Task, held: Held, ask: AskContext
+    ) -> tuple[Found, list[Reference]]:
+        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue."""
+        for _ in range(ROUNDS):
+            try:
+                return await self._once(capture, task, held)
+            except Wanting as wanting:
+                await self._contexts.supply(wanting.addresses, task, ask)
+        return Found(limit=f"its contexts name each other more than {ROUNDS} times"), []
+
+    async def _once(self, capture: Capture, task: Task, held: Held) -> tuple[Found, list[Reference]]:
+        body = capture.body
+        assert body is not None
+        if is_small(body):
+            references: list[Reference] = []
+            take = self._collect(task, references)
+            with self._marker.studying(held.lease, task), self._steps.step("study"):
+                found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
+            return found, references
+        async with self._shelf.one_large_at_a_time:
+            with self._marker.studying(held.lease, task):
+                given_up = threading.Event()
+                study = partial(self._study_large, capture, task, given_up)
+                return await aside(study, given_up.set), []
+
+    def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
+        """Links are put as they come, so memory does not grow with the document."""
+        assert capture.body is not None
+
+        def put(found: Sequence[str], base: str, kind: str | None) -> None:
+            if given_up.is_set():
+                raise NotNow
+            if found:
+                self._committer.put_now(_reference(found, base, kind, task))
+
+        with self._steps.step("study"):
+            return self.study.study(
+                capture, capture.body, self._shelf.large_document, put, kind_of(task.tags)
+            )
+
+    def _collect(self, task: Task, references: list[Reference]) -> TakeLinks:
+        def take(found: Sequence[str], base: str, kind: str | None) -> None:
+            if found:
+                references.append(_reference(found, base, kind, task))
+
+        return take
+
+
+def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
+    """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
+    if kind != SITEMAP:
+        return Reference(found, base, task.depth + 1, task.crawl, kind)
+    nested = len([tag for tag in task.tags if tag == _NESTED])
+    if nested >= MOST_NESTED:
+        return Reference((), base, task.depth, task.crawl)
+    tags = (_NESTED,) * (nested + 1)
+    return Reference(found, base, task.depth, task.crawl, SITEMAP, tags, FIRST)

@@ -1,0 +1,190 @@
+"""What an address brings, by the way that its kind asks for: one request and a study, or a walk."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from tamias.archive.contexts import keep_context
+from tamias.crawl.admit import Reference
+from tamias.crawl.aside import aside
+from tamias.crawl.asking import Asker, asked_to_wait
+from tamias.crawl.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
+from tamias.crawl.guide import PoliteGuide
+from tamias.crawl.keeping import WATCH, Keeping, Kept
+from tamias.crawl.pace import Held, NotNow
+from tamias.crawl.reader import Reader
+from tamias.crawl.robots import AskedToWait
+from tamias.crawl.sites import SiteDesk
+from tamias.crawl.study import Found, discard, whole
+from tamias.crawl.usage import UsageDesk
+from tamias.crawl.walking import Walker
+from tamias.crawl.wholes import Coverage
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture, Request
+from tamias.model.item import Item
+from tamias.model.kind import CONTEXT, PROBE, kind_of
+from tamias.model.lease import Task
+from tamias.model.outcome import Outcome
+from tamias.seeds.usual_places import kind_there
+from tamias.sinks.warc import WarcWriter
+
+DEATHS_ALLOWED = 1
+TDMREP = "tdmrep"
+
+
+class Seen(msgspec.Struct):
+    """What one visit saw, before it is committed."""
+
+    capture: Capture
+    found: Found = msgspec.field(default_factory=Found)
+    references: list[Reference] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    """To be put as they are."""
+    also: Callable[[Cursor], None] | None = None
+    afterwards: Callable[[bool], None] | None = None
+    kept: Kept | None = None
+    """What the archive makes of it."""
+    put_off: bool = False
+    """Nothing happened; the address is to be looked at again soon."""
+
+
+class Sight:
+    """Sees one address after another, in hosts that are held."""
+
+    def __init__(
+        self,
+        *,
+        asker: Asker,
+        usage: UsageDesk,
+        sites: SiteDesk,
+        coverage: Coverage,
+        walker: Walker,
+        reader: Reader,
+        warc: WarcWriter | None,
+        keeping: Keeping | None,
+        retries: int,
+    ) -> None:
+        self._asker = asker
+        self._usage = usage
+        self._sites = sites
+        self._coverage = coverage
+        self._walker = walker
+        self._reader = reader
+        self._warc = warc
+        self._keeping = keeping
+        self._retries = retries
+
+    def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
+        """An attempt that ended before any request."""
+        return self._asker.unasked(url, outcome, reason)
+
+    async def see(self, task: Task, held: Held) -> Seen:
+        """What the address brings, by the way that its kind asks for."""
+        kind = kind_of(task.tags)
+        try:
+            if await self._sites.opened(task, held):
+                raise NotNow
+        except AskedToWait as wait:
+            return Seen(asked_to_wait(task.url, wait))
+        if task.deaths > DEATHS_ALLOWED:
+            reason = "set aside: its analysis ended the worker twice"
+            return Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        if kind is not None and self._walker.opens(kind):
+            return await self._walked(kind, task, held)
+        covering = self._coverage.of(task)
+        if covering is not None:
+            reason = f"part of a dataset that {covering.sitemap} offers as a whole"
+            return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, reason), put_off=not covering.had)
+        capture = await self._asker.ask(_request(task, kind), task, held)
+        try:
+            await self._to_warc(capture, _request(task, kind))
+            if self._keeping is not None and self._keeping.wants(task):
+                return await self._archived(capture, task, held)
+            if kind == CONTEXT:
+                return self._context(capture, task)
+            if capture.body is None:
+                return Seen(capture, Found(signals=await self._usage.signals(capture, ())))
+            if kind == PROBE and not self._reader.study.stands_there(capture):
+                return Seen(nothing_there(capture))
+            seen = await self._read(capture, task, held)
+            return self._usual(seen, task) if kind == PROBE else seen
+        finally:
+            discard(capture.body)
+
+    async def _archived(self, capture: Capture, task: Task, held: Held) -> Seen:
+        """Kept, and read if it is believed; what it links to is not under watch."""
+        assert self._keeping is not None
+        found_type = self._reader.study.found_type(capture)
+        kept = await aside(partial(self._keeping.keep, task, capture, found_type))
+        seen = Seen(capture, Found(media_type=found_type), kept=kept)
+        if kept.judgement.reason is not None:
+            seen.capture = not_believed(capture, kept.judgement.reason)
+        elif kept.prepared is not None:
+            seen = await self._read(capture, task, held)
+            seen.kept = kept
+            if task.crawl == WATCH:
+                seen.references = []
+        return seen
+
+    async def _read(self, capture: Capture, task: Task, held: Held) -> Seen:
+        ask = partial(self._context_here, task=task, held=held)
+        found, references = await self._reader.read(capture, task, held, ask)
+        found.signals = await self._usage.signals(capture, found.metas)
+        return Seen(capture, found, references)
+
+    async def _walked(self, kind: str, task: Task, held: Held) -> Seen:
+        guide = PoliteGuide(
+            lambda request: self._asker.ask_here(request, task, held), self._reader.study, self._to_warc
+        )
+        try:
+            last_try = task.fails >= self._retries
+            walked = await self._walker.walk(kind, task, held, guide, last_try=last_try)
+        finally:
+            guide.step_ends()
+        return Seen(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
+
+    def _context(self, capture: Capture, task: Task) -> Seen:
+        """A context is kept for those who wait for it, and not read."""
+        body = whole(capture.body, MAX_CONTEXT) if capture.outcome is Outcome.OK else None
+        keep = partial(keep_context, address=task.url, body=body, now=capture.ended_at)
+        return Seen(capture, also=keep)
+
+    async def _context_here(self, address: str, task: Task, held: Held) -> bytes | None:
+        """A context of the queue that is held anyway."""
+        context = await self._asker.ask(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
+        try:
+            return whole(context.body, MAX_CONTEXT) if context.outcome is Outcome.OK else None
+        finally:
+            discard(context.body)
+
+    def _usual(self, seen: Seen, task: Task) -> Seen:
+        """Something stands at a usual place: it is opened, or kept for those who ask for it."""
+        kind = kind_there(task.url)
+        if kind is not None and self._walker.opens(kind):
+            seen.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+        elif kind == TDMREP:
+            body = whole(seen.capture.body, MAX_CONTEXT)
+            seen.also = partial(keep_context, address=task.url, body=body, now=seen.capture.ended_at)
+        return seen
+
+    async def _to_warc(self, capture: Capture, request: Request) -> None:
+        if self._warc is not None:
+            await asyncio.to_thread(self._warc.write, capture, request)
+
+
+def not_believed(capture: Capture, reason: str) -> Capture:
+    """What came is kept apart, and the version before stays the current one."""
+    return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=f"suspect: {reason}")
+
+
+def nothing_there(capture: Capture) -> Capture:
+    """A usual place that answers, but with something else."""
+    reason = "not what is looked for at this usual place"
+    return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=reason)
+
+
+def _request(task: Task, kind: str | None) -> Request:
+    accept = ACCEPT_CONTEXT if kind == CONTEXT else None
+    return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)

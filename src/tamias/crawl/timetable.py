@@ -1,0 +1,63 @@
+"""The schedule of all resources: the thresholds that spend the budget, set by one process and read by all."""
+
+import time
+
+import msgspec
+import numpy as np
+
+from tamias.archive.rates import read_figure, read_rates, write_figure
+from tamias.database.connect import Session
+from tamias.schedule.budget import Thresholds, thresholds
+from tamias.schedule.visit import Policy, policy_of
+from tamias.settings import ScheduleSettings
+
+_FIGURE = "thresholds"
+_FRESH_SECONDS = 60.0
+
+
+class Timetable:
+    """The thresholds as the database last gave them. For one thread."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._thresholds = Thresholds(0.0)
+        self._read_at = float("-inf")
+
+    def threshold(self, host: str) -> float:
+        """That of a host."""
+        if time.monotonic() > self._read_at + _FRESH_SECONDS:
+            self._thresholds = msgspec.convert(
+                read_figure(self._session, _FIGURE) or {"common": 0.0}, Thresholds
+            )
+            self._read_at = time.monotonic()
+        return self._thresholds.of(host)
+
+
+def policy_from(settings: ScheduleSettings) -> Policy:
+    """How visits are timed."""
+    return policy_of(
+        rule=settings.rule,
+        knob=settings.knob,
+        min_interval=settings.min_interval,
+        max_interval=settings.max_interval,
+        retry_wait=settings.retry_wait,
+        gone_wait=settings.gone_wait,
+    )
+
+
+def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
+    """Computes the thresholds from all that is known, for everybody."""
+    rows = read_rates(session)
+    found = Thresholds(0.0)
+    if rows:
+        rates, importances, hosts = zip(*rows, strict=True)
+        found = thresholds(
+            np.array(rates),
+            np.array(importances),
+            hosts,
+            settings.budget or settings.visits_each * len(rows),
+            host_share=settings.host_share,
+            terms=policy_from(settings).terms,
+        )
+    write_figure(session, _FIGURE, found, session.now())
+    return found

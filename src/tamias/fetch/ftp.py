@@ -1,0 +1,255 @@
+"""Fetches ftp and ftps addresses: files as they are, directories as lists in a form of our own."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+
+import pycurl
+
+from tamias.fetch.attempt import Attempt
+from tamias.fetch.ftp_address import FtpAddress, ftp_address
+from tamias.fetch.ftp_connections import FtpConnections
+from tamias.fetch.ftp_listing import (
+    LISTING,
+    Found,
+    Listing,
+    TooLong,
+    bare_line,
+    listing,
+    machine_line,
+    plain_line,
+)
+from tamias.fetch.ftp_transfer import Errand, FtpTransfer, Login
+from tamias.fetch.ftp_verdict import TLS_REPLIES, of_reply
+from tamias.fetch.multi import GIVEN_UP
+from tamias.fetch.options import HttpOptions
+from tamias.fetch.spool import Spool, disk_error
+from tamias.fetch.verdict import Verdict, failed, of_trouble, refused, without_password
+from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.outcome import Outcome
+from tamias.protocols import Follow
+
+_FORMS: tuple[tuple[Errand, Callable[[str], Found]], ...] = (
+    (Errand.LIST_FOR_MACHINES, machine_line),
+    (Errand.LIST, plain_line),
+    (Errand.LIST_NAMES, bare_line),
+)
+_GUESTS = frozenset({"anonymous", "ftp"})
+_REMEMBERED = 10_000
+_NO_FILE = frozenset({pycurl.E_FTP_COULDNT_RETR_FILE, pycurl.E_REMOTE_FILE_NOT_FOUND})
+_TLS_TROUBLES = frozenset({pycurl.E_SSL_CONNECT_ERROR, pycurl.E_USE_SSL_FAILED, pycurl.E_SSL_CIPHER})
+_UNCONNECTED = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_FTP_CANT_GET_HOST})
+_UNREPLIED = frozenset(
+    {pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR,
+     pycurl.E_GOT_NOTHING, pycurl.E_PEER_FAILED_VERIFICATION, *_TLS_TROUBLES}
+)  # fmt: skip
+"""Ends that the server's last reply does not explain."""
+
+
+class FtpFetcher:
+    """The fetcher of FTP servers. One for each event loop; ends with `close`."""
+
+    schemes = frozenset({"ftp", "ftps"})
+
+    def __init__(
+        self,
+        options: HttpOptions,
+        *,
+        forbidden: Callable[[str], str | None],
+        now: Callable[[], int],
+        retry_after: Callable[[str | None, int], int | None],
+    ) -> None:
+        """As for every fetcher; no FTP server says when to come back, so `retry_after` is not asked."""
+        self._options = options
+        self._now = now
+        self._connections = FtpConnections(options, forbidden)
+        self._passwords: dict[str, str] = {}
+        self._without_tls: set[str] = set()
+        self._without_mlsd: set[str] = set()
+
+    async def fetch(self, request: Request, follow: Follow) -> Capture:
+        """As `Fetcher.fetch`. A file that turns out to be a directory redirects to itself with a slash.
+
+        A password in the address is used, also for what is found under the same user name, and is nowhere
+        in the capture. Raises `DiskFull` when there is no room for the body.
+        """
+        attempt = Attempt(request=request, started_at=self._now(), seconds_left=self._options.total_timeout)
+        address = ftp_address(request.url)
+        if address is None or request.body is not None:
+            verdict, body = refused("not an address that can be asked of an FTP server"), None
+        else:
+            with self._connections.lent(address.place) as transfer:
+                verdict, body = await self._walk(attempt, transfer, address, follow)
+        return attempt.captured(verdict, body, self._now(), url=without_password(request.url))
+
+    async def close(self) -> None:
+        """Gives up what is under way and closes all connections."""
+        self._connections.close()
+
+    async def _walk(
+        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, follow: Follow
+    ) -> tuple[Verdict, Body | None]:
+        if not address.is_directory:
+            verdict = await self._file(attempt, transfer, address)
+            if verdict is not None:
+                return verdict, transfer.body() if verdict.outcome is Outcome.OK else None
+            address = address.as_directory()
+            attempt.leads_to(address.shown)
+            stop = await follow(address.shown)
+            if stop is not None:
+                return Verdict(stop.outcome, stop.reason), None
+        return await self._directory(attempt, transfer, address)
+
+    async def _file(self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress) -> Verdict | None:
+        """None when it is a directory; after an OK the transfer holds the body."""
+        if attempt.request.last_modified is not None:
+            verdict = await self._look(attempt, transfer, address, attempt.request.last_modified)
+            if verdict is not None:
+                return verdict
+        code, message = await self._ask(attempt, transfer, address, Errand.TAKE)
+        _note(attempt, transfer)
+        verdict = self._judge(transfer, code, message)
+        if code not in _NO_FILE or transfer.status < 500:
+            return verdict
+        # Servers have the same words for what is not there and for what is no file.
+        code, _ = await self._ask(attempt, transfer, address.as_directory(), Errand.ENTER)
+        return None if code == pycurl.E_OK else verdict
+
+    async def _look(
+        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, known: str
+    ) -> Verdict | None:
+        """A verdict without a body: the file is as it was, or the server is not to be had."""
+        code, message = await self._ask(attempt, transfer, address, Errand.LOOK)
+        if code in _NO_FILE or (code == pycurl.E_OK and ("Last-Modified", known) not in transfer.headers()):
+            return None
+        _note(attempt, transfer)
+        if code == pycurl.E_OK:
+            return Verdict(Outcome.UNCHANGED, f"not modified since {known}")
+        return self._judge(transfer, code, message)
+
+    async def _directory(
+        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress
+    ) -> tuple[Verdict, Body | None]:
+        """The list, in the best form that the server has and we can read."""
+        verdict = failed("list of the directory cannot be read")
+        for errand, form in _FORMS:
+            if errand is Errand.LIST_FOR_MACHINES and address.place in self._without_mlsd:
+                continue
+            code, message = await self._ask(attempt, transfer, address, errand)
+            if code == pycurl.E_OK:
+                listed = await self._listed(transfer, form)
+                if listed is not None:
+                    _note(attempt, transfer, ("Content-Type", LISTING))
+                    return listed
+            elif code == pycurl.E_FTP_COULDNT_RETR_FILE and transfer.status >= 500:
+                # The directory is there, for it was entered: whatever this is, it is not gone.
+                verdict = failed(of_reply(transfer.status, transfer.words).reason)
+                if errand is Errand.LIST_FOR_MACHINES:
+                    _remember(self._without_mlsd, address.place)
+            else:
+                verdict = self._judge(transfer, code, message)
+                break
+        _note(attempt, transfer)
+        return verdict, None
+
+    async def _listed(
+        self, transfer: FtpTransfer, form: Callable[[str], Found]
+    ) -> tuple[Verdict, Body | None] | None:
+        """None when the list is in another form."""
+        options, raw = self._options, _taken(transfer.body())
+        try:
+            found = await asyncio.to_thread(listing, raw, form, options.max_listing_entries)
+        except TooLong:
+            return failed(f"more entries than max_listing_entries ({options.max_listing_entries})"), None
+        if found.unread and not found.entries:
+            return None
+        body = await asyncio.to_thread(_written, found, options)
+        return Verdict(Outcome.OK, f"{transfer.status} list of {len(found.entries)} entries"), body
+
+    async def _ask(
+        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, errand: Errand
+    ) -> tuple[int, str]:
+        """Runs one errand; once more without TLS where it was only an offer, and led to nothing."""
+        tls = address.place not in self._without_tls
+        code, message = await self._ask_once(attempt, transfer, address, errand, tls=tls)
+        spoilt = code in _TLS_TROUBLES or (code != pycurl.E_OK and transfer.status in TLS_REPLIES)
+        if spoilt and tls and not address.is_secured:
+            _remember(self._without_tls, address.place)
+            code, message = await self._ask_once(attempt, transfer, address, errand, tls=False)
+        return code, message
+
+    async def _ask_once(
+        self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress, errand: Errand, *, tls: bool
+    ) -> tuple[int, str]:
+        login = self._login(address)
+        asking = partial(transfer.ask, address, login, errand, tls=tls, seconds=attempt.seconds_left)
+        ending = await attempt.timed(self._connections.run(transfer, asking))
+        attempt.wire_bytes += transfer.wire_bytes
+        return ending
+
+    def _login(self, address: FtpAddress) -> Login:
+        if address.user is None or (address.user in _GUESTS and address.password is None):
+            return Login("anonymous", self._options.contact or self._options.user_agent, is_secret=False)
+        if address.password is not None:
+            if len(self._passwords) >= _REMEMBERED:
+                self._passwords.clear()
+            self._passwords[address.place] = address.password
+        return Login(address.user, self._passwords.get(address.place, ""), is_secret=True)
+
+    def _judge(self, transfer: FtpTransfer, code: int, message: str) -> Verdict:
+        if transfer.cut is not None:
+            return failed(transfer.cut)
+        if code == pycurl.E_OK:
+            return Verdict(Outcome.OK, f"{transfer.status} {transfer.words}".strip())
+        if code == GIVEN_UP:
+            return failed(message, retry=True)
+        if transfer.refusal is not None and code in _UNCONNECTED:
+            return refused(transfer.refusal)
+        if code == pycurl.E_FILESIZE_EXCEEDED:
+            return failed(f"body larger than max_bytes ({self._options.max_bytes})")
+        if code == pycurl.E_OPERATION_TIMEDOUT and transfer.status != 421:
+            limit = self._options.first_byte_timeout
+            return failed(f"no reply within {limit:g} s (first_byte_timeout)", retry=True)
+        if transfer.status == 421 or (transfer.status >= 300 and code not in _UNREPLIED):
+            return of_reply(transfer.status, transfer.words)
+        return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
+
+
+def _note(attempt: Attempt, transfer: FtpTransfer, *more: tuple[str, str]) -> None:
+    """Adds the hop, if the server said anything at all."""
+    if transfer.status:
+        attempt.hops.append(
+            Hop(
+                url=transfer.url,
+                status=transfer.status,
+                headers=(*transfer.headers(), *more),
+                address=transfer.address,
+            )
+        )
+
+
+def _remember(places: set[str], place: str) -> None:
+    if len(places) >= _REMEMBERED:
+        places.clear()
+    places.add(place)
+
+
+def _taken(body: Body) -> bytes:
+    if body.path is None:
+        return body.data or b""
+    with open(body.path, "rb") as file:
+        os.unlink(body.path)
+        return file.read()
+
+
+def _written(found: Listing, options: HttpOptions) -> Body:
+    spool = Spool(options.spool_dir, options.memory_bytes)
+    try:
+        for line in found.lines():
+            spool.write(line)
+        return spool.body()
+    except OSError as error:
+        raise disk_error(error, options.spool_dir) from error
+    finally:
+        spool.discard()

@@ -1,0 +1,181 @@
+"""One errand to an FTP server: its replies, and the file or list that it sends. Blocks: for threads.
+
+Curl's multi interface blocks for FTP, too: it waits up to a minute for a server's last word.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from enum import Enum
+from typing import NamedTuple
+
+import pycurl
+
+from tamias.fetch.ftp_address import FtpAddress
+from tamias.fetch.handle import ftp_handle
+from tamias.fetch.multi import GIVEN_UP
+from tamias.fetch.options import HttpOptions
+from tamias.fetch.transfer import Transfer
+
+_REPLY = re.compile(rb"([1-6][0-9]{2}) (.*?)\r?\n?", re.DOTALL)
+_GRACE_SECONDS = 5
+"""Curl's own limit is above ours, which is looked at about once a second."""
+_LATEST = 253_402_300_799
+"""The end of the year 9999."""
+
+
+class Errand(Enum):
+    """What to do at an address. The last three ask for the list of a directory."""
+
+    TAKE = "RETR"
+    LOOK = "MDTM"
+    ENTER = "CWD"
+    LIST_FOR_MACHINES = "MLSD"
+    LIST = "LIST"
+    LIST_NAMES = "NLST"
+
+
+_BODILESS = frozenset({Errand.LOOK, Errand.ENTER})
+_LISTS = frozenset({Errand.LIST_FOR_MACHINES, Errand.LIST, Errand.LIST_NAMES})
+
+
+class Login(NamedTuple):
+    """Who we are to a server."""
+
+    user: str
+    password: str
+    is_secret: bool
+
+
+class FtpTransfer(Transfer):
+    """A handle for ftp and ftps."""
+
+    def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
+        self.stopped: str | None = None
+        """Why the handle is of no more use."""
+        self._lent: list[socket.socket] = []
+        super().__init__(ftp_handle(options), options, forbidden)
+
+    def clear(self) -> None:
+        """Forgets the last answer, its body included."""
+        super().clear()
+        self.status = 0
+        """Of the last reply."""
+        self.words = ""
+        """That came with it; empty when they repeat a password."""
+        self._secret: bytes | None = None
+        self._given_up: str | None = None
+
+    def ask(
+        self, address: FtpAddress, login: Login, errand: Errand, *, tls: bool, seconds: float
+    ) -> tuple[int, str]:
+        """Runs one errand: curl's code (0 is success) and message, or `GIVEN_UP` and the reason.
+
+        `tls` is whether to try it where the scheme does not ask for it. Raises `DiskFull` or `OSError` when
+        the body cannot be spooled.
+        """
+        self.clear()
+        self.url = address.shown
+        self._secret = login.password.encode() if login.is_secret else None
+        self._introduce(address, login, tls=tls)
+        self._prepare(errand)
+        self._curl.setopt(pycurl.TIMEOUT_MS, int((max(seconds, 0) + _GRACE_SECONDS) * 1000))
+        self._begin(time.monotonic(), seconds)
+        ending = self._perform()
+        self._end()
+        return ending
+
+    def give_up(self, reason: str) -> None:
+        """Ends what is under way, within a second or so, and all that is asked later. From any thread."""
+        self.stopped = reason
+
+    def close(self) -> None:
+        """Frees the handle and hangs up."""
+        held = self._curl.getinfo(pycurl.ACTIVESOCKET)
+        if held >= 0:
+            # Curl would send a QUIT and wait for the answer. Its socket is left to it; the connection is not.
+            with socket.socket(fileno=os.dup(held)) as control, contextlib.suppress(OSError):
+                control.shutdown(socket.SHUT_RDWR)
+        super().close()
+
+    def headers(self) -> list[tuple[str, str]]:
+        """What HTTP would have said: the time that MDTM told, and the length of the file."""
+        time = self._curl.getinfo(pycurl.INFO_FILETIME)
+        length = self._curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T)
+        modified = [("Last-Modified", formatdate(time, usegmt=True))] if 0 <= time <= _LATEST else []
+        return [*modified, *([("Content-Length", str(length))] if length >= 0 else [])]
+
+    def _perform(self) -> tuple[int, str]:
+        try:
+            self._curl.perform()
+        except pycurl.error as error:
+            if self._given_up is not None:
+                return GIVEN_UP, self._given_up
+            return error.args[0], error.args[1]
+        finally:
+            self._close_lent()
+        return pycurl.E_OK, ""
+
+    def _take_progress(self, total: int, wire_bytes: int, upload_total: int, uploaded: int) -> int:
+        super()._take_progress(total, wire_bytes, upload_total, uploaded)
+        self._given_up = self._given_up or self.stopped or self._overdue(time.monotonic())
+        return int(self._given_up is not None)
+
+    def _lend(self, opened: socket.socket) -> None:
+        self._lent.append(opened)
+        self._lent_at = time.monotonic()
+
+    def _close_lent(self) -> None:
+        while self._lent:
+            self._lent.pop().close()
+
+    def _overdue(self, now: float) -> str | None:
+        limit = self._options.connect_timeout
+        if any(map(_is_connected, self._lent)):
+            self._close_lent()
+        if self._lent and now - self._lent_at >= limit:
+            return f"no connection to {self._peer} within {limit:g} s (connect_timeout)"
+        return super()._overdue(now)
+
+    def _introduce(self, address: FtpAddress, login: Login, *, tls: bool) -> None:
+        # Where TLS is a gift of the server's, a certificate that proves nothing is still no worse than none.
+        verified = address.is_secured and self._options.verify_tls
+        wanted = pycurl.USESSL_TRY if tls else pycurl.USESSL_NONE
+        self._curl.setopt(pycurl.URL, address.asked)
+        self._curl.setopt(pycurl.USERNAME, login.user)
+        self._curl.setopt(pycurl.PASSWORD, login.password)
+        self._curl.setopt(pycurl.USE_SSL, pycurl.USESSL_ALL if address.is_secured else wanted)
+        self._curl.setopt(pycurl.SSL_VERIFYPEER, int(verified))
+        self._curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verified else 0)
+
+    def _prepare(self, errand: Errand) -> None:
+        self._curl.setopt(pycurl.NOBODY, int(errand in _BODILESS))
+        self._curl.setopt(pycurl.DIRLISTONLY, int(errand is Errand.LIST_NAMES))
+        if errand is Errand.LIST_FOR_MACHINES:
+            self._curl.setopt(pycurl.CUSTOMREQUEST, errand.value)
+        else:
+            self._curl.unsetopt(pycurl.CUSTOMREQUEST)
+        self._most_name = "max_listing_bytes" if errand in _LISTS else "max_bytes"
+        self._most_bytes = getattr(self._options, self._most_name)
+        if errand not in _BODILESS:
+            self._open_spool()
+
+    def _take_line(self, line: bytes) -> int | None:
+        reply = _REPLY.fullmatch(line)
+        if reply is not None:
+            self.status = int(reply[1])
+            told = self._secret is not None and self._secret in line
+            self.words = "" if told else reply[2].decode("utf-8", "replace")
+        return None
+
+
+def _is_connected(opened: socket.socket) -> bool:
+    try:
+        opened.getpeername()
+    except OSError:
+        return False
+    return True

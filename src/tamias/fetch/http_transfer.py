@@ -1,0 +1,104 @@
+"""One HTTP request and its answer, headers as they came."""
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Sequence
+
+import pycurl
+
+from tamias.fetch.handle import http_handle
+from tamias.fetch.multi import Multi
+from tamias.fetch.options import HttpOptions
+from tamias.fetch.transfer import Transfer
+
+_STATUS_LINE = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![^ \t\r\n])")
+_BLANK = " \t\r\n"
+
+
+class HttpTransfer(Transfer):
+    """A handle for http and https."""
+
+    def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
+        super().__init__(http_handle(options), options, forbidden)
+
+    def clear(self) -> None:
+        """Forgets the last answer, its body included."""
+        super().clear()
+        self.status = 0
+        self.answered = False
+        """Whether all headers of the final answer have arrived."""
+        self._lines: list[bytes] = []
+
+    async def ask(
+        self, multi: Multi, url: str, headers: Sequence[bytes], body: bytes | None, seconds: float
+    ) -> tuple[int, str]:
+        """One request and its answer, the code and message of `Multi.perform`; with a body it is a POST.
+
+        Raises `DiskFull` or `OSError` when the body cannot be spooled.
+        """
+        self.clear()
+        self.url = url
+        self._curl.setopt(pycurl.URL, url)
+        self._curl.setopt(pycurl.HTTPHEADER, headers)
+        if body is None:
+            self._curl.setopt(pycurl.HTTPGET, 1)
+        else:
+            self._curl.setopt(pycurl.POSTFIELDS, body)
+        self._begin(asyncio.get_running_loop().time(), seconds)
+        ending = await multi.perform(self._curl, self._overdue)
+        self._end()
+        return ending
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers as they came, in order, each as often as it came."""
+        pairs: list[tuple[str, str]] = []
+        for line in self._lines:
+            text = line.decode("latin-1")
+            if text[0] in " \t" and pairs:  # a folded line goes on with the value before it
+                name, value = pairs.pop()
+                pairs.append((name, value + " " + text.strip(_BLANK)))
+                continue
+            name, _, value = text.partition(":")
+            pairs.append((name, value.strip(_BLANK)))
+        return tuple(pairs)
+
+    def _lend(self, opened: socket.socket) -> None:
+        asyncio.get_running_loop().call_soon(opened.close)
+
+    def _take_line(self, line: bytes) -> int | None:
+        if self.answered:
+            return None  # a trailer: counted, not kept
+        if self.status == 0:
+            return self._take_status(line)
+        if line.strip(b"\r\n"):
+            self._lines.append(line)
+            return None
+        return self._end_headers()
+
+    def _take_status(self, line: bytes) -> int | None:
+        found = _STATUS_LINE.match(line)
+        if found is None:
+            return self._cut_off(f"the answer is not HTTP: status line {line[:80]!r}")
+        self.status = int(found[1])
+        return None
+
+    def _end_headers(self) -> int | None:
+        if self.status < 200:  # an interim response: the answer is still to come
+            self.status = 0
+            self._lines.clear()
+            return None
+        self.answered = True
+        if self.status >= 300:
+            return None
+        if self._told_length() > self._options.max_bytes:
+            return self._cut_too_large()
+        self._open_spool()
+        return None
+
+    def _told_length(self) -> int:
+        for line in self._lines:
+            if line[:15].lower() == b"content-length:":
+                digits = line[15:35].strip()
+                return int(digits) if digits.isdigit() else 0
+        return 0

@@ -1,0 +1,50 @@
+"""The kind of an address: what is known of it before it is asked, such as that it is a SPARQL endpoint.
+
+An ordinary address has none. A kind travels with an item as the tag `kind=NAME`.
+"""
+
+from collections.abc import Iterable
+
+_TAG = "kind="
+
+SITEMAP = "sitemap"
+PROBE = "probe"
+"""A usual place where something may stand; that nothing does is no news."""
+CONTEXT = "context"
+"""A JSON-LD context that a document asked for."""
+
+DUMP = "dump"
+"""A part of a dataset that a site offers as a whole."""
+
+_HINTS = frozenset({SITEMAP, PROBE})
+
+
+def kind_tag(kind: str) -> str:
+    """The tag by which an item says its kind.
+
+    >>> kind_tag("sparql")
+    'kind=sparql'
+    """
+    return _TAG + kind
+
+
+def kind_key(key: str, kind: str | None) -> str:
+    """The key of a URL of some kind: an endpoint may be known as a page and yet not as an endpoint.
+
+    What a kind only hints at is the same document either way.
+
+    >>> kind_key("http://example.org/sparql", "sparql")
+    'sparql http://example.org/sparql'
+    >>> kind_key("http://example.org/sitemap.xml", "sitemap")
+    'http://example.org/sitemap.xml'
+    """
+    return key if kind is None or kind in _HINTS else f"{kind} {key}"
+
+
+def kind_of(tags: Iterable[str]) -> str | None:
+    """The kind that tags name; None for an ordinary address.
+
+    >>> kind_of(("person", "kind=ckan"))
+    'ckan'
+    """
+    return next((tag.removeprefix(_TAG) for tag in tags if tag.startswith(_TAG)), None)

@@ -1,0 +1,84 @@
+"""TDMRep: whether text and data mining is reserved, in headers, metas and `/.well-known/tdmrep.json`.
+
+A value that is neither 0 nor 1 counts as not given, as the report of 2024-05-10 has it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tamias.model.signal import Signal
+from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
+
+PLACE = "/.well-known/tdmrep.json"
+RESERVATION = "tdm-reservation"
+POLICY = "tdm-policy"
+KEYS = (RESERVATION, POLICY)
+
+MOST_BYTES = 1 << 20
+MOST_RULES = 10_000
+_LONGEST_POLICY = 2048
+
+
+class TdmRule(msgspec.Struct, frozen=True, array_like=True):
+    """What the file says of the paths that a pattern matches. Made to be cached."""
+
+    pattern: str
+    reservation: str | None = None
+    policy: str | None = None
+
+
+def tdm_rules(body: bytes) -> tuple[TdmRule, ...]:
+    """The rules of a tdmrep.json, in order. What makes no sense is passed over; never raises."""
+    try:
+        rules = msgspec.json.decode(body[: MOST_BYTES + 1])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
+    return tuple(_rules(rules[:MOST_RULES])) if isinstance(rules, list) else ()
+
+
+def tdm_file_signals(rules: Sequence[TdmRule], url: str) -> tuple[Signal, ...]:
+    """What the first rule that matches says of a URL."""
+    path = canonical_path(path_of(url))
+    rule = next((rule for rule in rules if matches(path, rule.pattern)), None)
+    if rule is None:
+        return ()
+    told = ((RESERVATION, rule.reservation), (POLICY, rule.policy))
+    return tuple(Signal("tdmrep.json", key, value) for key, value in told if value is not None)
+
+
+def tdm_signals(source: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Signal]:
+    """What headers or metas say: names in any case, and their values."""
+    for name, value in pairs:
+        key = name.strip().lower()
+        if key in KEYS and (told := _valid(key, value)) is not None:
+            yield Signal(source, key, told)
+
+
+def is_reserved(signals: Iterable[Signal]) -> bool:
+    """Whether mining is reserved: a header goes before the file, a meta before the header."""
+    told = [signal for signal in signals if signal.key == RESERVATION]
+    for source in ("meta", "header", "tdmrep.json"):
+        values = {signal.value for signal in told if signal.source == source}
+        if values:
+            return "1" in values
+    return False
+
+
+def _rules(entries: list[Any]) -> Iterator[TdmRule]:
+    for entry in entries:
+        location = entry.get("location") if isinstance(entry, dict) else None
+        if isinstance(location, str) and location.startswith(("/", "*")):
+            yield TdmRule(
+                canonical_pattern(literal_pattern(location)),
+                _valid(RESERVATION, entry.get(RESERVATION)),
+                _valid(POLICY, entry.get(POLICY)),
+            )
+
+
+def _valid(key: str, value: object) -> str | None:
+    text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
+    if key == RESERVATION:
+        return text if text in ("0", "1") else None
+    return text if text and len(text) <= _LONGEST_POLICY else None

@@ -1,0 +1,139 @@
+"""The threshold that spends the budget: one number for all resources, found for all at once.
+
+A host whose resources would take more than its share gets a threshold of its own.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tamias.schedule.value import TERMS, Terms
+
+Floats = NDArray[np.float64]
+
+_SMALL: Final = 1e-4
+_NEAR: Final = 1e-4
+_STEPS: Final = 100
+_FAINT: Final = 1e-9
+_GRAIN: Final = 128
+"""What differs by less than a factor of e^(1/128) is taken as one: a million resources are a few thousand."""
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """The threshold of the archive, and those of the hosts that are held to their share."""
+
+    common: float
+    hosts: dict[str, float] = {}
+
+    def of(self, host: str) -> float:
+        """The threshold for the resources of a host."""
+        return self.hosts.get(host, self.common)
+
+
+def values(rates: Floats, weights: Floats, age_days: float) -> Floats:
+    """`value` for many resources at once."""
+    x = rates * age_days
+    near = x * x * (0.5 - x / 3)
+    worth: Floats = weights / rates * np.where(x < _SMALL, near, -np.expm1(-x) - x * np.exp(-x))
+    return worth
+
+
+def intervals(rates: Floats, importances: Floats, threshold: float, terms: Terms = TERMS) -> Floats:
+    """`due_after` for many resources at once, in days."""
+    weights = importances * rates**terms.knob
+    never = threshold * rates >= weights
+    height = -np.log1p(-np.where(never, 0.0, threshold * rates / np.where(never, 1.0, weights)))
+    x = np.sqrt(2 * height) + height * (2 / 3)
+    steep = x >= _SMALL
+    for _ in range(3):
+        x = np.where(steep, x - (x - np.log1p(x) - height) * (1 + x) / np.where(steep, x, 1.0), x)
+    return np.where(never, terms.maximum, np.clip(x / rates, terms.minimum, terms.maximum))
+
+
+def threshold(rates: Floats, importances: Floats, budget_per_day: float, terms: Terms = TERMS) -> float:
+    """The threshold at which all visits together are the budget, by bisection.
+
+    A budget that the longest intervals overdraw, or the shortest leave over, gives the threshold of those.
+    Without resources it is 0: whatever comes is visited as often as it may be.
+    """
+    if not len(rates):
+        return 0.0
+    rates, importances, counts = _gathered(rates, importances)
+    low, high = _bracket(rates, importances, terms)
+    for _ in range(_STEPS):
+        if high / low < 1 + _NEAR:
+            break
+        middle = sqrt(low) * sqrt(high)
+        spent = float(np.sum(counts / intervals(rates, importances, middle, terms)))
+        low, high = (middle, high) if spent > budget_per_day else (low, middle)
+    return high
+
+
+def thresholds(
+    rates: Floats,
+    importances: Floats,
+    hosts: Sequence[str],
+    budget_per_day: float,
+    *,
+    host_share: float,
+    terms: Terms = TERMS,
+) -> Thresholds:
+    """The common threshold, and those of the hosts that would take more than their share of the budget.
+
+    Where there are few hosts the share is at least an even one. What a held host leaves is for the others.
+    """
+    names, host = np.unique(np.asarray(hosts, dtype=str), return_inverse=True)
+    allowed = budget_per_day * max(host_share, 1 / max(len(names), 1))
+    held = _held(rates, importances, host, len(names), budget_per_day, allowed, terms)
+    free = ~held[host]
+    left = budget_per_day - allowed * int(held.sum())
+    own = {
+        str(names[each]): threshold(rates[host == each], importances[host == each], allowed, terms)
+        for each in np.flatnonzero(held)
+    }
+    return Thresholds(threshold(rates[free], importances[free], left, terms), own)
+
+
+def _held(
+    rates: Floats,
+    importances: Floats,
+    host: NDArray[np.intp],
+    hosts: int,
+    budget: float,
+    allowed: float,
+    terms: Terms,
+) -> NDArray[np.bool_]:
+    """Which hosts are held: those that take too much, again and again until what they leave makes no more.
+
+    Never all of them: somebody may take what is left.
+    """
+    held = np.zeros(hosts, dtype=bool)
+    while True:
+        free = ~held[host]
+        level = threshold(rates[free], importances[free], budget - allowed * int(held.sum()), terms)
+        visits = 1 / intervals(rates[free], importances[free], level, terms)
+        greedy = np.bincount(host[free], visits, minlength=hosts) > allowed * (1 + 10 * _NEAR)
+        if not greedy.any() or (held | greedy).all():
+            return held
+        held |= greedy
+
+
+def _gathered(rates: Floats, importances: Floats) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """Resources that are nearly alike as one, with their number."""
+    importances = np.maximum(importances, _FAINT)
+    alike = np.rint(np.log(rates) * _GRAIN).astype(np.int64) << 32
+    alike += np.rint(np.log(importances) * _GRAIN).astype(np.int64) + (1 << 31)
+    _, place, counts = np.unique(alike, return_inverse=True, return_counts=True)
+    return np.bincount(place, rates) / counts, np.bincount(place, importances) / counts, counts
+
+
+def _bracket(rates: Floats, importances: Floats, terms: Terms) -> tuple[float, float]:
+    """A threshold at which every interval is the shortest, and one at which every interval is the longest."""
+    weights = importances * rates**terms.knob
+    return float(values(rates, weights, terms.minimum).min()), float(
+        values(rates, weights, terms.maximum).max()
+    )

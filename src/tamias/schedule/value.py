@@ -1,0 +1,69 @@
+"""What a visit is worth, and when it is worth enough: one resource at a time.
+
+The knob says to whom: 0 keeps the newest version fresh, 1 catches every version.
+"""
+
+from math import exp, expm1, log1p, sqrt
+from typing import Final
+
+import msgspec
+
+_SMALL: Final = 1e-4
+_STEPS: Final = 3
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What the archive wants of its visits, and the shortest and longest time between two, in days."""
+
+    knob: float = 0.3
+    minimum: float = 1 / 24
+    maximum: float = 180.0
+
+
+TERMS: Final = Terms()
+
+
+def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> float:
+    """What a resource counts: w = importance · λ^knob.
+
+    >>> weight(0.25, importance=2.0, knob=0.5)
+    1.0
+    """
+    return importance * float(rate**knob)
+
+
+def value(rate: float, weight: float, age_days: float) -> float:
+    """What a visit is worth so many days after the last: V = (w/λ) (1 - (1 + λt) e^-λt).
+
+    >>> value(1.0, 1.0, 0.0), round(value(1.0, 1.0, 2.0), 3), value(1.0, 1.0, 1e9)
+    (0.0, 0.594, 1.0)
+    """
+    x = rate * age_days
+    if x < _SMALL:
+        return weight / rate * x * x * (0.5 - x / 3)
+    return weight / rate * (-expm1(-x) - x * exp(-x))
+
+
+def due_after(rate: float, importance: float, threshold: float, terms: Terms = TERMS) -> float:
+    """Days until a visit is worth the threshold. What never gets there has its turn after the longest time.
+
+    >>> round(due_after(1.0, 1.0, value(1.0, 1.0, 2.0)), 9), due_after(50.0, 1.0, 0.5)
+    (2.0, 180.0)
+    """
+    worth = weight(rate, importance, terms.knob)
+    if threshold * rate >= worth:
+        return terms.maximum
+    return min(max(_age(-log1p(-threshold * rate / worth)) / rate, terms.minimum), terms.maximum)
+
+
+def _age(height: float) -> float:
+    """The x with x - ln(1 + x) = height, which is where 1 - (1 + x) e^-x is 1 - e^-height.
+
+    The first guess is a bound of Lambert's W that is close everywhere; three Newton steps do the rest.
+    """
+    x = sqrt(2 * height) + height * (2 / 3)
+    if x < _SMALL:
+        return x
+    for _ in range(_STEPS):
+        x -= (x - log1p(x) - height) * (1 + x) / x
+    return x

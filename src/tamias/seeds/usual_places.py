@@ -1,0 +1,107 @@
+"""Usual places: addresses of a host where something worth knowing may stand, asked once for each host.
+
+A server that answers everything with a page must not pass for a portal, so each place has its proof.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from tamias.model.kind import SITEMAP
+from tamias.model.url import authority, resolve
+
+MOST_PLACES = 6
+"""Requests that a host nobody has asked for anything special has to bear."""
+
+HEAD = 65_536
+"""How many first bytes of an answer a proof may look at."""
+
+_RDF = frozenset({"text/turtle", "text/n3", "application/trig", "application/rdf+xml", "application/ld+json",
+                  "application/n-triples", "application/n-quads", "application/trix"})  # fmt: skip
+_SITEMAP_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed)[\s>]")
+_PACKED = b"\x1f\x8b"
+_CATALOGUE = re.compile(
+    rb'project-open-data|"@?type"\s*:\s*"dcat:Catalog"|"dataset"\s*:\s*\[\s*(?:\{\s*"|\])',
+)
+_LINKSET = re.compile(rb'"linkset"\s*:\s*\[')
+_RESERVATION = re.compile(rb'"location"\s*:.*"tdm-reservation"|"tdm-reservation"\s*:.*"location"', re.DOTALL)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An address to try, and what it is if its proof holds."""
+
+    url: str
+    kind: str | None
+    """None for what is read like any document."""
+
+
+def usual_places(origin: str, sitemaps_told: bool) -> list[Place]:
+    """The places to try on a host. Where robots.txt told of sitemaps, none is guessed.
+
+    >>> [place.kind for place in usual_places("https://example.org/a", sitemaps_told=True)]
+    [None, 'data-json', None, 'tdmrep']
+    """
+    root = authority(origin) + "/"
+    return [
+        Place(resolve(path, root), kind)
+        for path, (kind, _proof) in _PLACES.items()
+        if not (sitemaps_told and kind == SITEMAP)
+    ][:MOST_PLACES]
+
+
+def is_usual_place(url: str) -> bool:
+    """Whether a URL is one of the places of its host."""
+    return url.removeprefix(authority(url)) in _PLACES
+
+
+def kind_there(url: str) -> str | None:
+    """What stands at a usual place when something does; None for what is read like any document."""
+    kind, _proof = _PLACES.get(url.removeprefix(authority(url)), (None, _nothing))
+    return kind
+
+
+def stands_there(url: str, media_type: str | None, head: bytes) -> bool:
+    """Whether what came from a usual place is what one looks for there.
+
+    `media_type` is what was found, not what was told; `head` are the first bytes, up to `HEAD`.
+    """
+    _kind, proof = _PLACES.get(url.removeprefix(authority(url)), (None, _nothing))
+    return proof(media_type or "", head[:HEAD])
+
+
+def _is_sitemap(media_type: str, head: bytes) -> bool:
+    return head.startswith(_PACKED) or ("html" not in media_type and bool(_SITEMAP_ROOT.search(head)))
+
+
+def _is_void(media_type: str, head: bytes) -> bool:
+    return media_type in _RDF and b"rdfs.org/ns/void#" in head
+
+
+def _is_catalogue(_media_type: str, head: bytes) -> bool:
+    return _is_json(head) and bool(_CATALOGUE.search(head))
+
+
+def _is_linkset(media_type: str, head: bytes) -> bool:
+    return media_type == "application/linkset" or (_is_json(head) and bool(_LINKSET.search(head)))
+
+
+def _is_reservation(_media_type: str, head: bytes) -> bool:
+    return _is_json(head) and bool(_RESERVATION.search(head))
+
+
+def _is_json(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def _nothing(_media_type: str, _head: bytes) -> bool:
+    return False
+
+
+_PLACES: dict[str, tuple[str | None, Callable[[str, bytes], bool]]] = {
+    "/sitemap.xml": (SITEMAP, _is_sitemap),
+    "/.well-known/void": (None, _is_void),
+    "/data.json": ("data-json", _is_catalogue),
+    "/.well-known/api-catalog": (None, _is_linkset),
+    "/.well-known/tdmrep.json": ("tdmrep", _is_reservation),
+}

@@ -1,0 +1,67 @@
+"""Reads segments from start to end: whether every frame is sound, and every document stands where it should."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import zstandard
+
+from tamias.model.record import Extent
+from tamias.sinks.segments import segment_path, unpacked_frame
+
+
+class _Run(msgspec.Struct):
+    """Sound frames one behind the other: how many bytes are unpacked before each, and in all."""
+
+    before: dict[int, int] = msgspec.field(default_factory=dict)
+    total: int = 0
+
+
+class SegmentCheck:
+    """One walk through segments."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.segments = 0
+        self.bytes = 0
+
+    def faults(self, segment: int, committed: int, extents: Sequence[Extent]) -> Iterator[str]:
+        """What is wrong with one segment; the extents are of the documents in it."""
+        self.segments += 1
+        runs = [_Run()]
+        try:
+            with segment_path(self._folder, segment).open("rb") as file:
+                yield from self._walk(file, committed, sorted({extent.frame for extent in extents}), runs)
+        except OSError as error:
+            yield f"it cannot be read: {error.strerror}"
+        placed = {frame: run for run in runs for frame in run.before}
+        lost = sum(1 for extent in extents if not _stands(extent, placed.get(extent.frame)))
+        if lost:
+            yield f"the quads of {lost} captures cannot be read; crawl their documents again"
+
+    def _walk(self, file: BinaryIO, committed: int, known: list[int], runs: list[_Run]) -> Iterator[str]:
+        """Frame by frame; behind a broken one, from the next that is known on."""
+        place = 0
+        while place < committed:
+            file.seek(place)
+            try:
+                frame, behind = unpacked_frame(file)
+            except (EOFError, zstandard.ZstdError) as error:
+                yield f"there is no sound frame at byte {place} ({error})"
+                runs.append(_Run())
+                place = next((start for start in known if start > place), committed)
+                continue
+            runs[-1].before[place] = runs[-1].total
+            runs[-1].total += len(frame)
+            self.bytes += behind - place
+            place = behind
+        if place > committed:
+            yield f"a frame reaches beyond byte {committed}, up to which it is committed"
+
+
+def _stands(extent: Extent, run: _Run | None) -> bool:
+    """Whether all bytes of a document are in sound frames, one behind the other."""
+    if not extent.length:
+        return True
+    return run is not None and run.total - run.before[extent.frame] >= extent.start + extent.length

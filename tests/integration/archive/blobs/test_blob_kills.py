@@ -1,0 +1,50 @@
+"""A writer killed at any step leaves no row without bytes, and nothing that recovery does not free."""
+
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.collect import recover
+
+MOST_STEPS = 200
+
+
+@pytest.fixture
+def dying_writer(database, store, tmp_path):
+    """Says what became of a writer that dies at a step."""
+    place = conninfo_to_dict(database.embedded.address())
+    url = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
+    script = Path(__file__).with_name("dying_writer.py")
+    command = [sys.executable, str(script), url, str(tmp_path / "blobs")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def run(step):
+            process.stdin.write(f"{step}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        yield run
+        process.stdin.close()
+
+
+def test_a_writer_killed_at_any_step_leaves_a_sound_store(dying_writer, store, tmp_path):
+    blobs = 0
+    for step in range(MOST_STEPS):
+        ended = dying_writer(step)
+        recover(store.packs, store.other)
+        assert list(Check(store.packs, store.other).damages()) == [], f"killed at step {step}"
+        now, used = store.rows("SELECT count(*), coalesce(sum(length), 0)::int8 FROM blob")[0]
+        assert now - blobs in (0, 4), f"killed at step {step}"
+        on_disk = sum(path.stat().st_size for path in (tmp_path / "blobs").glob("*.pack"))
+        assert on_disk == used, f"killed at step {step}"
+        blobs = now
+        if ended != "killed":
+            break
+    assert ended == "ended 0"
+    assert step > 20
+    assert blobs > 4

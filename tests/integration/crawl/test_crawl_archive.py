@@ -1,0 +1,195 @@
+"""Resources under watch: every version kept exactly, no lie among them, visited again when due."""
+
+import hashlib
+import io
+import json
+import time
+import zipfile
+from contextlib import closing
+
+import pytest
+
+from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.resources import all_resources, read_suspects, read_versions
+from tamias.database.connect import Database
+
+VERSIONS = 6
+
+
+class Changing:
+    """A page with versions, validators and a count of what was answered."""
+
+    def __init__(self, versions, media_type, validators=True):
+        self.versions = versions
+        self.media_type = media_type
+        self.now = 0
+        self.answers = []
+        self.validators = validators
+
+    def __call__(self, handler):
+        body = self.versions[min(self.now, len(self.versions) - 1)]
+        status = body if isinstance(body, int) else 200
+        body = b"" if isinstance(body, int) else body
+        tag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
+        if self.validators and status == 200 and handler.headers.get("If-None-Match") == tag:
+            status, body = 304, b""
+        self.answers.append(status)
+        handler.send_response(status)
+        handler.send_header("Content-Type", self.media_type)
+        if self.validators:
+            handler.send_header("ETag", tag)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+def zipped(content, year):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a.csv", (year, 1, 1, 0, 0, 0)), content)
+    return file.getvalue()
+
+
+@pytest.fixture
+def watch(tamias):
+    """Visits what is under watch, as often as told; all are due again after two seconds."""
+    tamias.env |= {"TAMIAS_SCHEDULE__RULE": "fixed:2", "TAMIAS_SCHEDULE__RETRY_WAIT": "2",
+                   "TAMIAS_SCHEDULE__GONE_WAIT": "2"}  # fmt: skip
+
+    def visit():
+        time.sleep(2.5)
+        done = tamias.run("crawl", "--recrawl", "--allow-private", "--delay", "0", "--workers", "1")
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return visit
+
+
+class Shown:
+    """What the archive holds."""
+
+    def __init__(self, data):
+        self.database = Database(data, create=False)
+        self.session = self.database.session()
+        self.resources = {each.url: each for each in all_resources(self.session)}
+        self.blobs = BlobReader(LocalPacks(data / "blobs"), self.session)
+
+    def versions(self, url):
+        identifier = self.resources[url].id
+        return read_versions(self.session, [identifier])[identifier]
+
+    def bodies(self, url):
+        return [self.blobs.read(version.sha256) for version in self.versions(url)]
+
+    def suspects(self, url):
+        return read_suspects(self.session, self.resources[url].id)
+
+    def close(self):
+        self.session.close()
+        self.database.close()
+
+
+@pytest.fixture
+def shown(tamias):
+    return lambda: closing(Shown(tamias.data))
+
+
+def rows(version):
+    return "".join(["id,value\n", *(f"{n},{n * version}\n" for n in range(1000))]).encode()
+
+
+def test_six_versions_come_back_exactly_and_unchanged_ones_cost_a_304(tamias, site, watch, shown):
+    pages = {
+        "/a.csv": Changing([rows(v) for v in range(VERSIONS)], "text/csv"),
+        "/a.json": Changing([json.dumps({"v": v, "x": list(range(100))}).encode() for v in range(VERSIONS)],
+                            "application/json"),
+        "/a.ttl": Changing([f"<> <#v> {v} .\n".encode() for v in range(VERSIONS)], "text/turtle"),
+        "/still.csv": Changing([rows(7)], "text/csv"),
+    }  # fmt: skip
+    site.pages |= pages
+    done = tamias.run("add", *(site.url(path) for path in pages))
+    assert done.returncode == 0, done.stderr
+    for version in range(VERSIONS):
+        for page in pages.values():
+            page.now = version
+        watch()
+    with shown() as archive:
+        for path in ("/a.csv", "/a.json", "/a.ttl"):
+            assert archive.bodies(site.url(path)) == pages[path].versions
+        assert archive.bodies(site.url("/still.csv")) == [rows(7)]
+    first, *later = pages["/still.csv"].answers
+    assert (first, set(later)) == (200, {304})
+
+
+def test_an_error_is_never_a_version_and_what_is_gone_may_come_back(tamias, site, watch, shown):
+    page = Changing([rows(1), 404, 500, rows(2)], "text/csv")
+    site.pages["/a.csv"] = page
+    assert tamias.run("add", site.url("/a.csv")).returncode == 0
+    states = []
+    for version in range(4):
+        page.now = version
+        time.sleep(6 if version == 3 else 0)  # two failures: the wait has doubled
+        watch()
+        with shown() as archive:
+            states.append(archive.resources[site.url("/a.csv")].state)
+    with shown() as archive:
+        assert archive.bodies(site.url("/a.csv")) == [rows(1), rows(2)]
+    assert (states[0], states[1], states[3]) == ("active", "gone", "active")
+
+
+def test_a_page_where_data_was_is_suspect_and_the_old_version_stays(tamias, site, watch, shown):
+    page = Changing([rows(1), b"<!DOCTYPE html><html><title>Sorry</title></html>"], "text/csv")
+    site.pages["/a.csv"] = page
+    assert tamias.run("add", site.url("/a.csv")).returncode == 0
+    watch()
+    page.now = 1
+    watch()
+    with shown() as archive:
+        assert archive.bodies(site.url("/a.csv")) == [rows(1)]
+        (suspect,) = archive.suspects(site.url("/a.csv"))
+        assert "a page (text/html) where text/csv was expected" in suspect.reason
+
+
+def test_one_body_under_many_addresses_is_not_believed(tamias, site, watch, shown):
+    for number in range(8):
+        site.pages[f"/{number}"] = Changing([b"error 17: please try again later"], "text/plain")
+    assert tamias.run("add", *(site.url(f"/{number}") for number in range(8))).returncode == 0
+    watch()
+    with shown() as archive:
+        believed = [url for url in archive.resources if archive.versions(url)]
+        assert len(believed) == 4
+        assert sum(len(archive.suspects(url)) for url in archive.resources) == 4
+
+
+def test_a_zip_with_new_times_only_is_told_from_real_change(tamias, site, watch, shown):
+    page = Changing([zipped("a", 2001), zipped("a", 2002), zipped("b", 2003)], "application/zip")
+    site.pages["/a.zip"] = page
+    assert tamias.run("add", site.url("/a.zip")).returncode == 0
+    for version in range(3):
+        page.now = version
+        watch()
+    with shown() as archive:
+        prints = [version.fingerprint for version in archive.versions(site.url("/a.zip"))]
+        assert archive.bodies(site.url("/a.zip")) == page.versions
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_body_above_the_limit_is_stopped_as_it_streams(tamias, site, watch, shown):
+    tamias.env["TAMIAS_FETCH__MAX_BYTES"] = "100000"
+    site.pages["/large.csv"] = Changing([b"x" * 1_000_000], "text/csv")
+    assert tamias.run("add", site.url("/large.csv")).returncode == 0
+    watch()
+    (attempt,) = tamias.attempts()[site.url("/large.csv")]
+    assert (attempt["outcome"], "100000" in attempt["reason"]) == ("failed", True), attempt
+    with shown() as archive:
+        assert archive.bodies(site.url("/large.csv")) == []
+
+
+def test_all_that_a_crawl_finds_is_kept_with_the_archive_sink(tamias, site, shown):
+    site.pages |= {"/a": b"<> <#next> </b> .\n", "/b": b"<> <#p> <#o> .\n"}
+    done = tamias.crawl(site.url("/a"), "--sink", "archive")
+    assert done.returncode == 0, done.stderr
+    with shown() as archive:
+        assert {url: archive.bodies(url) for url in archive.resources} == {
+            site.url(path): [site.pages[path]] for path in ("/a", "/b")
+        }

@@ -1,0 +1,102 @@
+"""What comes out of every kind of portal is DCAT-AP 3.0.1, by the published shapes."""
+
+import importlib.util
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from pyoxigraph import RdfFormat, serialize
+
+from tamias.doors.portals.dcat import catalogue_quads, dataset_quads
+from tamias.doors.portals.from_dcat import datasets_in
+from tamias.doors.portals.schemaorg import datasets_in as datasets_in_page
+
+SHAPES = ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl")
+
+
+def _kinds():
+    place = Path(__file__).with_name("portal_kinds.py")
+    spec = importlib.util.spec_from_file_location("portal_kinds", place)
+    module = sys.modules["portal_kinds"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.KINDS
+
+
+KINDS = _kinds()
+
+
+@pytest.fixture(scope="module")
+def violations(suites):
+    """`violations(quads)` is what the shapes have against them, each as a line."""
+    shacl = pytest.importorskip("pyshacl")
+    from rdflib import Graph
+    from rdflib.namespace import SH
+
+    folder = suites("dcat-ap-3.0.1-shapes")
+    shapes = Graph()
+    for name in SHAPES:
+        shapes.parse(next(folder.rglob(name)))
+    # One property shape is named, but nowhere described: nothing can be held against it.
+    for holder, shape in list(shapes.subject_objects(SH.property)):
+        if shapes.value(shape, SH.path) is None:
+            shapes.remove((holder, SH.property, shape))
+
+    def found(quads):
+        data = Graph().parse(serialize(list(quads), format=RdfFormat.N_TRIPLES), format="nt")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
+        results = report.subjects(SH.resultSeverity, SH.Violation)
+        parts = (SH.focusNode, SH.resultPath, SH.sourceConstraintComponent, SH.value, SH.resultMessage)
+        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
+
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dcat_out_of_a_portal_breaks_no_rule_of_the_profile(portal, walk, violations, kind):
+    door, path, portal.serve, _ = KINDS[kind]
+    assert violations(walk(door(), path).quads) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_record_of_a_portal_becomes_a_dataset(portal, walk, kind):
+    door, path, portal.serve, number = KINDS[kind]
+    walked = walk(door(), path)
+    told = {quad.subject for quad in walked.quads if quad.object.value == "http://www.w3.org/ns/dcat#Dataset"}
+    assert (len(walked.datasets), len(told), walked.problems) == (number, number, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_portal_read_to_its_end_is_complete(portal, walk, kind):
+    door, path, portal.serve, _ = KINDS[kind]
+    assert walk(door(), path).end.complete
+
+
+def test_the_shapes_do_find_fault(portal, walk, violations):
+    door, path, portal.serve, _ = KINDS["data-json"]
+    quads = [quad for quad in walk(door(), path).quads if not quad.predicate.value.endswith("accessURL")]
+    assert any("accessURL" in line for line in violations(quads))
+
+
+def test_dcat_that_was_read_and_written_again_breaks_no_rule(portal, walk, violations):
+    door, path, portal.serve, _ = KINDS["ckan"]
+    again = datasets_in(walk(door(), path).quads)
+    quads = [quad for dataset in again for quad in dataset_quads(dataset, portal.root)]
+    assert (len(again), violations(quads + catalogue_quads(portal.root, "Again", None, None))) == (3, [])
+
+
+def test_dcat_out_of_a_page_with_schema_org_breaks_no_rule(tmp_path, violations):
+    from tamias.crawl.reading import read
+
+    page = b"""<script type="application/ld+json">{"@context": "https://schema.org/", "@type": "Dataset",
+      "@id": "https://example.org/d", "name": "Rain", "description": "Of a year", "keywords": ["rain"],
+      "license": "https://creativecommons.org/licenses/by/4.0/", "datePublished": "2022-01-01",
+      "temporalCoverage": "2021-01-01/..", "creator": {"@type": "Person", "name": "A. Cloud"},
+      "spatialCoverage": {"@type": "Place", "geo": {"@type": "GeoShape", "box": "47 8 48 9"}},
+      "distribution": [{"@type": "DataDownload", "contentUrl": "https://example.org/d.csv",
+        "encodingFormat": "text/csv", "contentSize": "12 kB"}]}</script>"""
+    datasets = datasets_in_page(read(page, base="https://example.org/page", media_type="text/html").quads)
+    quads = dataset_quads(datasets[0], "https://example.org/page")
+    assert violations(quads + catalogue_quads("https://example.org/page", "Page", None, None)) == []

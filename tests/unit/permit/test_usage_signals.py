@@ -1,0 +1,162 @@
+"""Which usage signals are read, and what they forbid together."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamias.model.signal import Signal
+from tamias.permit.signals import Verdict, signals_of, tag_rules, verdict
+from tamias.permit.usage import content_signal, content_usage
+
+
+def found(headers=(), metas=(), robots=(), **told):
+    return [(s.source, s.key, s.value) for s in signals_of(headers, metas, robots, "tamias", **told)]
+
+
+@pytest.mark.parametrize(
+    ("values", "rules"),
+    [
+        (["noindex"], ["noindex"]),
+        (["NoIndex , NOFOLLOW"], ["noindex", "nofollow"]),
+        (["noindex", "nofollow"], ["noindex", "nofollow"]),
+        (["tamias: noindex"], ["noindex"]),
+        (["Tamias: noindex, nofollow"], ["noindex", "nofollow"]),
+        (["googlebot: noindex"], []),
+        (["googlebot: noindex, tamias: nofollow"], ["nofollow"]),
+        (["googlebot: noindex", "nofollow"], ["nofollow"]),
+        (["*: noindex"], ["noindex"]),
+        (["*=noindex, nosnippet; ExampleBot="], ["noindex", "nosnippet"]),
+        (["noindex; tamias=nofollow"], ["noindex", "nofollow"]),
+        (["tamias=noindex; tamias=noindex, nofollow"], ["noindex", "nofollow"]),
+        (["max-snippet: 20, noindex"], ["max-snippet: 20", "noindex"]),
+        (["unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noindex"],
+         ["unavailable_after: wed 25 jun 2025 15:00:00 gmt", "noindex"]),
+        (["unavailable_after: 25 Jun 2010 15:00:00 PST"], ["unavailable_after: 25 jun 2010 15:00:00 pst"]),
+        (["", " , ;;=: "], ["=:"]),
+        (["noai, noimageai"], ["noai", "noimageai"]),
+    ],
+)  # fmt: skip
+def test_tag_headers_give_the_rules_for_us(values, rules):
+    assert tag_rules(values, "tamias") == rules
+
+
+@pytest.mark.parametrize(
+    ("value", "rules"),
+    [
+        ("*=noindex; tamias=", []),
+        ("noindex; tamias=nosnippet", ["nosnippet"]),
+        ("*=noindex; other=", ["noindex"]),
+    ],
+)
+def test_in_robots_tag_a_group_of_our_own_stands_instead_of_that_for_all(value, rules):
+    assert found([("Robots-Tag", value)]) == [("header", "robots-tag", rule) for rule in rules]
+
+
+def test_a_rule_behind_eight_kibibytes_of_a_header_is_read():
+    assert tag_rules(["max-snippet: 1, " * 600 + "noindex"], "tamias")[-1] == "noindex"
+
+
+def test_a_rule_that_a_limit_cuts_is_dropped():
+    assert tag_rules(["a," * 16_383 + "noindexed"], "tamias") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("metas", "signals"),
+    [
+        ([("robots", "noindex, nofollow")], [("robots", "noindex"), ("robots", "nofollow")]),
+        ([(" Robots", "NOINDEX")], [("robots", "noindex")]),
+        ([("tamias", "none")], [("tamias", "none")]),
+        ([("googlebot", "none")], []),
+        ([("robots", "")], []),
+        ([("tdm-reservation", "1")], [("tdm-reservation", "1")]),
+        ([("TDM-Policy", " https://x/p ")], [("tdm-policy", "https://x/p")]),
+        ([("tdm-reservation", "yes")], []),
+        ([("description", "noindex")], []),
+    ],
+)
+def test_metas_are_read_by_their_names(metas, signals):
+    assert found(metas=metas) == [("meta", *signal) for signal in signals]
+
+
+@pytest.mark.parametrize(
+    ("value", "uses"),
+    [
+        ("train-ai=n", ["train-ai=n"]),
+        ("train-ai=n, search=y", ["train-ai=n", "search=y"]),
+        ("train-ai=n ,\tsearch=y", ["train-ai=n", "search=y"]),
+        ("train-ai=y, train-ai=n", ["train-ai=n"]),
+        ("train-ai=n;reason=\"a, b\";x, search=y", ["train-ai=n", "search=y"]),
+        ("exp", ["exp=?1"]),
+        ("a=?0, b=1.5, c=\"q\\\"\"", ["a=?0", "b=1.5", 'c="q\\""']),
+        ("train-ai=n,", []),
+        ("train-ai = n", []),
+        ("Train-AI=n", []),
+        ("train-ai=n search=y", []),
+        ("a=\"unclosed", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_content_usage_is_a_dictionary_or_nothing(value, uses):
+    assert content_usage(value) == uses
+
+
+@given(st.text(alphabet='ab=,;"\\? yn*-1', max_size=60))
+def test_content_usage_never_raises(value):
+    assert all("=" in use for use in content_usage(value))
+
+
+def test_content_signals_are_read_generously():
+    assert content_signal(" Search = YES ,, ai-train=no,ai-train=no, x") == ["search=yes", "ai-train=no"]
+
+
+def test_several_content_usage_headers_are_one_dictionary():
+    headers = [("Content-Usage", "train-ai=n"), ("content-usage", "search=y")]
+    assert found(headers) == [
+        ("header", "content-usage", "train-ai=n"),
+        ("header", "content-usage", "search=y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "url", "uses"),
+    [
+        (["train-ai=n"], "https://x/a", ["train-ai=n"]),
+        (["train-ai=n", "/ok/ train-ai=y"], "https://x/ok/a", ["train-ai=y"]),
+        (["train-ai=n", "/ok/ train-ai=y"], "https://x/other", ["train-ai=n"]),
+        (["/a search=n", "/a search=y"], "https://x/a", ["search=n", "search=y"]),
+        (["/*.ttl$ search=n"], "https://x/a/b.ttl", ["search=n"]),
+        (["/a"], "https://x/a", []),
+        (["/b search=n"], "https://x/a", []),
+    ],
+)
+def test_of_the_lines_of_robots_txt_the_longest_path_counts(lines, url, uses):
+    robots = [("content-usage", line) for line in lines]
+    assert found(robots=robots, url=url) == [("robots.txt", "content-usage", use) for use in uses]
+
+
+@pytest.mark.parametrize(
+    ("signals", "expected"),
+    [
+        ([], {}),
+        ([("header", "x-robots-tag", "noindex"), ("meta", "robots", "index")], {"noindex"}),
+        ([("meta", "robots", "none")], {"noindex", "nofollow"}),
+        ([("meta", "tamias", "noindex nofollow")], {"noindex", "nofollow"}),
+        ([("header", "robots-tag", "noarchive")], {"noarchive"}),
+        ([("header", "x-robots-tag", "nosnippet"), ("header", "x-robots-tag", "noai")], {}),
+        ([("robots.txt", "content-signal", "search=no")], {"noindex"}),
+        ([("robots.txt", "content-signal", "search=yes")], {}),
+        ([("robots.txt", "content-signal", "ai-train=no")], {"no_training"}),
+        ([("robots.txt", "content-usage", "train-ai=y"), ("header", "content-usage", "train-ai=n")],
+         {"no_training"}),
+        ([("tdmrep.json", "tdm-reservation", "1")], {"tdm_reserved"}),
+        ([("tdmrep.json", "tdm-reservation", "1"), ("header", "tdm-reservation", "0")], {}),
+        ([("header", "tdm-reservation", "0"), ("meta", "tdm-reservation", "1")], {"tdm_reserved"}),
+        ([("tdmrep.json", "tdm-reservation", "1"), ("meta", "tdm-policy", "noindex")], {"tdm_reserved"}),
+    ],
+)  # fmt: skip
+def test_whoever_refuses_wins(signals, expected):
+    assert verdict(Signal(*signal) for signal in signals) == Verdict(**dict.fromkeys(expected, True))
+
+
+def test_a_flood_of_signals_is_bounded():
+    assert len(found([("X-Robots-Tag", f"rule{number}") for number in range(5000)])) == 200

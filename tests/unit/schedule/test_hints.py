@@ -1,0 +1,126 @@
+"""Hints: what they make us expect, and when they are trusted."""
+
+import pytest
+
+from tamias.schedule.hints import Told, Trust, due_by_hint, first_interval, frequency_days, told_by_http
+from tamias.schedule.history import DAY_MS
+
+NOW = 784_111_777_000
+"""Sun, 06 Nov 1994 08:49:37 GMT."""
+EARNED = Trust(right=18, checked=20)
+
+
+@pytest.mark.parametrize(
+    ("word", "days"),
+    [
+        ("hourly", 1 / 24),
+        ("weekly", 7),
+        ("http://purl.org/cld/freq/quarterly", 91),
+        ("http://publications.europa.eu/resource/authority/frequency/ANNUAL_2", 182),
+        ("https://publications.europa.eu/resource/authority/frequency/DAILY", 1),
+        ("R/P1M", 30),
+        ("R/P0.5D", 0.5),
+        ("R/PT12H", 0.5),
+        ("R/P1DT12H", 1.5),
+        ("Three times a week", 7 / 3),
+        ("fortnightly", 14),
+        ("irregular", None),
+        ("R/P", None),
+        ("R/P1.2.3D", None),
+        ("", None),
+    ],
+)
+def test_a_word_for_the_frequency_is_understood(word, days):
+    assert frequency_days(word) == days
+
+
+def test_the_frequency_counts_more_than_dates():
+    assert first_interval(Told(frequency="daily", modified_at=NOW - 90 * DAY_MS), NOW) == 1.0
+
+
+def test_never_is_the_longest_interval():
+    assert first_interval(Told(frequency="never"), NOW) == 180.0
+
+
+def test_an_old_date_lets_us_expect_a_slow_resource():
+    assert first_interval(Told(modified_at=NOW - 60 * DAY_MS), NOW) == 60.0
+
+
+def test_a_page_that_was_made_for_us_says_nothing():
+    assert first_interval(Told(modified_at=NOW - 1000, max_age_days=0.001), NOW) is None
+
+
+def test_nothing_told_is_nothing_expected():
+    assert first_interval(Told(), NOW) is None
+
+
+def test_a_date_from_the_future_says_nothing():
+    assert first_interval(Told(modified_at=NOW + DAY_MS), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, Told()),
+        ({"cache-control": "public, max-age=86400"}, Told(max_age_days=1.0)),
+        ({"cache-control": "max-age=0, must-revalidate"}, Told()),
+        ({"cache-control": 'Max-Age="43200"'}, Told(max_age_days=0.5)),
+        ({"expires": "Mon, 07 Nov 1994 08:49:37 GMT"}, Told(max_age_days=1.0)),
+        ({"expires": "0"}, Told()),
+        (
+            {"date": "Sat, 05 Nov 1994 08:49:37 GMT", "expires": "Mon, 07 Nov 1994 08:49:37 GMT"},
+            Told(max_age_days=2.0),
+        ),
+        ({"last-modified": "Sat, 05 Nov 1994 08:49:37 GMT"}, Told(modified_at=NOW - DAY_MS)),
+        ({"last-modified": "yesterday"}, Told()),
+        ({"last-modified": "Sat, 99 Nov 1994 08:49:37 GMT"}, Told()),
+        ({"last-modified": "x" * 9000}, Told()),
+    ],
+)
+def test_headers_are_understood_or_passed_over(headers, told):
+    assert told_by_http(headers.get, NOW) == told
+
+
+@pytest.mark.parametrize(
+    ("right", "checked", "earned"), [(20, 20, True), (16, 20, True), (15, 20, False), (19, 19, False)]
+)
+def test_trust_takes_twenty_tests_and_four_right_in_five(right, checked, earned):
+    assert Trust(right, checked).earned is earned
+
+
+def test_a_date_is_right_when_it_says_what_is_seen():
+    trust = Trust().after(True, True).after(False, False).after(True, False).after(False, True)
+    assert trust == Trust(right=2, checked=4)
+
+
+def test_trust_is_lost_when_dates_begin_to_lie():
+    trust = Trust()
+    for _ in range(300):
+        trust = trust.after(True, True)
+    assert trust.earned
+    for _ in range(15):
+        trust = trust.after(True, False)
+    assert not trust.earned
+
+
+def test_a_trusted_date_after_our_visit_makes_a_visit_due_now():
+    assert due_by_hint(NOW + 9 * DAY_MS, NOW - 1000, NOW - DAY_MS, NOW, EARNED) == NOW
+
+
+@pytest.mark.parametrize(
+    ("modified_at", "trust"),
+    [
+        (None, EARNED),
+        (NOW - 2 * DAY_MS, EARNED),
+        (NOW + 2 * DAY_MS, EARNED),
+        (NOW - 1000, Trust()),
+    ],
+    ids=["no date", "before our visit", "from the future", "not trusted"],
+)
+def test_any_other_date_leaves_the_time_as_it_is(modified_at, trust):
+    due = NOW + 9 * DAY_MS
+    assert due_by_hint(due, modified_at, NOW - DAY_MS, NOW, trust) == due
+
+
+def test_a_visit_that_is_overdue_stays_so():
+    assert due_by_hint(NOW - 5, NOW - 1000, NOW - DAY_MS, NOW, EARNED) == NOW - 5

@@ -1,0 +1,122 @@
+"""After a visit: the next one, by every rule and after every kind of end."""
+
+import pytest
+
+from tamias.model.errors import ConfigError
+from tamias.schedule.history import DAY_MS, History
+from tamias.schedule.rate import estimate
+from tamias.schedule.rules import Rule, parse_rule, seed_interval_ms
+from tamias.schedule.value import TERMS, Terms, due_after
+from tamias.schedule.visit import Policy, next_visit, policy_of
+from tamias.settings import ScheduleSettings
+
+NOW = 1_700_000_000_000
+HOUR_MS = 3_600_000
+SEEN_BEFORE = History(visited_at=NOW - 4 * DAY_MS)
+
+
+def waited(history, seen, policy=None, **more):
+    policy = policy or Policy()
+    return next_visit(history, seen, NOW, threshold=0.1, policy=policy, **more).due_ms - NOW
+
+
+def test_the_value_rule_waits_until_the_visit_is_worth_the_threshold():
+    after = next_visit(SEEN_BEFORE, "changed", NOW, threshold=0.1, importance=2.0)
+    assert after.due_ms - NOW == round(due_after(after.rate, 2.0, 0.1) * DAY_MS)
+
+
+def test_the_rate_is_that_of_the_new_history():
+    after = next_visit(SEEN_BEFORE, "changed", NOW, threshold=0.1)
+    assert after.rate == estimate(after.history) > estimate(SEEN_BEFORE)
+
+
+def test_a_change_brings_the_next_visit_nearer():
+    assert waited(SEEN_BEFORE, "changed") < waited(SEEN_BEFORE, "unchanged")
+
+
+def test_a_hint_is_reckoned_with_after_the_first_visit():
+    assert waited(History(), "changed", expected_days=1.0) < waited(History(), "changed")
+
+
+def test_a_hint_is_remembered():
+    first = next_visit(History(), "changed", NOW, threshold=0.1, expected_days=1.0)
+    second = next_visit(first.history, "unchanged", NOW + DAY_MS, threshold=0.1)
+    assert second.rate == pytest.approx(0.35 / 1.35)
+
+
+def test_the_fixed_rule_waits_its_seconds():
+    assert waited(SEEN_BEFORE, "unchanged", Policy(rule=Rule("fixed", 7200))) == 2 * HOUR_MS
+
+
+def test_the_seeds_rule_halves_the_mean_after_a_change():
+    assert waited(SEEN_BEFORE, "changed", Policy(rule=Rule("seed"))) == 2 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("hours", "interval"),
+    [
+        ([], 6),
+        ([(50, False)], 50),
+        ([(50, True)], 25),
+        ([(50, False), (30, False)], 80),
+        ([(50, False), (30, True)], 20),
+        ([(10, True), (20, True), (30, False)], 30),
+        ([(4, True)], 6),
+        ([(2000, False)], 1460),
+    ],
+)
+def test_the_seeds_rule_is_the_mean_time_between_changes_within_its_limits(hours, interval):
+    assert seed_interval_ms([(each * HOUR_MS, changed) for each, changed in hours]) == interval * HOUR_MS
+
+
+def test_a_failure_is_tried_again_after_an_hour_then_two():
+    first = next_visit(SEEN_BEFORE, "failed", NOW, threshold=0.1)
+    second = next_visit(first.history, "failed", NOW, threshold=0.1)
+    assert (first.due_ms - NOW, second.due_ms - NOW) == (HOUR_MS, 2 * HOUR_MS)
+
+
+def test_a_failure_tells_nothing_of_the_rate():
+    assert next_visit(SEEN_BEFORE, "failed", NOW, threshold=0.1).rate == estimate(SEEN_BEFORE)
+
+
+def test_chance_spreads_what_failed_together():
+    assert waited(SEEN_BEFORE, "failed", chance=0.0) < waited(SEEN_BEFORE, "failed", chance=1.0)
+
+
+def test_what_fails_for_ever_is_tried_after_the_longest_interval():
+    assert waited(History(fails=10_000), "failed") == TERMS.maximum * DAY_MS
+
+
+def test_what_is_gone_is_looked_for_after_a_day():
+    assert waited(SEEN_BEFORE, "gone") == DAY_MS
+
+
+@pytest.mark.parametrize("rule", ["value", "seed", "fixed:60"])
+def test_what_came_back_is_visited_by_the_rule_again(rule):
+    history = History(visited_at=NOW - 4 * DAY_MS, fails=9)
+    policy = Policy(rule=parse_rule(rule))
+    assert waited(history, "unchanged", policy) == waited(SEEN_BEFORE, "unchanged", policy)
+
+
+@pytest.mark.parametrize("text", ["", "fixed", "fixed:", "fixed:-1", "fixed:1e3", "Value", "nutch"])
+def test_a_rule_that_does_not_exist_is_refused_in_one_sentence(text):
+    with pytest.raises(ConfigError, match=r"schedule\.rule"):
+        parse_rule(text)
+
+
+def test_the_defaults_of_the_settings_are_those_of_the_policy():
+    defaults = ScheduleSettings()
+    policy = policy_of(
+        rule=defaults.rule,
+        knob=defaults.knob,
+        min_interval=defaults.min_interval,
+        max_interval=defaults.max_interval,
+        retry_wait=defaults.retry_wait,
+        gone_wait=defaults.gone_wait,
+    )
+    assert policy == Policy()
+
+
+def test_a_longest_interval_below_the_shortest_is_taken_for_it():
+    policy = policy_of(rule="value", knob=0.5, min_interval=7200, max_interval=60, retry_wait=1, gone_wait=1)
+    assert policy.terms == Terms(knob=0.5, minimum=1 / 12, maximum=1 / 12)
