@@ -9,14 +9,19 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tamias.archive.library import Archive
     from tamias.crawl.reading import Reading, read
 
-__all__ = ["Reading", "read"]
+__all__ = ["Archive", "Reading", "read"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
+    if name == "Archive":
+        from tamias.archive.library import Archive
+
+        return Archive
     if name in __all__:
         from tamias.crawl import reading
 

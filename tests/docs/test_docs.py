@@ -87,6 +87,7 @@ def test_settings_and_flags_use_the_same_words():
         "quiet",
         "verbose",
         "dry_run",
+        "recrawl",
         "strict",
         "no_robots",
         "sinks",

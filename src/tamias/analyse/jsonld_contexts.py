@@ -33,6 +33,8 @@ _DCAT_US_TERMS = {
 }
 _NAMED = re.compile(rb'("@context"\s*:\s*(?:\[\s*)?)"([^"]{1,200})"(?=\s*[,\]}])')
 _NAMES = re.compile(rb'"([A-Za-z][\w-]*)[":]')
+_ESCAPED_NAME = re.compile(rb"\\u00(?i:2d|3[0-9a]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])")
+"""A sign of a name that is written in another way; the others that are often written so are not."""
 _CLOSE_LOOK = 200_000_000
 """Nodes times bytes from which on the contexts of a document are looked at more closely."""
 
@@ -111,17 +113,19 @@ def with_first_context(head: bytes) -> bytes:
     """The beginning of a document that is too large to hold, with its first context put in if it is known."""
 
     def put(found: re.Match[bytes]) -> bytes:
-        context = _for_document(found[2], rb"\u")
+        context = _for_document(found[2], None)
         return found[0] if context is None else found[1] + context
 
     return _NAMED.sub(put, head, count=1)
 
 
-def _for_document(reference: bytes, data: bytes) -> bytes | None:
+def _for_document(reference: bytes, data: bytes | None) -> bytes | None:
+    """The known context of that address for some document; all of it where that is not told."""
     context = known(reference.replace(rb"\/", b"/").decode("utf-8", "replace"))
     if context is None:
         return None
-    names = None if rb"\u" in data else {name.decode() for name in _NAMES.findall(data)}
+    is_readable = data is not None and not _ESCAPED_NAME.search(data)
+    names = {name.decode() for name in _NAMES.findall(data)} if data and is_readable else None
     return msgspec.json.encode(context.context(names))
 
 

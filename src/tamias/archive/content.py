@@ -1,10 +1,10 @@
-"""The content of one version: bytes, text or table, each read from its blob and checked against its digest."""
+"""The content of one version: bytes, text or table, read from its blob and checked against its digest."""
 
 import io
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.contents.forms import Form, form_of
@@ -74,7 +74,7 @@ class _Pieces(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

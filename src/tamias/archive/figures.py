@@ -20,8 +20,8 @@ SLOT_MS = 300_000
 GRACE_MS = 600_000
 """How long after its end a slot is counted: an attempt that takes longer may be missing in it."""
 FOLD_AT = 5_000
-SAMPLED_RESOURCES = 50_000
-LATEST_VERSIONS = 20_000
+SAMPLED_RESOURCES = 20_000
+LATEST_VERSIONS = 10_000
 SIZE_STEP = 1.05
 SHARES = (0.10, 0.25, 0.50, 0.75, 0.85, 0.95, 0.99)
 
@@ -116,7 +116,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     storage: Storage
     types: tuple[TypeCount, ...]
     latest_types: tuple[TypeCount, ...]
-    """Of the last day; of its newest 20,000 versions, if there were more."""
+    """Of the last day; of its newest 10,000 versions, if there were more."""
     seconds: float | None
     """That an attempt of the last day that brought a body took, in the mean."""
     traffic: Traffic

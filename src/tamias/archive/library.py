@@ -6,11 +6,10 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.content import Content
-from tamias.archive.diffs import Diff, diff
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.resources import page_of_resources, read_resources, read_versions
 from tamias.database.connect import Database
@@ -19,6 +18,9 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
+
+if TYPE_CHECKING:
+    from tamias.archive.diffs import Diff
 
 _SQL = statements("tamias.archive", "library.sql")
 _NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
@@ -67,9 +69,7 @@ class Archive:
     ) -> Iterator[Resource]:
         """The resources under watch, all or some, page by page in the order of their ids."""
         after = ""
-        while page := page_of_resources(
-            self.session, after, host=host, media_type=media_type, portal=portal
-        ):
+        while page := page_of_resources(self.session, after, host=host, media_type=media_type, portal=portal):
             yield from page
             after = page[-1].id
 
@@ -108,18 +108,22 @@ class Archive:
         return Content(resource, _chosen(resource, versions, at, version), self.reader)
 
     def diff(
-        self, url: str, a: int | Moment | None = None, b: int | Moment | None = None, *, key: str | None = None
-    ) -> Diff:
+        self,
+        url: str,
+        a: int | Moment | None = None,
+        b: int | Moment | None = None,
+        *,
+        key: str | None = None,
+    ) -> "Diff":
         """What changed from one version to another, named by numbers or moments; else in the last step.
 
         `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
         """
+        from tamias.archive.diffs import diff
+
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
-            paths = [Path(folder) / name for name in ("old", "new")]
-            for path, content in zip(paths, (old, new), strict=True):
-                path.mkdir()
-            files = [content.spooled(path) for path, content in zip(paths, (old, new), strict=True)]
+            files = [content.spooled(Path(folder)) for content in (old, new)]
             return diff(files[0], files[1], new.version.media_type, key=key)
 
     def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
@@ -139,9 +143,7 @@ class Archive:
         return resource_id(url_key(url, self._session_names))
 
 
-def _chosen(
-    resource: Resource, versions: list[Version], at: Moment | None, number: int | None
-) -> Version:
+def _chosen(resource: Resource, versions: list[Version], at: Moment | None, number: int | None) -> Version:
     if number is not None:
         if not 1 <= number <= len(versions):
             raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {len(versions)}")

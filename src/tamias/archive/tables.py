@@ -1,11 +1,16 @@
 """A version as a table, for whoever speaks Arrow: CSV, JSON and Parquet, read by DuckDB within limits."""
 
+import csv
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamias.archive.contents.faults import Unreadable
 from tamias.archive.contents.forms import Form, form_of
+from tamias.archive.contents.tables import found_table
 from tamias.model.errors import TamiasError
 
 if TYPE_CHECKING:
@@ -18,8 +23,8 @@ DISK = 8 << 30
 PARQUET = frozenset({"application/vnd.apache.parquet", "application/parquet", "application/x-parquet"})
 
 _SQL = {
-    Form.ROWS: "read_csv(?, compression = 'none', sample_size = -1, null_padding = true, strict_mode = false,"
-    " parallel = false, max_line_size = 16777216)",
+    Form.ROWS: "read_csv(?, delim = ',', quote = '\"', escape = '\"', header = true, sample_size = -1, new_line = '\\n',"
+    " compression = 'none', parallel = false, max_line_size = 134217728)",
     Form.JSON: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
     Form.JSON_LINES: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
     Form.BYTES: "read_parquet(?)",
@@ -33,10 +38,10 @@ class NoTable(TamiasError):
 class Table:
     """Rows and columns. pandas, polars, pyarrow and DuckDB take it as it is, any number of times."""
 
-    def __init__(self, rows: "DuckDBPyConnection", folder: tempfile.TemporaryDirectory[str]) -> None:
-        """Gives out the table `t` of a database, which spills into a folder."""
+    def __init__(self, rows: "DuckDBPyConnection", folder: Path) -> None:
+        """Gives out the table `t` of a database, which spills into a folder that goes with it."""
         self._rows = rows
-        self._folder = folder
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         described = rows.table("t")
         self.columns: list[str] = list(described.columns)
         self.types: list[str] = [str(each) for each in described.types]
@@ -51,7 +56,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         """The rows by the Arrow PyCapsule interface."""
         # A cursor of its own: a consumer may ask for a second stream while it reads the first.
-        return self._rows.cursor().table("t").__arrow_c_stream__(requested_schema)  # type: ignore[call-arg]
+        return self._rows.cursor().table("t").__arrow_c_stream__(requested_schema)
 
 
 def readable_as_table(media_type: str | None) -> bool:
@@ -61,35 +66,55 @@ def readable_as_table(media_type: str | None) -> bool:
 
 
 def read_table(media_type: str | None, spool: Callable[[Path], Path]) -> Table:
-    """Reads a table; `spool` puts the content into a file of the folder it is given. Raises `NoTable`."""
+    """Reads a table; `spool` puts the content into a file of the folder it is given, text in UTF-8.
+
+    Raises `NoTable`.
+    """
     import duckdb
 
     if not readable_as_table(media_type):
         raise NoTable(f"{media_type or 'an unknown type'} is not read as a table; CSV, JSON and Parquet are")
-    folder = tempfile.TemporaryDirectory(prefix="tamias-table-")
+    folder = Path(tempfile.mkdtemp(prefix="tamias-table-"))
     try:
-        path = spool(Path(folder.name))
-        rows = _workbench(path, Path(folder.name))
-        rows.execute(f"CREATE TABLE t AS SELECT * FROM {_SQL[form_of(media_type)]}", [str(path)])  # noqa: S608
-        path.unlink()
-    except duckdb.Error as error:
-        folder.cleanup()
-        raise NoTable(f"this {media_type} cannot be read as a table: {_first_line(error)}") from error
-    except BaseException:
-        folder.cleanup()
+        return Table(_loaded(media_type, spool(folder)), folder)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, duckdb.Error | Unreadable):
+            raise NoTable(f"this {media_type} cannot be read as a table: {_first_line(error)}") from error
         raise
-    return Table(rows, folder)
 
 
-def _workbench(readable: Path, folder: Path) -> "DuckDBPyConnection":
-    """A database that may read one file and spill into a folder, and nothing else."""
+def _loaded(media_type: str | None, path: Path) -> "DuckDBPyConnection":
+    form = form_of(media_type)
+    if form is Form.ROWS:
+        path = _plain(path, "\t" if media_type == "text/tab-separated-values" else None)
+    rows = _workbench(path)
+    rows.execute(f"CREATE TABLE t AS SELECT * FROM {_SQL[form]}", [str(path)])  # noqa: S608
+    path.unlink()
+    return rows
+
+
+def _plain(path: Path, delimiter: str | None) -> Path:
+    """The same table as everybody writes it: commas, one header, rows of one width."""
+    table = found_table(path, DISK, delimiter)
+    copy = path.with_name("plain.csv")
+    with copy.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(table.columns)
+        lines.writerows(table.rows())
+    path.unlink()
+    return copy
+
+
+def _workbench(readable: Path) -> "DuckDBPyConnection":
+    """A database that may read one file and spill into its folder, and nothing else."""
     import duckdb
 
     rows = duckdb.connect(
         ":memory:",
         config={
             "memory_limit": f"{MEMORY}B",
-            "temp_directory": str(folder / "spill"),
+            "temp_directory": str(readable.parent / "spill"),
             "max_temp_directory_size": f"{DISK}B",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -102,5 +127,5 @@ def _workbench(readable: Path, folder: Path) -> "DuckDBPyConnection":
     return rows
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0][:300]

@@ -17,6 +17,21 @@ def command() -> None:
 
 
 @command.command()
+@click.option("--size", type=int, default=20_000_000, show_default=True, help="Bytes of a version.")
+@click.option("--versions", type=int, default=10, show_default=True, help="Versions of each dataset.")
+@click.option("--resources", type=int, default=100_000, show_default=True, help="Small resources of 50 kB.")
+@common
+def archive(place: Place, size: int, versions: int, resources: int) -> int:
+    """Size, speed and memory of keeping versions, beside zstd file by file, borg and restic.
+
+    Example: tamias bench archive --size 2000000 --resources 1000
+    """
+    from tamias.bench.archive import run
+
+    return _told(place, run(size, versions, resources, out=_out(place)))
+
+
+@command.command()
 @click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
 @common

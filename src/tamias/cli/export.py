@@ -1,9 +1,9 @@
-"""`tamias export`: writes what was crawled."""
+"""`tamias export`: writes what was crawled, and what the archive holds."""
 
-import errno
-import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, get_args
@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 import click
 
 from tamias.cli.common import Place, common
+from tamias.cli.opening import archive_at
+from tamias.cli.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
-from tamias.model.errors import DiskFull, TamiasError, UsageError
+from tamias.model.errors import UsageError
 from tamias.sinks.export import ExportFormat, export
 
 if TYPE_CHECKING:
+    from tamias.archive.library import Archive
     from tamias.database.connect import Database
+    from tamias.sinks.packages import Package
+    from tamias.sinks.warc_files import Part
 
-Write = Callable[[BinaryIO], None]
+EXCHANGES = ("warc", "wacz")
+PACKAGES = ("bagit", "ro-crate")
 
 
 @click.command()
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*get_args(ExportFormat), "warc", "wacz", "parquet"]),
+    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet"]),
     default="nquads",
     show_default=True,
     help="How to write it.",
@@ -39,18 +45,38 @@ Write = Callable[[BinaryIO], None]
 )
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write; a folder for parquet. [stdout]"
+    "--url",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Only the versions of this resource, in warc, wacz, bagit and ro-crate. May be repeated.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write; a folder for parquet, and for bagit and ro-crate unless it ends in .zip. [stdout]",
 )
 @common
-def command(place: Place, form: Any, graph: str, history: bool, output: Path | None) -> None:
-    """Writes the crawled quads, one named graph for each document; or the exchanges that `--sink warc` kept.
+def command(
+    place: Place, form: Any, graph: str, history: bool, urls: tuple[str, ...], output: Path | None
+) -> None:
+    """Writes the crawled quads, one named graph for each document; or what was exchanged, and all versions.
 
     Example: tamias export --format trig -o found.trig
     """
-    if form in ("warc", "wacz"):
-        write = _exchanges(place.data, form)
-        _to_file(write, output) if output else _to_stdout(write)
-        return
+    if form in EXCHANGES:
+        _exchanges(place, form, urls, output)
+    elif form in PACKAGES:
+        with archive_at(place) as archive:
+            _package(archive, form, urls, output)
+    elif urls:
+        raise UsageError(f"--url chooses versions; it goes with {', '.join((*EXCHANGES, *PACKAGES))}")
+    else:
+        _quads(place, form, graph, history, output)
+
+
+def _quads(place: Place, form: Any, graph: str, history: bool, output: Path | None) -> None:
     from tamias.database.connect import Database
 
     with (
@@ -60,9 +86,12 @@ def command(place: Place, form: Any, graph: str, history: bool, output: Path | N
         chunks = _chunks(session, place.data, graph, history)
         if form == "parquet":
             _parquet(chunks, database, output)
-            return
-        write = _statements(chunks, form)
-        _to_file(write, output) if output else _to_stdout(write)
+        else:
+            _written(_statements(chunks, form), output)
+
+
+def _written(write: Write, output: Path | None) -> None:
+    to_file(write, output) if output else to_stdout(write)
 
 
 def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
@@ -74,17 +103,52 @@ def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
     return write
 
 
-def _exchanges(data: Path, form: str) -> Write:
+def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | None) -> None:
+    """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
     from tamias.sinks.wacz import export_wacz
     from tamias.sinks.warc_files import export_warc
 
-    def write(out: BinaryIO) -> None:
-        if form == "warc":
-            export_warc(data / "warc", out)
-        else:
-            export_wacz(data / "warc", out, title=f"Crawl of {data.name}")
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
+        crawled = place.data / "warc" if not urls else scratch / "none"
+        more: Iterator[Part] = iter(())
+        if urls or place.db or (place.data / "pg").is_dir():
+            more = _versions(stack.enter_context(archive_at(place)), urls, scratch, crawled)
 
-    return write
+        def write(out: BinaryIO) -> None:
+            if form == "warc":
+                export_warc(crawled, out, more)
+            else:
+                export_wacz(crawled, out, title=f"Crawl of {place.data.name}", more=more)
+
+        _written(write, output)
+
+
+def _versions(archive: "Archive", urls: tuple[str, ...], scratch: Path, crawled: Path) -> "Iterator[Part]":
+    from tamias.crawl.version_warcs import version_warcs
+
+    return version_warcs(archive, urls, scratch, crawled)
+
+
+def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path | None) -> None:
+    from tamias.crawl.packing import export_bag, export_crate
+    from tamias.sinks.packages import FolderPackage, ZipPackage
+
+    fill: Callable[[Archive, tuple[str, ...], Package], int] = export_bag if form == "bagit" else export_crate
+    # A bag in a zip stands in a folder of its name; the description of a crate is at the top.
+    folder = (output.stem if output else "bag") if form == "bagit" else ""
+
+    def write(out: BinaryIO) -> None:
+        with zipfile.ZipFile(out, "w") as zipped:
+            fill(archive, urls, ZipPackage(zipped, folder))
+
+    def write_folder(path: Path) -> None:
+        fill(archive, urls, FolderPackage(path))
+
+    if output is not None and output.suffix != ".zip":
+        to_folder(write_folder, output)
+    else:
+        _written(write, output)
 
 
 def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None) -> None:
@@ -107,33 +171,3 @@ def _chunks(session: Session, data: Path, graph: str, history: bool) -> Iterator
     if graph != "data":
         parts.append(metadata_quads(session))
     return chain.from_iterable(parts)
-
-
-def _to_stdout(write: Write) -> None:
-    with _failures_told("the export"):
-        write(sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-def _to_file(write: Write, output: Path) -> None:
-    """The file appears under its name only when it is complete."""
-    partial = output.with_name(output.name + ".part")
-    try:
-        with _failures_told(str(output)):
-            with partial.open("wb") as file:
-                write(file)
-            partial.replace(output)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-
-
-@contextmanager
-def _failures_told(target: str) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
-        raise kind(f"cannot write {target}: {error.strerror}") from error

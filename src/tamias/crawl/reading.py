@@ -13,6 +13,7 @@ from typing import BinaryIO
 from pyoxigraph import Quad
 
 from tamias.analyse.links import rdf_links
+from tamias.analyse.profile import TABULAR, document_profile
 from tamias.crawl.admit import resolved
 from tamias.crawl.analysers import analysers, open_limits
 from tamias.crawl.fetching import fetchers
@@ -20,6 +21,7 @@ from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.outcome import Outcome
+from tamias.model.profile import Profile
 from tamias.open.documents import documents
 from tamias.protocols import Analyser
 from tamias.settings import Settings, resolve
@@ -36,6 +38,7 @@ class Reading:
         self._links: dict[str, None] = {}
         self._problems: list[Problem] = []
         self._media_type: str | None = None
+        self._profile: Profile | None = None
         self._findings = self._read(parts)
         self._first = next(self._findings, None)
 
@@ -64,9 +67,10 @@ class Reading:
         return list(self._problems)
 
     @property
-    def profile(self) -> None:
-        """Of tables; none of the installed analysers makes one."""
-        return
+    def profile(self) -> Profile | None:
+        """Of the first table, workbook or Parquet file; None where there is none. Reads to the end."""
+        self._finish()
+        return self._profile
 
     def _finish(self) -> None:
         while self._more():
@@ -94,12 +98,19 @@ class Reading:
                     continue
                 self._media_type = self._media_type or part.media_type
                 analyser = self._analysers.get(part.media_type)
-                if analyser is None:
+                if analyser is None and part.media_type in TABULAR:
+                    yield from self._profiled(part)
+                elif analyser is None:
                     yield Problem(f"no analyser for {part.media_type}")
                 else:
                     yield from analyser.analyse(part)
         except LimitExceeded as limit:
             yield Problem(str(limit))
+
+    def _profiled(self, part: Document) -> Iterator[Problem]:
+        found = document_profile(part)
+        self._profile = self._profile or found
+        yield from map(Problem, found.problems)
 
 
 def read(source: Source, *, base: str | None = None, media_type: str | None = None) -> Reading:

@@ -23,14 +23,14 @@ class Crate:
         self._entities: list[Entity] = []
         self._parts: dict[str, None] = {}
 
-    def add_file(self, path: str, content: Iterable[bytes], **told: Any) -> Packed:
+    def add_file(self, path: str, content: Iterable[bytes], /, **told: Any) -> Packed:
         """A file and what is known of it."""
         packed = self._package.add(path, content)
         self.describe(path, "File", contentSize=str(packed.size), sha256=packed.sha256, **told)
         self._parts[path] = None
         return packed
 
-    def add_folder(self, path: str, files: Iterable[str], **told: Any) -> None:
+    def add_folder(self, path: str, files: Iterable[str], /, **told: Any) -> None:
         """A folder as a dataset of its own; `path` ends in a slash."""
         inside = list(files)
         self.describe(path, "Dataset", hasPart=references(inside), **told)
@@ -38,10 +38,10 @@ class Crate:
             self._parts.pop(part, None)
         self._parts[path] = None
 
-    def describe(self, name: str, kind: str, **told: Any) -> None:
+    def describe(self, identifier: str, kind: str, /, **told: Any) -> None:
         """Anything else that is to be said; what is None is not."""
         known = {word: value for word, value in told.items() if value is not None and value != []}
-        self._entities.append({"@id": name, "@type": kind, **known})
+        self._entities.append({"@id": identifier, "@type": kind, **known})
 
     def complete(self, *, name: str, description: str, licence: Mapping[str, str]) -> None:
         """Writes the metadata. `licence` has `@id`, `name` and `description`."""

@@ -1,4 +1,4 @@
-"""Reads segments from start to end: whether every frame is sound, and every document stands where it should."""
+"""Reads segments from start to end: is every frame sound, does every document stand where it should."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

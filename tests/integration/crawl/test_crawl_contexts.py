@@ -20,7 +20,7 @@ def test_a_context_on_another_host_is_fetched_once_for_many_documents(tamias, si
     done = tamias.crawl(*(here.url(path) for path in here.pages), "--depth", 0)
     assert done.returncode == 0, done.stderr
     assert "5 URLs visited" in done.stderr
-    names = [line for line in tamias.quads() if "<http://schema.example/name> \"Tamias\"" in line]
+    names = [line for line in tamias.quads() if '<http://schema.example/name> "Tamias"' in line]
     assert len(names) == 5
     assert there.asked("/context") == 1
     assert all(here.asked(path) == 1 for path in here.pages)

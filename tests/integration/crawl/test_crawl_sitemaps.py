@@ -23,7 +23,7 @@ def part(name, value, priority=None):
 
 
 def triples(site, number):
-    return f"<{site.url(f'/resource/{number}')}> <http://p.example/is> \"{number}\" .\n"
+    return f'<{site.url(f"/resource/{number}")}> <http://p.example/is> "{number}" .\n'
 
 
 @pytest.fixture
@@ -111,7 +111,9 @@ def test_fragments_are_one_whole(tamias, whole, reply):
     assert dereferenced(whole) == []
 
 
-def test_a_claim_about_another_host_is_used_only_if_that_host_says_the_same(tamias, fresh, whole, site_at, reply):
+def test_a_claim_about_another_host_is_used_only_if_that_host_says_the_same(
+    tamias, fresh, whole, site_at, reply
+):
     other = site_at("127.0.0.9")
     other.pages["/dump.nt"] = whole.pages["/dump.nt"]
     whole.pages["/"] = b"<> <#has> </resource/1> .\n"

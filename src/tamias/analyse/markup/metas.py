@@ -93,7 +93,7 @@ class _Head:
 def _those(page: Page, tag: str, name: str, value: str) -> list[etree._Element]:
     return [
         element
-        for element, names in page.marked
+        for element, names in page.telling
         if name in names and value in names and str(element.tag).rpartition("}")[2] == tag
     ]
 

@@ -181,8 +181,8 @@ class _Properties:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self.items = [element for element, names in page.marked if "itemscope" in names]
-        self._all = [element for element, names in page.marked if not _PROPERTY.isdisjoint(names)]
+        self.items = [element for element, names in page.telling if "itemscope" in names]
+        self._all = [element for element, names in page.telling if not _PROPERTY.isdisjoint(names)]
         self._own: dict[etree._Element, _Elements] = {item: [] for item in self.items}
         self._referenced: dict[str, _Elements] = {}
         for element in self._all:

@@ -19,6 +19,10 @@ _PROLOG = 4096
 _DECLARATION = 1000
 _WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
 _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
+_LOOKS = frozenset(
+    "class id style href src alt title width height type target value for action method align valign border"
+    " tabindex onclick placeholder colspan rowspan srcset sizes loading".split()
+)
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
@@ -85,8 +89,13 @@ class Page:
     @cached_property
     def marked(self) -> list[tuple[etree._Element, list[str]]]:
         """Every element that has attributes, in document order, with their names."""
-        named = ((element, element.keys()) for element in self.tree.iter("*"))
-        return [(element, cast("list[str]", names)) for element, names in named if names]
+        found = [(element, names) for element in self.tree.iter("*") if (names := element.keys())]
+        return cast("list[tuple[etree._Element, list[str]]]", found)
+
+    @cached_property
+    def telling(self) -> list[tuple[etree._Element, list[str]]]:
+        """Those of them that have more than a look, a name and an address."""
+        return [(element, names) for element, names in self.marked if not _LOOKS.issuperset(names)]
 
     def _html(self, data: bytes) -> etree._Element:
         parser = etree.HTMLParser(encoding=self.charset or "utf-8", huge_tree=False, no_network=True)

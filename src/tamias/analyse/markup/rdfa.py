@@ -293,8 +293,8 @@ def _incomplete(
 def _outline(page: Page) -> dict[etree._Element, list[etree._Element]]:
     """The tree of what is to be visited: elements of ours and those around them, in document order."""
     inner: dict[etree._Element, list[etree._Element]] = {page.tree: []}
-    hanging = {element for element, names in page.marked if _is_hanging(names)}
-    for element, names in page.marked:
+    hanging = {element for element, names in page.telling if _is_hanging(names)}
+    for element, names in page.marked if hanging else page.telling:
         if element not in inner and (
             not _ATTRIBUTES.isdisjoint(names) or (hanging and _may_complete(element, names, hanging))
         ):

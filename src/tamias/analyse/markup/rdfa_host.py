@@ -8,6 +8,7 @@ import msgspec
 from tamias.analyse.markup.page import Page
 from tamias.analyse.markup.rdfa_terms import LINK_TERMS, OPEN_GRAPH, PREFIXES, TERMS, XHTML_TERMS
 
+_PAGE_PREFIXES = {**OPEN_GRAPH, **PREFIXES}
 _RDFA_VERSION = re.compile(r"(?i)\bX?HTML\+RDFa\s+(1\.[01])")
 
 
@@ -40,7 +41,7 @@ def host_of(page: Page) -> Host:
     language = _language(page, told)
     if said and said[1] == "1.0":
         return Host(language, True, {}, LINK_TERMS)
-    prefixes = PREFIXES if language is Language.XML else {**OPEN_GRAPH, **PREFIXES}
+    prefixes = PREFIXES if language is Language.XML else _PAGE_PREFIXES
     return Host(language, False, prefixes, XHTML_TERMS if language is Language.XHTML else TERMS)
 
 

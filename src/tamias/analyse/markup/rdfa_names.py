@@ -2,6 +2,7 @@
 
 import re
 from itertools import islice, pairwise
+from typing import cast
 
 import msgspec
 from lxml import etree
@@ -142,6 +143,8 @@ class Names:
         """The prefixes that `xmlns:` attributes and `prefix` declare on an element, the latter stronger."""
         found = self._namespaces(element)
         words = [] if self._host.is_old else (element.get("prefix") or "").split()
+        if not found and not words:
+            return {}
         found.extend((word[:-1], space) for word, space in pairwise(words) if word.endswith(":"))
         declared = {
             name.lower(): space
@@ -152,8 +155,8 @@ class Names:
 
     def _namespaces(self, element: etree._Element) -> list[tuple[str, str]]:
         if not self._has_namespaces:
-            marked = (str(name) for name in element.attrib if str(name).startswith("xmlns:"))
-            return [(name[6:], element.get(name) or "") for name in marked]
+            names = cast("list[str]", element.keys())
+            return [(name[6:], element.get(name) or "") for name in names if name.startswith("xmlns:")]
         inner, parent = element.nsmap, element.getparent()
         outer = {} if parent is None else parent.nsmap
         self._lookups_left -= len(inner)

@@ -3,7 +3,8 @@
 `profile` makes one of a body; `csvw` says it in RDF; `joins` finds columns that contain each other.
 """
 
-from tamias.analyse.profile.body import profile
+from tamias.analyse.profile.body import document_profile, profile
+from tamias.analyse.profile.kinds import TABULAR
 from tamias.analyse.profile.limits import ProfileLimits
 
-__all__ = ["ProfileLimits", "profile"]
+__all__ = ["TABULAR", "ProfileLimits", "document_profile", "profile"]

@@ -1,5 +1,6 @@
 """One decoded body in, its profile out. Knows which reader is for which type, and bounds them all."""
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tamias.analyse.profile.sheets import sheet_tables
 from tamias.analyse.profile.tables import Tables
 from tamias.analyse.profile.void import RDF_TYPES, StatementReader
 from tamias.analyse.profile.xml_paths import XmlReader
+from tamias.model.document import Document
 from tamias.model.profile import Profile, TableProfile
 
 _HEAD = 4096
@@ -39,6 +41,24 @@ def profile(
     """
     with tempfile.TemporaryDirectory(prefix="profile-", dir=scratch) as folder:
         return _Profiler(path, name, Path(folder), limits).profile(media_type, told_type)
+
+
+def document_profile(
+    document: Document, *, limits: ProfileLimits = _DEFAULT, scratch: Path | None = None
+) -> Profile:
+    """The profile of a document that has been opened; reads its stream, from which `LimitExceeded` passes."""
+    name = document.member or document.url.partition("#")[0].partition("?")[0]
+    with tempfile.NamedTemporaryFile(prefix="profile-", dir=scratch) as copy:
+        shutil.copyfileobj(document.stream, copy)
+        copy.flush()
+        return profile(
+            Path(copy.name),
+            media_type=document.media_type,
+            told_type=document.told_type,
+            name=name.rpartition("/")[2],
+            limits=limits,
+            scratch=scratch,
+        )
 
 
 class _Profiler:

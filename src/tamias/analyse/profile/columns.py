@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamias.analyse.profile.cells import usual_shape
 from tamias.analyse.profile.dialect import Dialect
-from tamias.analyse.profile.form import TEXT, TYPED_NULLS, Form
+from tamias.analyse.profile.form import NULLS, TEXT, TYPED_NULLS, Form
 from tamias.analyse.profile.forms import form_of
 from tamias.analyse.profile.limits import ProfileLimits
 from tamias.analyse.profile.meanings import Column, meaning_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 SAMPLE = 1000
-_ENOUGH = 30
 _DIFFERENT = 300
 """Values that a guess is made from; all of them are held against it."""
 
@@ -30,7 +29,8 @@ _INVALID = 0.05
 """A column of which more is not of its datatype is text after all."""
 
 _JOINED = frozenset({"identifier", "postcode", "isbn", "region", "country"})
-_TYPED_NULLS = ", ".join(f"'{null}'" for null in TYPED_NULLS)
+TEXT_NULLS = ", ".join(f"'{null}'" for null in ("", *NULLS))
+ANY_NULLS = ", ".join(f"'{null}'" for null in ("", *TYPED_NULLS))
 
 
 class _Figures:
@@ -65,28 +65,17 @@ class Columns:
         """Fills in the profiles, one after the other, so that those before a limit stay."""
         self.rows = self._one("SELECT count(*) FROM t")[0]
         self.complete = self.rows < self._limits.rows
-        samples = self._samples()
+        samples = [self._sample(place) for place in range(len(self._names))]
         sign = decimal_sign(samples)
         for place, sample in enumerate(samples):
             self.profiles[place] = self._profile(place, sample, sign)
         self._drop_empty()
 
-    def _samples(self) -> list[list[str]]:
-        """Some values of each column."""
-        cut = ", ".join(f"left(c{place}, {_CUT})" for place in range(len(self._names)))
+    def _sample(self, place: int) -> list[str]:
+        """Some values of a column, from all over it."""
         rows = self._tables.execute(
-            f"SELECT {cut} FROM t USING SAMPLE reservoir({SAMPLE} ROWS) REPEATABLE (1)"  # noqa: S608
-        ).fetchall()
-        samples = [[value for value in column if value] for column in zip(*rows, strict=True)]
-        samples = samples or [[] for _ in self._names]
-        return [
-            sample if len(sample) >= _ENOUGH or self.rows <= SAMPLE else self._first(place)
-            for place, sample in enumerate(samples)
-        ]
-
-    def _first(self, place: int) -> list[str]:
-        rows = self._tables.execute(
-            f"SELECT left(c{place}, {_CUT}) FROM t WHERE c{place} IS NOT NULL LIMIT {SAMPLE}"  # noqa: S608
+            f"SELECT left(v, {_CUT}) FROM ({_known(place)} WHERE c{place} IS NOT NULL)"  # noqa: S608
+            f" WHERE v IS NOT NULL USING SAMPLE reservoir({SAMPLE} ROWS) REPEATABLE (1)"
         ).fetchall()
         return [row[0] for row in rows]
 
@@ -134,26 +123,26 @@ class Columns:
     def _figures(self, place: int, form: Form) -> _Figures:
         told = form.told.format
         value = form.sql.format(v="v") if form is not TEXT else f"left(v, {self._limits.value})"
-        known = f"c{place}" if form is TEXT else _typed(f"c{place}")
+        known = _known(place, TEXT_NULLS if form is TEXT else ANY_NULLS)
         different = "count(DISTINCT v)" if self._exact else "approx_count_distinct(v)"
         return _Figures(
             self._one(
                 f"SELECT count(*) - count(v), count(v) - count(x), {different}, {told(x='min(x)')},"  # noqa: S608
                 f" {told(x='max(x)')}, {'avg(x)' if form.is_number else 'NULL'}"
-                f" FROM (SELECT v, {value} AS x FROM (SELECT {known} AS v FROM t))"
+                f" FROM (SELECT v, {value} AS x FROM ({known}))"
             )
         )
 
     def _top(self, place: int) -> tuple[TopValue, ...]:
         rows = self._tables.execute(
-            f"SELECT left(c{place}, {self._limits.value}) AS v, count(*) AS n FROM t"  # noqa: S608
-            f" WHERE c{place} IS NOT NULL GROUP BY v ORDER BY n DESC, v LIMIT {self._limits.top_values}"
+            f"SELECT left(v, {self._limits.value}) AS told, count(*) AS n FROM ({_known(place)})"  # noqa: S608
+            f" WHERE v IS NOT NULL GROUP BY told ORDER BY n DESC, told LIMIT {self._limits.top_values}"
         ).fetchall()
         return tuple(TopValue(value, count) for value, count in rows)
 
     def _sketch(self, place: int) -> bytes:
         rows = self._tables.execute(
-            f"SELECT DISTINCT {HASH_SQL.format(v=f'c{place}')} AS h FROM t WHERE c{place} IS NOT NULL"  # noqa: S608
+            f"SELECT DISTINCT {HASH_SQL.format(v='v')} AS h FROM ({_known(place)}) WHERE v IS NOT NULL"  # noqa: S608
             f" ORDER BY h LIMIT {SIZE}"
         ).fetchall()
         return packed(row[0] for row in rows)
@@ -189,8 +178,10 @@ def unique_names(header: Sequence[str] | None, width: int) -> list[str]:
     return names
 
 
-def _typed(column: str) -> str:
-    return f"CASE WHEN lower({column}) IN ({_TYPED_NULLS}) THEN NULL ELSE {column} END"
+def _known(place: int, nulls: str = TEXT_NULLS) -> str:
+    """The values of a column, trimmed, as `v`; NULL where there is none."""
+    value = f"trim(c{place})"
+    return f"SELECT CASE WHEN lower({value}) IN ({nulls}) THEN NULL ELSE {value} END AS v FROM t"  # noqa: S608
 
 
 def _can_join(form: Form, meaning: Meaning | None, figures: _Figures) -> bool:

@@ -16,6 +16,8 @@ from tamias.analyse.profile.cells import kind_of
 DELIMITERS = (",", ";", "\t", "|", ":", "~", "^")
 SAMPLE_ROWS = 500
 MOST_SKIPPED = 30
+_LONGEST_ROW = 1000
+"""Lines."""
 
 Row = list[str]
 
@@ -80,7 +82,7 @@ def sample_rows(text: str, marks: Marks) -> list[tuple[Row, int]]:
 def found_dialect(text: str, marks: Marks) -> Dialect | None:
     """The dialect of a text whose beginning this is; None where there is no row at all."""
     rows = sample_rows(text, marks)
-    if not any(any(row) for row, _ in rows):
+    if not any(any(row) for row, _ in rows) or (len(rows) == 1 and rows[0][1] > _LONGEST_ROW):
         return None
     first = _title_rows([row for row, _ in rows])
     table = [row for row, _ in rows[first:]]

@@ -16,6 +16,9 @@ HTML, XHTML, PLAIN = "text/html", "application/xhtml+xml", "text/plain"
 
 TABLES = frozenset({CSV, TSV})
 WORKBOOKS = frozenset({SHEET, ODS, XLS, OLE})
+TABULAR = TABLES | WORKBOOKS | {PARQUET}
+"""What consists of tables."""
+
 JSON_TYPES = frozenset({"application/json", "application/geo+json", "application/x-ndjson"})
 
 _BY_SUFFIX = {

@@ -22,7 +22,7 @@ class ProfileLimits(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 2 * MIB
     """The longest line, in bytes, of a table."""
     rows: int = 20_000_000
-    columns: int = 1000
+    columns: int = 500
     """Columns of a table that are profiled; the rest are only counted."""
     sheets: int = 50
     top_values: int = 10

@@ -152,6 +152,7 @@ class S3Client:
         )
         what = f"{method} {self._address.endpoint}{asked.path}"
         for attempt in range(_TRIES):
+            time.sleep(_PAUSE * (2**attempt - 1))
             try:
                 answer = self._once(asked, upload, max(most, _MOST_ANSWER))
             except pycurl.error as error:
@@ -160,7 +161,6 @@ class S3Client:
                 if answer.status not in _PASSING:
                     return _refusals_raised(answer, what)
                 trouble = f"it answered {answer.status}"
-            time.sleep(_PAUSE * 2**attempt)
         raise PackError(f"the store cannot be reached ({what}): {trouble}")
 
     def _once(self, asked: Asked, upload: Upload | None, most: int) -> Answer:

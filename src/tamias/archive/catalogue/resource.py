@@ -1,4 +1,4 @@
-"""A resource and its versions as quads: DCAT 3 in the form of DCAT-AP 3.0.1, PROV, and the seed archive's terms.
+"""A resource and its versions as quads: DCAT 3 as DCAT-AP 3.0.1 has it, and the Open Dataset Archive's terms.
 
 The dataset, its versions and their files each have an IRI under the service's address.
 """
@@ -53,7 +53,7 @@ def resource_quads(
         _describe_version(told, resource, version, before, title, bases)
         _describe_distribution(told, resource, version, bases)
         describe_tables(told, bases.file(version), tables.get(version.sha256, ()))
-    _describe_as_the_seed(told, resource, versions, bases)
+    _describe_by_address(told, resource, versions, bases)
     _describe_suspects(told, resource, suspects, bases)
     describe_measures(told, bases.dataset(resource.id), measures)
     return list(dict.fromkeys(told.quads))
@@ -140,7 +140,7 @@ def _describe_distribution(
     told.add(checksum, "spdx:checksumValue", typed(version.sha256, "hexBinary"))
 
 
-def _describe_as_the_seed(
+def _describe_by_address(
     told: Statements, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
 ) -> None:
     """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions.

@@ -93,7 +93,7 @@ def _read_tables(session: Session, digests: set[str]) -> dict[str, list[TablePro
 
 
 def _portals(session: Session) -> Iterator[list[Quad]]:
-    """Portals and the quality of what they describe: a graph for each portal, and one for each description."""
+    """Portals and the quality of what they describe: one graph for each portal and each description."""
     for portal, url, first_seen, walked_at in _rows(session, "portals", {}):
         node = address(url)
         if node is None:

@@ -1,4 +1,4 @@
-"""Tables in versions as CSVW, in the Open Dataset Archive's form: rows and columns, dialect, ranges of columns."""
+"""Tables in versions as CSVW, as the Open Dataset Archive has it: rows, columns, dialect, ranges."""
 
 from collections.abc import Sequence
 from typing import Final

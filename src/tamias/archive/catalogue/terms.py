@@ -13,7 +13,7 @@ from tamias.model import vocabulary as v
 from tamias.model.resource import Version
 
 ARC: Final = "https://w3id.org/tamias/archive#"
-"""Terms of the Open Dataset Archive that no public vocabulary has (`hasPortal`, `rows`, `columns`), and ours."""
+"""The Open Dataset Archive's terms that no public vocabulary has (hasPortal, rows, columns), and ours."""
 
 QUALITY: Final = "https://w3id.org/tamias/quality#"
 """Metrics and dimensions, by the names of `tamias.archive.quality.METRICS`."""

@@ -27,11 +27,20 @@ _QUOTED_TRIPLE = re.compile(rb"<<|>>")
 
 
 def statement_lines(path: Path, syntax: RdfFormat, most_bytes: int, base: str | None = None) -> set[bytes]:
-    """Every statement of a document, each a line without its end. Raises `Unreadable`."""
+    """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
+    return parsed_lines(read_document(path, most_bytes), syntax, base)
+
+
+def read_document(path: Path, most_bytes: int) -> bytes:
+    """The text of a document, without a mark. Raises `Unreadable`."""
     size = path.stat().st_size
     if size > most_bytes:
         raise Unreadable(f"{size} bytes of RDF, more than the {most_bytes} that are compared")
-    data = b"".join(marked_chunks(path))
+    return b"".join(marked_chunks(path))
+
+
+def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set[bytes]:
+    """Every statement of a text. Raises `Unreadable`."""
     refuse_hostile(data, syntax)
     try:
         quads = parse(data, format=syntax, base_iri=base or NO_BASE)

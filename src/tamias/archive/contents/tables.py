@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.text import Text, found_text
+from tamias.archive.contents.text import LONGEST_LINE, Text, found_text
 
 SAMPLE = 1 << 20
 _JUDGED_ROWS = 200
@@ -52,12 +53,15 @@ class Table(msgspec.Struct, frozen=True):
 
     def sample(self) -> list[list[str]]:
         """Some of its first rows."""
-        known = Counter({"rows": len(self.text.sample(SAMPLE).splitlines())})
-        return list(islice(self.rows(), min(known["rows"], SAMPLE // max(1, 4 * self.width)) or 1))
+        return list(islice(self.rows(), max(20, min(10_000, SAMPLE // (8 * self.width)))))
 
     def without_header(self) -> "Table":
         """The same table with its header as a row."""
         return msgspec.structs.replace(self, header=None)
+
+    def without_quotes(self) -> "Table":
+        """The same table with its quotation marks as parts of the cells."""
+        return msgspec.structs.replace(self, quoted=False)
 
     @property
     def columns(self) -> list[str]:
@@ -72,21 +76,24 @@ class Table(msgspec.Struct, frozen=True):
         return told
 
 
+csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # geometries are longer than its default
+
+
 def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> Table:
     """The table in a file; the delimiter is found unless it is given. Raises `Unreadable`."""
     text = found_text(path, most_bytes)
     lines = text.sample(SAMPLE).split("\n")
     dialects = [(sign, quoted) for sign in (delimiter or _DELIMITERS) for quoted in (True, False)]
-    judged = [(_judged(_read(lines, sign, quoted)), sign, quoted) for sign, quoted in dialects]
-    (score, width), sign, quoted = max(judged, key=lambda each: each[0])
+    judged = [(*_judged(_read(lines, sign, quoted)), sign, quoted) for sign, quoted in dialects]
+    score, width, sign, quoted = max(judged, key=lambda each: (each[0], each[3], each[1]))
     if score == 0 and any(lines):
-        raise Unreadable("not a table: its lines have nothing in common")
+        raise Unreadable("not a table")
     if width > MAX_COLUMNS:
         raise Unreadable(f"a table of {width} columns, more than {MAX_COLUMNS}")
     return _with_header(Table(text, sign, quoted, width), _read(lines, sign, quoted))
 
 
-def _quoting(quoted: bool) -> int:
+def _quoting(quoted: bool) -> Literal[0, 3]:
     return csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
 
 
@@ -117,7 +124,8 @@ def _with_header(table: Table, rows: Sequence[Row]) -> Table:
 
 def _is_header(row: Row) -> bool:
     named = [cell for cell in row if cell.strip()]
-    return len(named) * 5 >= len(row) * 4 and len(set(named)) * 5 >= len(named) * 4 and not any(map(_is_number, named))
+    most_are_named = len(named) * 5 >= len(row) * 4 and len(set(named)) * 5 >= len(named) * 4
+    return most_are_named and not any(map(_is_number, named))
 
 
 def _is_number(cell: str) -> bool:

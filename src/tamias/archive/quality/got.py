@@ -15,7 +15,7 @@ class Got(msgspec.Struct, frozen=True, kw_only=True):
 
     tried: bool = False
     retrieved: bool = False
-    """Whether the latest attempt brought it, or that it is unchanged; a body that is not believed is nothing."""
+    """Whether the latest attempt brought it, or that it is unchanged; not one that is not believed."""
     media_type: str | None = None
     """Of the current version, as found."""
     byte_size: int | None = None

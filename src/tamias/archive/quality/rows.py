@@ -41,7 +41,7 @@ def record_id(portal: str, record: str) -> str:
     """The name of a catalogue's description of a dataset, among the subjects of measures.
 
     >>> record_id("https://data.example.org/", "a")
-    '9d67a6f9ebf7bc3a52ab6bc2'
+    'db284026468d5b3ce923ccb7'
     """
     return sha256(f"{portal}\0{record}".encode("utf-8", "replace")).hexdigest()[:24]
 

@@ -3,8 +3,10 @@
 import hashlib
 import random
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
 from tamias.model.capture import Body
@@ -106,6 +108,13 @@ def make_store(database, tmp_path):
 @pytest.fixture
 def store(make_store):
     return make_store()
+
+
+@pytest.fixture
+def database_url(database):
+    """The embedded server's, for other processes."""
+    place = conninfo_to_dict(database.embedded.address())
+    return f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from tamias.archive.blobs.check import Check
 from tamias.archive.blobs.collect import recover
@@ -15,12 +13,10 @@ MOST_STEPS = 200
 
 
 @pytest.fixture
-def dying_writer(database, store, tmp_path):
+def dying_writer(database_url, store, tmp_path):
     """Says what became of a writer that dies at a step."""
-    place = conninfo_to_dict(database.embedded.address())
-    url = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
     script = Path(__file__).with_name("dying_writer.py")
-    command = [sys.executable, str(script), url, str(tmp_path / "blobs")]
+    command = [sys.executable, str(script), database_url, str(tmp_path / "blobs")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def run(step):

@@ -22,7 +22,10 @@ VOCABULARY = "https://w3id.org/tamias/vocab#"
 
 
 class Site:
-    """A server whose answers a test writes: `pages[path]` is a body, or a function of the request handler."""
+    """A server whose answers a test writes: `pages[path]` is a body, or a function of the request handler.
+
+    `pages["/path?"]` answers whatever the query is.
+    """
 
     def __init__(self, address):
         site = self
@@ -49,7 +52,7 @@ class Site:
 
     def serve(self, handler):
         self.log.append((handler.path, time.monotonic()))
-        page = self.pages.get(handler.path)
+        page = self.pages.get(handler.path, self.pages.get(handler.path.partition("?")[0] + "?"))
         with suppress(ConnectionError):
             if callable(page):
                 page(handler)

@@ -1,0 +1,20 @@
+"""What is different between two versions of a file, or of a collection of files."""
+
+from tamias.archive.diffs.collections import CollectionDiff, collection_diff
+from tamias.archive.diffs.compare import diff
+from tamias.archive.diffs.triples import StatementsDiff, statements_diff
+from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What
+
+__all__ = [
+    "Change",
+    "CollectionDiff",
+    "Columns",
+    "Diff",
+    "DiffLimits",
+    "Kind",
+    "StatementsDiff",
+    "What",
+    "collection_diff",
+    "diff",
+    "statements_diff",
+]

@@ -1,0 +1,123 @@
+"""The difference of two versions of a file, told in the terms of what it is.
+
+What cannot be compared as what its type says is compared as lines, or at last as bytes, and a note says why.
+"""
+
+import filecmp
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from pyoxigraph import RdfFormat
+
+from tamias.archive.contents.faults import Unreadable
+from tamias.archive.contents.forms import Form, form_of, syntax_of
+from tamias.archive.contents.packed import looked_at, unpack
+from tamias.archive.diffs.json_paths import json_diff, json_lines_diff
+from tamias.archive.diffs.lines import lines_diff
+from tamias.archive.diffs.member_files import members_diff
+from tamias.archive.diffs.octets import bytes_diff
+from tamias.archive.diffs.rows import rows_diff
+from tamias.archive.diffs.triples import triples_diff
+from tamias.archive.diffs.values import Diff, DiffLimits, Kind
+
+_KINDS = {
+    Form.ROWS: Kind.ROWS,
+    Form.STATEMENTS: Kind.TRIPLES,
+    Form.JSON: Kind.JSON,
+    Form.JSON_LINES: Kind.JSON,
+    Form.MEMBERS: Kind.MEMBERS,
+    Form.TEXT: Kind.LINES,
+    Form.BYTES: Kind.BYTES,
+}
+_UNTOLD = frozenset({"", "application/octet-stream"})
+
+
+def diff(
+    old: Path,
+    new: Path,
+    media_type: str | None,
+    *,
+    key: str | None = None,
+    limits: DiffLimits | None = None,
+    base: str | None = None,
+) -> Diff:
+    """What is different in `new`. The key is a column that tells rows apart; the base resolves IRIs.
+
+    Never raises because of what the files say.
+    """
+    limits = limits or DiffLimits()
+    media_type = looked_at(old) if (media_type or "").lower() in _UNTOLD else media_type
+    if form_of(media_type) is Form.GZIP:
+        return _unpacked_diff(old, new, key, limits, base)
+    return _Files(old, new, media_type, key, limits, base).diff()
+
+
+def _unpacked_diff(old: Path, new: Path, key: str | None, limits: DiffLimits, base: str | None) -> Diff:
+    with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+        was, now = Path(folder, "old"), Path(folder, "new")
+        try:
+            unpack(old, was, limits.unpacked_bytes)
+            unpack(new, now, limits.unpacked_bytes)
+        except Unreadable as fault:
+            return _noted(bytes_diff(old, new), [f"not unpacked: {fault}"])
+        media_type = looked_at(was)
+        if form_of(media_type) is Form.GZIP:
+            media_type = None
+        return _noted(_Files(was, now, media_type, key, limits, base).diff(), ["what is packed is compared"])
+
+
+class _Files(msgspec.Struct, frozen=True):
+    """Two files, and how they are to be compared."""
+
+    old: Path
+    new: Path
+    media_type: str | None
+    key: str | None
+    limits: DiffLimits
+    base: str | None
+
+    def diff(self) -> Diff:
+        form = form_of(self.media_type)
+        if filecmp.cmp(self.old, self.new, shallow=False):
+            return Diff(kind=_KINDS[form])
+        notes: list[str] = []
+        for kind, attempt in self._attempts(form):
+            try:
+                found = attempt()
+            except (Unreadable, RecursionError) as fault:
+                notes.append(f"not compared as {kind}: {fault}")
+            else:
+                return _noted(found, notes)
+        return _noted(bytes_diff(self.old, self.new), notes)
+
+    def _attempts(self, form: Form) -> list[tuple[Kind, Callable[[], Diff]]]:
+        """The ways to compare, the best first."""
+        ways: list[tuple[Kind, Callable[[], Diff]]] = []
+        if form is Form.STATEMENTS:
+            ways.append((Kind.TRIPLES, self._triples))
+        if form is Form.JSON or syntax_of(self.media_type) == RdfFormat.JSON_LD:
+            ways.append((Kind.JSON, lambda: json_diff(self.old, self.new, self.limits)))
+        elif form is Form.JSON_LINES:
+            ways.append((Kind.JSON, lambda: json_lines_diff(self.old, self.new, self.limits)))
+        elif form is Form.ROWS:
+            ways.append((Kind.ROWS, self._rows))
+        elif form is Form.MEMBERS:
+            return [(Kind.MEMBERS, lambda: members_diff(self.old, self.new, self.limits))]
+        elif form is Form.BYTES:
+            return []
+        return [*ways, (Kind.LINES, lambda: lines_diff(self.old, self.new, self.limits))]
+
+    def _triples(self) -> Diff:
+        syntax = syntax_of(self.media_type)
+        assert syntax is not None
+        return triples_diff(self.old, self.new, syntax, self.limits, self.base)
+
+    def _rows(self) -> Diff:
+        delimiter = "\t" if "tab-separated" in (self.media_type or "") else None
+        return rows_diff(self.old, self.new, delimiter, self.key, self.limits)
+
+
+def _noted(found: Diff, notes: list[str]) -> Diff:
+    return msgspec.structs.replace(found, notes=[*notes, *found.notes]) if notes else found

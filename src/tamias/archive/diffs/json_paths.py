@@ -1,0 +1,226 @@
+"""The difference of two JSON values, path by path (paths as in RFC 9535).
+
+Values are compared as text first and taken apart only where they differ, so that little of them is in memory.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tamias.archive.contents.canonical_json import canonical, canonical_pieces, value_of
+from tamias.archive.contents.faults import Unreadable
+from tamias.archive.contents.text import marked_chunks
+from tamias.archive.diffs.alignment import gaps
+from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+
+MAX_DEPTH = 100
+_KEYS = (
+    "@id",
+    "id",
+    "_id",
+    "identifier",
+    "uuid",
+    "uri",
+    "url",
+    "code",
+    "key",
+    "objectid",
+    "OBJECTID",
+    "name",
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_lists = msgspec.json.Decoder(list[msgspec.Raw])
+_objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+Raws = Sequence[msgspec.Raw]
+
+
+def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
+    """Compares two JSON documents. Raises `Unreadable`."""
+    comparison = _Comparison(limits)
+    comparison.values("$", _document(old, limits), _document(new, limits), 0)
+    return comparison.told()
+
+
+def json_lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
+    """Compares two texts of one JSON value a line, as if they were one array. Raises `Unreadable`."""
+    comparison = _Comparison(limits)
+    comparison.arrays("$", _line_values(old, limits), _line_values(new, limits), 0)
+    return comparison.told()
+
+
+def _document(path: Path, limits: DiffLimits) -> msgspec.Raw:
+    size = path.stat().st_size
+    if size > limits.held_bytes:
+        raise Unreadable(f"{size} bytes of JSON, more than the {limits.held_bytes} that are compared")
+    text = b"".join(marked_chunks(path)).strip()
+    try:
+        return msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, ValueError) as fault:
+        raise Unreadable(f"not JSON: {fault}") from fault
+    except RecursionError as fault:
+        raise Unreadable("JSON nested too deep") from fault
+
+
+def _line_values(path: Path, limits: DiffLimits) -> list[msgspec.Raw]:
+    size = path.stat().st_size
+    if size > limits.held_bytes:
+        raise Unreadable(f"{size} bytes of JSON lines, more than the {limits.held_bytes} that are compared")
+    lines = b"".join(marked_chunks(path)).splitlines()
+    return [msgspec.Raw(line) for line in map(bytes.strip, lines) if line]
+
+
+class _Comparison:
+    """Goes through two values at once and counts what is not the same."""
+
+    def __init__(self, limits: DiffLimits) -> None:
+        self._limits = limits
+        self._counts = dict.fromkeys(What, 0)
+        self._changes: list[Change] = []
+
+    def told(self) -> Diff:
+        return Diff(
+            kind=Kind.JSON,
+            added=self._counts[What.ADDED],
+            removed=self._counts[What.REMOVED],
+            changed=self._counts[What.CHANGED],
+            changes=self._changes,
+            truncated=sum(self._counts.values()) > len(self._changes),
+        )
+
+    def values(self, path: str, old: msgspec.Raw, new: msgspec.Raw, depth: int) -> None:
+        was, now = memoryview(old), memoryview(new)
+        if was == now:
+            return
+        opening = bytes(was[:1])
+        if opening not in {b"{", b"["} or opening != bytes(now[:1]) or depth > MAX_DEPTH:
+            if not _equal(old, new):
+                self._tell(What.CHANGED, path, old, new)
+        elif opening == b"{":
+            self._objects(path, _parts(_objects, old), _parts(_objects, new), depth + 1)
+        else:
+            self.arrays(path, _parts(_lists, old), _parts(_lists, new), depth + 1)
+
+    def _objects(
+        self, path: str, old: dict[str, msgspec.Raw], new: dict[str, msgspec.Raw], depth: int
+    ) -> None:
+        for name, value in old.items():
+            if name in new:
+                self.values(_child(path, name), value, new[name], depth)
+            else:
+                self._tell(What.REMOVED, _child(path, name), value, None)
+        for name, value in new.items():
+            if name not in old:
+                self._tell(What.ADDED, _child(path, name), None, value)
+
+    def arrays(self, path: str, old: Raws, new: Raws, depth: int) -> None:
+        """Objects are matched by an identifier where all have one, other values by their order."""
+        for names in _key_paths(old, new):
+            was, now = _by_key(old, names), _by_key(new, names)
+            if was is not None and now is not None:
+                self._keyed(path, names, was, now, depth)
+                return
+        self._ordered(path, old, new, depth)
+
+    def _keyed(
+        self,
+        path: str,
+        names: Sequence[str],
+        old: dict[bytes, msgspec.Raw],
+        new: dict[bytes, msgspec.Raw],
+        depth: int,
+    ) -> None:
+        query = "".join(_child("", name) for name in names)
+        for key, value in old.items():
+            where = f"{path}[?@{query}=={key.decode()}]"
+            if key in new:
+                self.values(where, value, new[key], depth)
+            else:
+                self._tell(What.REMOVED, where, value, None)
+        for key, value in new.items():
+            if key not in old:
+                self._tell(What.ADDED, f"{path}[?@{query}=={key.decode()}]", None, value)
+
+    def _ordered(self, path: str, old: Raws, new: Raws, depth: int) -> None:
+        for gap in gaps(_digests(old), _digests(new)):
+            was, now = old[gap.old], new[gap.new]
+            both = min(len(was), len(now))
+            for place in range(both):
+                self.values(f"{path}[{gap.new.start + place}]", was[place], now[place], depth)
+            for place in range(both, len(was)):
+                self._tell(What.REMOVED, f"{path}[{gap.old.start + place}]", was[place], None)
+            for place in range(both, len(now)):
+                self._tell(What.ADDED, f"{path}[{gap.new.start + place}]", None, now[place])
+
+    def _tell(self, what: What, path: str, old: msgspec.Raw | None, new: msgspec.Raw | None) -> None:
+        self._counts[what] += 1
+        if len(self._changes) < self._limits.changes:
+            where = told_text(path, self._limits)
+            self._changes.append(Change(what, where, _told(old, self._limits), _told(new, self._limits)))
+
+
+def _parts(decoder: "msgspec.json.Decoder[Any]", text: msgspec.Raw) -> Any:
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError) as fault:
+        raise Unreadable(f"not JSON: {fault}") from fault
+
+
+def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
+    return b"".join(canonical_pieces(old)) == b"".join(canonical_pieces(new))
+
+
+def _digests(values: Raws) -> list[int]:
+    return [hash(b"".join(canonical_pieces(value))) for value in values]
+
+
+def _child(path: str, name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return f"{path}.{name}"
+    return path + "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def _key_paths(old: Raws, new: Raws) -> Iterable[Sequence[str]]:
+    """Where the objects of both arrays may have their identifier, judged by the first of each."""
+    if not old or not new or any(bytes(memoryview(each[0])[:1]) != b"{" for each in (old, new)):
+        return
+    first = _parts(_objects, old[0])
+    yield from ((name,) for name in _KEYS if name in first)
+    inner = first.get("properties")
+    if inner is not None and bytes(memoryview(inner)[:1]) == b"{":
+        names = _parts(_objects, inner)
+        yield from (("properties", name) for name in _KEYS if name in names)
+
+
+def _by_key(values: Raws, names: Sequence[str]) -> dict[bytes, msgspec.Raw] | None:
+    """The values by their identifier as JSON text; None if one has none, or two have the same."""
+    found: dict[bytes, msgspec.Raw] = {}
+    for value in values:
+        key = _key(value, names)
+        if key is None or key in found:
+            return None
+        found[key] = value
+    return found
+
+
+def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
+    for name in names:
+        if bytes(memoryview(value)[:1]) != b"{":
+            return None
+        part = _parts(_objects, value).get(name)
+        if part is None:
+            return None
+        value = part
+    return canonical(value_of(value)) if bytes(memoryview(value)[:1]) not in {b"{", b"[", b"n"} else None
+
+
+def _told(value: msgspec.Raw | None, limits: DiffLimits) -> Any:
+    """The value; of a long one the beginning of its text."""
+    if value is None:
+        return None
+    if len(memoryview(value)) > limits.text:
+        return told_text(bytes(memoryview(value)[: 4 * limits.text]).decode("utf-8", "ignore"), limits)
+    return msgspec.json.decode(value)

@@ -1,0 +1,149 @@
+"""The difference of two tables, row by row: matched by a key where there is one, else by their content."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tamias.archive.contents.faults import Unreadable
+from tamias.archive.contents.tables import Row, Table, found_table
+from tamias.archive.diffs.columns import Pairing, paired
+from tamias.archive.diffs.matching import Digests, Matched, by_content, by_key, repeated, shared
+from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
+
+
+def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limits: DiffLimits) -> Diff:
+    """Compares two tables. Raises `Unreadable` when one is none."""
+    tables = [found_table(path, limits.read_bytes, delimiter) for path in (old, new)]
+    if any(table.header is None for table in tables):
+        tables = [table.without_header() for table in tables]
+    try:
+        return _diff(tables[0], tables[1], key, limits)
+    except Unreadable:
+        if not any(table.quoted for table in tables):
+            raise
+        return _diff(tables[0].without_quotes(), tables[1].without_quotes(), key, limits)
+
+
+def _diff(old: Table, new: Table, key: str | None, limits: DiffLimits) -> Diff:
+    pairing, notes = paired(old, new), []
+    if not pairing.names:
+        raise Unreadable("the two tables have no column in common")
+    if pairing.columns is not None:
+        notes.append(f"rows are compared by the {len(pairing.names)} columns that both versions have")
+    if old.above != new.above:
+        notes.append("the lines above the table are not the same")
+    if key is not None and key in pairing.names:
+        pairing = msgspec.structs.replace(pairing, keys=[pairing.names.index(key)])
+    elif key is not None:
+        notes.append(f"there is no column {key!r} in both versions: the key is guessed")
+    matched, used = _matched(old, new, pairing, key, notes)
+    return _told(_Sides(old, new, pairing, used), matched, notes, limits)
+
+
+def _matched(
+    old: Table, new: Table, pairing: Pairing, asked: str | None, notes: list[str]
+) -> tuple[Matched, int | None]:
+    was = _digests(old, pairing.old, [pairing.old[place] for place in pairing.keys])
+    now = _digests(new, pairing.new, [pairing.new[place] for place in pairing.keys])
+    chosen, most = None, 0
+    for number in range(1, len(pairing.keys) + 1):
+        doubles = max(repeated(was[:, number]), repeated(now[:, number]))
+        if doubles and pairing.names[pairing.keys[number - 1]] == asked:
+            notes.append(
+                f"the key {asked!r} is not unique ({doubles} rows repeat a value): rows are matched whole"
+            )
+        if not doubles and (both := shared(was[:, number], now[:, number])) > most:
+            chosen, most = number, both
+    if chosen is None:
+        return by_content(was[:, 0], now[:, 0]), None
+    return by_key(was[:, chosen], was[:, 0], now[:, chosen], now[:, 0]), pairing.keys[chosen - 1]
+
+
+def _digests(table: Table, places: Sequence[int], keys: Sequence[int]) -> Digests:
+    """A line for each row: the digest of its cells, then of each candidate for a key."""
+    found = np.fromiter(_flat_digests(table, places, keys), np.int64)
+    return found.reshape(-1, 1 + len(keys))
+
+
+def _flat_digests(table: Table, places: Sequence[int], keys: Sequence[int]) -> Iterator[int]:
+    is_whole = list(places) == list(range(table.width))
+    for row in table.rows():
+        yield hash(tuple(row) if is_whole else tuple([row[place] for place in places]))
+        for place in keys:
+            yield hash(row[place])
+
+
+class _Sides(msgspec.Struct, frozen=True):
+    """Both tables, and how a change in them is told."""
+
+    old: Table
+    new: Table
+    pairing: Pairing
+    key: int | None
+
+    def added(self, row: Row, limits: DiffLimits) -> Change:
+        where = None if self.key is None else told_text(row[self.pairing.new[self.key]], limits)
+        return Change(What.ADDED, where, new=_cells(self.new.columns, row, limits))
+
+    def removed(self, row: Row, limits: DiffLimits) -> Change:
+        where = None if self.key is None else told_text(row[self.pairing.old[self.key]], limits)
+        return Change(What.REMOVED, where, old=_cells(self.old.columns, row, limits))
+
+    def changed(self, was: Row, now: Row, limits: DiffLimits) -> Change:
+        assert self.key is not None
+        pairs = zip(self.pairing.names, self.pairing.old, self.pairing.new, strict=True)
+        cells = [(name, was[old], now[new]) for name, old, new in pairs if was[old] != now[new]][
+            : limits.cells
+        ]
+        return Change(
+            What.CHANGED,
+            told_text(now[self.pairing.new[self.key]], limits),
+            {name: told_text(old, limits) for name, old, _ in cells},
+            {name: told_text(new, limits) for name, _, new in cells},
+        )
+
+
+def _cells(names: Sequence[str], row: Row, limits: DiffLimits) -> dict[str, str]:
+    return {
+        name: told_text(cell, limits) for name, cell in islice(zip(names, row, strict=True), limits.cells)
+    }
+
+
+def _told(sides: _Sides, matched: Matched, notes: list[str], limits: DiffLimits) -> Diff:
+    sizes = {
+        What.CHANGED: len(matched.changed),
+        What.ADDED: len(matched.added),
+        What.REMOVED: len(matched.removed),
+    }
+    shares = fair_shares(sizes, limits.changes)
+    changed = matched.changed[: shares[What.CHANGED]]
+    removed = matched.removed[: shares[What.REMOVED]].tolist()
+    added = matched.added[: shares[What.ADDED]].tolist()
+    was = _rows_at(sides.old, {*removed, *(place for place, _ in changed)})
+    now = _rows_at(sides.new, {*added, *(place for _, place in changed)})
+    changes = [sides.changed(was[old], now[new], limits) for old, new in changed]
+    changes += [sides.added(now[place], limits) for place in added]
+    changes += [sides.removed(was[place], limits) for place in removed]
+    return Diff(
+        kind=Kind.ROWS,
+        added=sizes[What.ADDED],
+        removed=sizes[What.REMOVED],
+        changed=sizes[What.CHANGED],
+        changes=changes,
+        truncated=sum(sizes.values()) > len(changes),
+        key=None if sides.key is None else sides.pairing.names[sides.key],
+        columns=sides.pairing.columns,
+        notes=notes,
+    )
+
+
+def _rows_at(table: Table, places: set[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    rows, read = table.rows(), 0
+    for place in sorted(places):
+        found[place] = next(islice(rows, place - read, None))
+        read = place + 1
+    return found

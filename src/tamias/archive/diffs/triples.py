@@ -1,0 +1,104 @@
+"""The difference of two RDF documents, statement by statement.
+
+Blank nodes are matched by what is said of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from pyoxigraph import RdfFormat
+
+from tamias.archive.contents.blank_nodes import Statement, with_gaps
+from tamias.archive.contents.statements import parsed_lines, read_document, statement_lines
+from tamias.archive.diffs.blank_matching import named_alike
+from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
+
+_ONE_A_LINE = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
+
+
+class StatementsDiff(msgspec.Struct, frozen=True):
+    """Whole lines of N-Quads, without line ends, in order. A blank node of both documents has one label."""
+
+    added: list[bytes]
+    removed: list[bytes]
+    around: list[bytes] = []
+    """Statements of the old document about blank nodes, by which the nodes of the others are found."""
+    notes: list[str] = []
+
+
+def statements_diff(
+    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None = None
+) -> StatementsDiff:
+    """All that was said and no longer is, and all that is said now. Raises `Unreadable`."""
+    was, now = _lines(old, new, syntax, limits, base)
+    old_ground, old_blank = _divided(was)
+    new_ground, new_blank = _divided(now)
+    notes: list[str] = []
+    old_named, new_named = named_alike(old_blank, new_blank, notes)
+    gone, come = Counter(old_named), Counter(new_named)
+    return StatementsDiff(
+        added=sorted([*(new_ground - old_ground), *(come - gone).elements()]),
+        removed=sorted([*(old_ground - new_ground), *(gone - come).elements()]),
+        around=old_named,
+        notes=notes,
+    )
+
+
+def triples_diff(
+    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None = None
+) -> Diff:
+    """The same, counted, with some of the statements. Raises `Unreadable`."""
+    found = statements_diff(old, new, syntax, limits, base)
+    sizes = {What.ADDED: len(found.added), What.REMOVED: len(found.removed)}
+    shares = fair_shares(sizes, limits.changes)
+    changes = [
+        Change(What.REMOVED, old=_told(line, limits)) for line in found.removed[: shares[What.REMOVED]]
+    ]
+    changes += [Change(What.ADDED, new=_told(line, limits)) for line in found.added[: shares[What.ADDED]]]
+    return Diff(
+        kind=Kind.TRIPLES,
+        added=sizes[What.ADDED],
+        removed=sizes[What.REMOVED],
+        changes=changes,
+        truncated=sum(sizes.values()) > len(changes),
+        notes=found.notes,
+    )
+
+
+def _told(line: bytes, limits: DiffLimits) -> str:
+    return told_text(line.decode("utf-8", "replace"), limits)
+
+
+def _lines(
+    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None
+) -> tuple[set[bytes], set[bytes]]:
+    if syntax not in _ONE_A_LINE:
+        return (
+            statement_lines(old, syntax, limits.held_bytes, base),
+            statement_lines(new, syntax, limits.held_bytes, base),
+        )
+    was, now = (_written_lines(path, limits) for path in (old, new))
+    same = {line for line in was & now if b"_:" not in line}
+    was -= same
+    now -= same
+    return parsed_lines(b"\n".join(was), syntax, base), parsed_lines(b"\n".join(now), syntax, base)
+
+
+def _written_lines(path: Path, limits: DiffLimits) -> set[bytes]:
+    """The lines as they stand: what both documents have need not be parsed."""
+    return set(read_document(path, 4 * limits.held_bytes).splitlines())
+
+
+def _divided(lines: Iterable[bytes]) -> tuple[set[bytes], list[Statement]]:
+    """The statements without blank nodes, and those with them."""
+    ground: set[bytes] = set()
+    blank: list[Statement] = []
+    for line in lines:
+        statement = with_gaps(line)
+        if statement is None:
+            ground.add(line)
+        else:
+            blank.append(statement)
+    return ground, blank

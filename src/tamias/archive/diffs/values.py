@@ -1,0 +1,105 @@
+"""What a diff tells, and how far it looks."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """What was compared."""
+
+    ROWS = "rows"
+    TRIPLES = "triples"
+    JSON = "json"
+    """Values at paths."""
+    MEMBERS = "members"
+    """The files of an archive."""
+    LINES = "lines"
+    BYTES = "bytes"
+
+
+class What(StrEnum):
+    """What happened to one part."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One part that is not as it was."""
+
+    what: What
+    where: str | None = None
+    """The key of a row, a JSON path, the name of a member, the number of a line."""
+    old: Any = None
+    """What was there: of a row its cells by column, of a changed row those that changed."""
+    new: Any = None
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """What happened to the columns of a table."""
+
+    added: list[str] = []
+    removed: list[str] = []
+    renamed: list[tuple[str, str]] = []
+    moved: bool = False
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of two versions. Counts are of everything; `changes` are some of them."""
+
+    kind: Kind
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    changes: list[Change] = []
+    truncated: bool = False
+    """Whether there are more changes than are told, or values longer than told."""
+    key: str | None = None
+    """The column by which rows were matched."""
+    columns: Columns | None = None
+    notes: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is different."""
+        return not (self.added or self.removed or self.changed or self.columns)
+
+
+class DiffLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a comparison goes."""
+
+    changes: int = 100
+    """Changes told; all are counted."""
+    text: int = 500
+    """Characters told of one value."""
+    cells: int = 100
+    """Cells told of one row."""
+    read_bytes: int = 512 << 20
+    """Larger files are compared byte by byte only."""
+    held_bytes: int = 64 << 20
+    """Larger RDF and JSON are compared line by line."""
+    unpacked_bytes: int = 512 << 20
+
+
+def told_text(text: str, limits: DiffLimits) -> str:
+    """A text, or its beginning.
+
+    >>> told_text("abcdef", DiffLimits(text=3))
+    'abc…'
+    """
+    return text if len(text) <= limits.text else text[: limits.text] + "…"
+
+
+def fair_shares(sizes: dict[What, int], most: int) -> dict[What, int]:
+    """How many of each are told, so that none is crowded out.
+
+    >>> {what.value: told for what, told in fair_shares({What.ADDED: 50, What.REMOVED: 1}, 10).items()}
+    {'removed': 1, 'added': 9}
+    """
+    shares: dict[What, int] = {}
+    for place, (what, size) in enumerate(sorted(sizes.items(), key=lambda each: each[1])):
+        shares[what] = min(size, (most - sum(shares.values())) // (len(sizes) - place))
+    return shares

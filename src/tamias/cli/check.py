@@ -1,0 +1,73 @@
+"""`tamias check`: looks at every stored byte and every reference."""
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+if TYPE_CHECKING:
+    from tamias.archive.blobs.collect import Collected
+    from tamias.crawl.checking import Checkup, Fault
+
+
+@click.command()
+@click.option(
+    "--repair", is_flag=True, help="Mend what can be mended, and free what no version needs any more."
+)
+@common
+def command(place: Place, repair: bool) -> int:
+    """Reads blobs, versions, segments and WARC files to the last byte and says what is damaged.
+
+    Ends with 1 when something is, and stays so.
+
+    Example: tamias check --repair
+    """
+    from tamias.crawl.checking import Checkup
+    from tamias.database.connect import Database
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        Checkup(database, place.data) as checkup,
+    ):
+        faults, freed = _checked(place, checkup, repair)
+        left = [fault for fault in faults if not fault.mended]
+        if place.json:
+            say_json({"ok": not left, "looked": checkup.looked, "faults": faults, "freed": freed})
+        else:
+            _tell(checkup, faults, left, freed)
+    return 1 if left else 0
+
+
+def _checked(place: Place, checkup: "Checkup", repair: bool) -> tuple[list["Fault"], "Collected | None"]:
+    faults = []
+    for fault in checkup.faults():
+        faults.append(fault)
+        if not place.json:
+            _tell_fault(fault)
+    if not repair:
+        return faults, None
+    faults = list(checkup.repaired(faults))
+    # While something is broken, what looks useless may be what it can be mended from.
+    return faults, checkup.collected() if all(fault.mended for fault in faults) else None
+
+
+def _tell_fault(fault: "Fault") -> None:
+    say(f"BAD  {fault.kind} {fault.name}: {fault.problem}")
+    for holder in fault.versions:
+        say(f"     lost with it: {holder.version} of {holder.url}")
+
+
+def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed: "Collected | None") -> None:
+    looked = checkup.looked
+    say(f"blobs     {looked.blobs:,} of {looked.blob_bytes:,} bytes")
+    say(f"segments  {looked.segments:,} of {looked.segment_bytes:,} bytes")
+    if looked.warc_files:
+        say(f"warc      {looked.warc_files:,} of {looked.warc_bytes:,} bytes")
+    for fault in faults:
+        if fault.mended:
+            say(f"mended    {fault.kind} {fault.name}")
+    if freed is not None:
+        say(f"freed     {freed.bytes:,} bytes, {freed.blobs:,} blobs")
+    say("nothing is damaged" if not left else f"{len(left)} damaged")

@@ -1,0 +1,39 @@
+"""`tamias get`: one version, byte for byte."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from tamias.cli.common import Place, common, say_json
+from tamias.cli.opening import archive_at
+from tamias.cli.output import to_file, to_stdout
+from tamias.model.errors import UsageError
+
+
+@click.command()
+@click.argument("url")
+@click.option("--at", metavar="TIME", help="The version that was current then: RFC 3339 or YYYYMMDDhhmmss.")
+@click.option(
+    "--version", "number", type=click.IntRange(min=1), metavar="N", help="The version of this number."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [stdout]")
+@common
+def command(place: Place, url: str, at: str | None, number: int | None, output: Path | None) -> None:
+    """Gives out a version exactly as it was captured: the current one unless another is named.
+
+    Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv
+    """
+    from tamias.archive.descriptions import describe_version
+
+    if place.json and output is None:
+        raise UsageError("with --json the content needs a file of its own: -o FILE")
+    with archive_at(place) as archive:
+        content = archive.get(url, at=at, version=number)
+
+        def write(out: BinaryIO) -> None:
+            out.writelines(content.pieces())
+
+        to_file(write, output) if output else to_stdout(write)
+        if place.json:
+            say_json(describe_version(content.version))

@@ -1,0 +1,33 @@
+"""`tamias versions`: the history of one resource."""
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.opening import archive_at
+
+
+@click.command()
+@click.argument("url")
+@common
+def command(place: Place, url: str) -> None:
+    """Lists the versions of a resource, oldest first; URL may be in any spelling, or the resource's id.
+
+    Example: tamias versions https://example.org/data.csv --json
+    """
+    from tamias.archive.descriptions import describe_version
+    from tamias.archive.moments import rfc3339
+
+    with archive_at(place) as archive:
+        resource = archive.resource(url)
+        versions = archive.versions(resource.id)
+    if place.json:
+        say_json([describe_version(version) for version in versions])
+        return
+    say(f"{resource.url} ({resource.state})")
+    for version in versions:
+        say(
+            f"{version.number:>5}  {rfc3339(version.captured_at)}  {version.byte_size:>14,}  "
+            f"{version.media_type or '?'}  sha256:{version.sha256}"
+        )
+    if not versions:
+        say("no version yet")

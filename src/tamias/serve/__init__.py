@@ -1,0 +1,1 @@
+"""The services: what others talk to over the network."""

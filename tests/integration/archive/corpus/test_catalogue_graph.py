@@ -1,0 +1,135 @@
+"""The catalogue graph out of the database."""
+
+import warnings
+
+import pytest
+from pyoxigraph import NamedNode, Quad, RdfFormat, Store, serialize
+
+from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads, quads_of_resources, stream
+from tamias.archive.quality import METRICS, measure_portals, measure_resources
+from tamias.model.dataset import Dataset, Distribution
+
+BASES = CatalogueBases(service="https://archive.example.org")
+SHAPES = ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl")
+TABLE = """[{"name": "a.csv", "rows": 2, "width": 1, "delimiter": ",", "encoding": "utf-8", "header": true,
+             "columns": [{"name": "a", "number": 1, "sketch": "AAEC"}]}]"""
+
+
+@pytest.fixture
+def filled(corpus, source):
+    """Resources with versions, without, with a suspect, with a table; a portal and what is measured of it."""
+    first = corpus.watch("http://a.example/1.csv?x={y}", source("x", title="Rain"), expected="text/csv")
+    sha256 = corpus.keep(first, b"a\n1\n", at=corpus.now - 1000)
+    corpus.keep(first, b"a\n2\n")
+    corpus.keep(first, b"<html>", "text/html", suspect="a page where data was expected")
+    corpus.visit(first, rate=0.9)
+    corpus.watch("http://a.example/never-seen")
+    corpus.keep(corpus.watch("http://a.example/odd", source("not an address", format="?")), b"", None)
+    corpus.execute("INSERT INTO profile VALUES (%s, 'table', 0, %s)", [bytes.fromhex(sha256), TABLE])
+    form = Distribution(url="http://a.example/1.csv?x={y}", format="CSV")
+    corpus.describe(
+        Dataset(iri="https://portal.example.org/dataset/x", record="x", title="Rain", distributions=(form,))
+    )
+    measure_portals(corpus.session)
+    measure_resources(corpus.session)
+    return corpus
+
+
+def everything(corpus):
+    return [quad for batch in catalogue_quads(corpus.session, BASES) for quad in batch]
+
+
+def asked(quads, query):
+    store = Store()
+    store.extend(quads)
+    found = store.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+    return sorted(" ".join(term.value for term in row) for row in found)
+
+
+@pytest.fixture(scope="module")
+def violations(suites):
+    """`violations(quads)` is what the shapes of DCAT-AP have against them, each as a line."""
+    shacl = pytest.importorskip("pyshacl")
+    from rdflib import Graph
+    from rdflib.namespace import SH
+
+    folder = suites("dcat-ap-3.0.1-shapes")
+    shapes = Graph()
+    for name in SHAPES:
+        shapes.parse(next(folder.rglob(name)))
+    # One property shape is named, but nowhere described: nothing can be held against it.
+    for holder, shape in list(shapes.subject_objects(SH.property)):
+        if shapes.value(shape, SH.path) is None:
+            shapes.remove((holder, SH.property, shape))
+
+    def found(quads):
+        triples = [Quad(quad.subject, quad.predicate, quad.object) for quad in quads]
+        data = Graph().parse(serialize(triples, format=RdfFormat.N_TRIPLES), format="nt")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
+        results = report.subjects(SH.resultSeverity, SH.Violation)
+        parts = (SH.focusNode, SH.resultPath, SH.sourceConstraintComponent, SH.value, SH.resultMessage)
+        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
+
+    return found
+
+
+def test_the_catalogue_breaks_no_rule_of_dcat_ap(filled, violations):
+    assert violations(everything(filled)) == []
+
+
+def test_the_shapes_do_find_fault(filled, violations):
+    quads = [quad for quad in everything(filled) if not quad.predicate.value.endswith("accessURL")]
+    assert any("accessURL" in line for line in violations(quads))
+
+
+def test_two_runs_give_the_same_quads(filled):
+    assert everything(filled) == everything(filled)
+
+
+def test_every_resource_is_there_however_small_the_batches(filled, monkeypatch):
+    whole = everything(filled)
+    monkeypatch.setattr(stream, "AT_ONCE", 1)
+    assert set(everything(filled)) == set(whole)
+
+
+def test_every_resource_has_a_graph_of_its_own(filled):
+    names = {f"urn:tamias:catalogue:{row[0]}" for row in filled.execute("SELECT resource FROM resource")}
+    assert names <= {quad.graph_name.value for quad in everything(filled)}
+
+
+def test_the_graphs_of_some_resources_are_as_in_the_whole(filled):
+    resource = filled.execute("SELECT resource FROM resource WHERE versions = 2")[0][0]
+    graph = NamedNode(f"urn:tamias:catalogue:{resource}")
+    quads = quads_of_resources(filled.session, [resource], BASES)[resource]
+    assert quads == [quad for quad in everything(filled) if quad.graph_name == graph]
+
+
+def test_a_resource_that_is_not_known_has_an_empty_graph(filled):
+    assert quads_of_resources(filled.session, ["f" * 24], BASES) == {"f" * 24: []}
+
+
+def test_every_measurement_is_of_a_metric_that_is_described(filled):
+    query = """SELECT DISTINCT ?metric WHERE { ?measure dqv:isMeasurementOf ?metric
+        FILTER NOT EXISTS { ?metric a dqv:Metric ; skos:prefLabel ?label ;
+                                    dqv:inDimension [ a dqv:Dimension ] } }"""
+    assert asked(everything(filled), query) == []
+
+
+def test_the_quality_of_what_a_portal_describes_is_said_of_its_dataset(filled):
+    query = """SELECT DISTINCT ?metric WHERE {
+        <https://portal.example.org/dataset/x> dqv:hasQualityMeasurement/dqv:isMeasurementOf ?metric }"""
+    found = {iri.rpartition("#")[2] for iri in asked(everything(filled), query)}
+    assert found == METRICS.keys() - {"acsi"}
+
+
+def test_the_quality_of_a_portal_is_said_of_it(filled):
+    query = """SELECT ?value WHERE { <https://portal.example.org/> dqv:hasQualityMeasurement
+        [ dqv:isMeasurementOf quality:acfo ; dqv:value ?value ] }"""
+    assert asked(everything(filled), query) == ["1"]
+
+
+def test_a_table_of_a_version_is_told(filled):
+    query = "SELECT ?rows ?name WHERE { ?it arc:rows ?rows ; csvw:tableSchema/csvw:column/csvw:name ?name }"
+    assert asked(everything(filled), query) == ["2 a"]
