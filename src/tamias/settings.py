@@ -136,6 +136,10 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     entity_bytes: Annotated[int, _about("most bytes that the entities of a document stand for", ge=0)] = 65536
     jsonld_bytes: Annotated[int, _about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
     html_bytes: Annotated[int, _about("most bytes of a page that are read", ge=1)] = 16 << 20
+    hdt_bytes: Annotated[int, _about("largest HDT file that is read", ge=1)] = 256 << 20
+    hdt_dictionary: Annotated[int, _about("most bytes of all terms of an HDT file", ge=1)] = 512 << 20
+    jelly_frame: Annotated[int, _about("largest frame of a Jelly stream", ge=1)] = 8 << 20
+    rdfjson_subject: Annotated[int, _about("most characters about one subject in RDF/JSON", ge=1)] = 16 << 20
     sitemap_urls: Annotated[int, _about("most addresses of one sitemap", ge=1)] = 50_000
     sitemap_bytes: Annotated[int, _about("most bytes of one sitemap", ge=1)] = 50 << 20
     sitemap_loc: Annotated[int, _about("longest address in a sitemap", ge=1)] = 2048
@@ -148,6 +152,7 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
     graphs: Annotated[
         Literal["own", "all"], _about("graph names inside documents that are kept as they are")
     ] = "own"
+    gzip: Annotated[bool, _about("pack each Turtle or TriG file of turtle-files with gzip")] = False
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):

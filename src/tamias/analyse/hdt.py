@@ -8,8 +8,6 @@ from tamias.analyse.statements import Statements, gathered
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
-FILE_BYTES = 256 * MIB
-DICTIONARY_BYTES = 512 * MIB
 FREE_DICTIONARY = 64 * MIB
 DICTIONARY_GROWTH = 64
 """Bytes that the terms may unfold to for each one of the file, beyond `FREE_DICTIONARY`; 16 are common."""
@@ -20,16 +18,8 @@ class HdtAnalyser:
 
     media_types = frozenset({"application/vnd.hdt"})
 
-    def __init__(
-        self,
-        limits: AnalyseLimits | None = None,
-        *,
-        file_bytes: int = FILE_BYTES,
-        dictionary_bytes: int = DICTIONARY_BYTES,
-    ) -> None:
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()
-        self._file_bytes = file_bytes
-        self._dictionary_bytes = dictionary_bytes
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
@@ -39,18 +29,19 @@ class HdtAnalyser:
         from tamias.model.hdt.parts import HdtError, HdtTooLarge
 
         data = self._whole(document)
-        most = min(self._dictionary_bytes, FREE_DICTIONARY + DICTIONARY_GROWTH * len(data))
+        most = min(self._limits.hdt_dictionary, FREE_DICTIONARY + DICTIONARY_GROWTH * len(data))
         try:
             yield from said(data, most, statements)
         except HdtError as error:
             yield from statements.fault(f"HDT is damaged: {error}")
         except HdtTooLarge:
-            raise RefusedError(f"HDT dictionary of more than {most} bytes, not read") from None
+            limit = f"HDT dictionary of more than {most} bytes (limit analyse.hdt_dictionary), not read"
+            raise RefusedError(limit) from None
 
     def _whole(self, document: Document) -> bytes:
         data = bytearray()
         for chunk in read_chunks(document.stream):
             data += chunk
-            if len(data) > self._file_bytes:
-                raise RefusedError(f"HDT of more than {self._file_bytes} bytes, not read")
+            if len(data) > (most := self._limits.hdt_bytes):
+                raise RefusedError(f"HDT of more than {most} bytes (limit analyse.hdt_bytes), not read")
         return bytes(data)

@@ -5,13 +5,10 @@ from io import BufferedReader
 from typing import cast
 
 from tamias.analyse.chunks import as_stream, read_chunks
-from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.statements import Statements, gathered
 from tamias.model.document import Document
 from tamias.model.finding import Finding
-
-FRAME_BYTES = 8 * MIB
-"""Frames are of some ten kilobytes; empty rows take twenty times their bytes while they are decoded."""
 
 _MAX_VARINT = 5
 
@@ -21,9 +18,9 @@ class JellyAnalyser:
 
     media_types = frozenset({"application/x-jelly-rdf"})
 
-    def __init__(self, limits: AnalyseLimits | None = None, *, frame_bytes: int = FRAME_BYTES) -> None:
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()
-        self._most = frame_bytes
+        self._most = self._limits.jelly_frame
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
@@ -55,7 +52,9 @@ class JellyAnalyser:
 
     def _expect_room(self, size: int) -> None:
         if size > self._most:
-            raise RefusedError(f"Jelly frame of more than {self._most} bytes, not read on")
+            raise RefusedError(
+                f"Jelly frame of more than {self._most} bytes (limit analyse.jelly_frame), not read on"
+            )
 
 
 def _has_lengths(start: bytes) -> bool:

@@ -20,6 +20,13 @@ class AnalyseLimits(msgspec.Struct, frozen=True, kw_only=True):
     html_bytes: int = 16 * MIB
     html_nesting: int = 20_000_000
     """Tags of a page times their depth, which is what the work of an HTML parser grows with."""
+    hdt_bytes: int = 256 * MIB
+    """Of the file, which is held in memory."""
+    hdt_dictionary: int = 512 * MIB
+    jelly_frame: int = 8 * MIB
+    """Frames are of some ten kilobytes; empty rows take twenty times their bytes while they are decoded."""
+    rdfjson_subject: int = 16 * MIB
+    """Characters that are said of one subject, which is held in memory."""
     sitemap_urls: int = 50_000
     sitemap_bytes: int = 50 * MIB
     sitemap_loc: int = 2048

@@ -8,7 +8,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.model.quad_lines import QuadLines
 
 _WEB = ("http://", "https://", "HTTP://", "HTTPS://")
-_WEB_WORD = tuple(f"<{scheme}".encode() for scheme in _WEB)
+_WEB_WORD = (b"<http", b"<HTTP")
 
 
 def rdf_links(
@@ -36,8 +36,8 @@ def _iris(terms: Iterable[object]) -> set[str]:
 
 def _links_of_lines(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[str]:
     words = lines.words if all(wanted) else _columns(lines, wanted)
-    links = [word[1 : word.index(b">")] for word in words if word.startswith(_WEB_WORD)]
-    return set(b"\n".join(links).decode().split("\n")) if links else set()
+    likely = [word[1 : word.index(b">")] for word in words if word.startswith(_WEB_WORD)]
+    return {iri for iri in b"\n".join(likely).decode().split("\n") if iri.startswith(_WEB)}
 
 
 def _columns(lines: QuadLines, wanted: tuple[bool, bool, bool]) -> set[bytes]:

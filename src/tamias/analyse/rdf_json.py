@@ -7,14 +7,13 @@ from json import JSONDecodeError, JSONDecoder
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.nesting import JSON, Nesting
 from tamias.analyse.statements import Statements, gathered
 from tamias.analyse.terms import blank_node, iri, literal
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
-SUBJECT_CHARACTERS = 16 * MIB
 _LEAST_READ = 1 << 16
 _BLANKS = " \t\r\n"
 _DECODER = JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -25,18 +24,15 @@ class RdfJsonAnalyser:
 
     media_types = frozenset({"application/rdf+json"})
 
-    def __init__(
-        self, limits: AnalyseLimits | None = None, *, subject_characters: int = SUBJECT_CHARACTERS
-    ) -> None:
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()
-        self._most = subject_characters
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
 
     def _read(self, document: Document, statements: Statements) -> Iterator[Finding]:
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)
-        text = _Text(Nesting(JSON, self._limits).watched(chunks), self._most)
+        text = _Text(Nesting(JSON, self._limits).watched(chunks), self._limits.rdfjson_subject)
         try:
             for subject, line, value in _members(text):
                 yield from _said(subject, value, line, statements, text)
@@ -108,7 +104,8 @@ class _Text:
         wanted = max(_LEAST_READ, len(pieces[0]))
         self.at = self._counted = 0
         if len(pieces[0]) > self._most:
-            raise RefusedError(f"RDF/JSON subject of more than {self._most} characters, not read on")
+            limit = f"{self._most} characters (limit analyse.rdfjson_subject)"
+            raise RefusedError(f"RDF/JSON subject of more than {limit}, not read on")
         while wanted > 0 and not self._ended:
             chunk = next(self._chunks, None)
             self._ended = chunk is None

@@ -14,7 +14,7 @@ from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_ap
 from tamias.analyse.written import written
 from tamias.model.quad_lines import QuadLines
 
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22
 """A longer line is left out; a longer statement is left to a parser that reads on after faults."""
 

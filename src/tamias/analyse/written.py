@@ -8,7 +8,7 @@ from pyoxigraph import DefaultGraph, Quad, RdfFormat, serialize
 
 from tamias.model.quad_lines import QuadLines
 
-BATCH = 500
+BATCH = 1000
 
 _GRAPH = attrgetter("graph_name")
 _DEFAULT = DefaultGraph()

@@ -20,6 +20,7 @@ from tamias.model.url import fetch_url
 from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
 
 if TYPE_CHECKING:
+    from tamias.archive.catalogue_store import Answer, CatalogueStore
     from tamias.archive.diffs import Diff
 
 _SQL = statements("tamias.archive", "library.sql")
@@ -52,9 +53,13 @@ class Archive:
         self.database = Database(self.data, url, create=False)
         self.session = self.database.session()
         self.reader = BlobReader(LocalPacks(self.data / "blobs"), self.session)
+        self._catalogue: CatalogueStore | None = None
 
     def close(self) -> None:
         """Lets go of the database. May be called twice."""
+        if self._catalogue is not None:
+            self._catalogue.close()
+            self._catalogue = None
         self.session.close()
         self.database.close()
 
@@ -124,7 +129,15 @@ class Archive:
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
-            return diff(files[0], files[1], new.version.media_type, key=key)
+            return diff(files[0], files[1], new.version.media_type, key=key, base=new.resource.url)
+
+    def query(self, sparql: str) -> "Answer":
+        """The answer to a SPARQL query over the catalogue, as it was when this archive was first asked."""
+        from tamias.archive.catalogue_store import CatalogueStore
+
+        if self._catalogue is None:
+            self._catalogue = CatalogueStore(self.session)
+        return self._catalogue.query(sparql)
 
     def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
         newest = self.get(url) if b is None else self._get(url, b)
@@ -145,9 +158,10 @@ class Archive:
 
 def _chosen(resource: Resource, versions: list[Version], at: Moment | None, number: int | None) -> Version:
     if number is not None:
-        if not 1 <= number <= len(versions):
-            raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {len(versions)}")
-        return versions[number - 1]
+        found = next((version for version in versions if version.number == number), None)
+        if found is None:
+            raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {versions[-1].number}")
+        return found
     if at is None:
         return versions[-1]
     place = bisect_right(versions, milliseconds(at), key=lambda version: version.captured_at)

@@ -40,11 +40,9 @@ def disagreeing(session: Session) -> list[tuple[str, str]]:
     return [(resource, url) for resource, url in _rows(session, "disagreeing", {})]
 
 
-def agree(session: Session, resource: str) -> bool:
-    """Makes a resource tell of its last version; whether it does now."""
-    asked = {"resource": resource}
-    session.transact(lambda cursor: cursor.execute(_SQL["agree"].text, asked))
-    return bool(_rows(session, "agrees", asked)[0][0])
+def agree(session: Session, resources: Sequence[str]) -> None:
+    """Makes resources tell of their last version."""
+    session.transact(lambda cursor: cursor.execute(_SQL["agree"].text, {"resource": list(resources)}))
 
 
 def holders(session: Session, sha256s: Sequence[str], most: int = MOST_HOLDERS) -> list[Holder]:

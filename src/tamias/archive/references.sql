@@ -23,21 +23,13 @@ WHERE resource.versions <> coalesce(counted.last, 0) OR coalesce(counted.version
 ORDER BY resource.resource
 
 -- name: agree
--- Makes a resource tell of its last version.
+-- Makes resources tell of their last version.
 UPDATE resource
 SET versions = last.number, sha256 = last.sha256, fingerprint = last.fingerprint, media_type = last.media_type,
     captured_at = last.captured_at
 FROM version AS last
-WHERE resource.resource = %(resource)b::text AND last.resource = resource.resource
-  AND last.number = (SELECT count(*) FROM version WHERE version.resource = resource.resource)
-
--- name: agrees
--- Whether it does.
-SELECT EXISTS (SELECT FROM resource JOIN version ON version.resource = resource.resource
-                                                AND version.number = resource.versions
-               WHERE resource.resource = %(resource)b::text AND resource.sha256 = version.sha256
-                 AND resource.versions = (SELECT count(*) FROM version
-                                          WHERE version.resource = resource.resource))
+WHERE resource.resource = ANY(%(resource)b::text[]) AND last.resource = resource.resource
+  AND last.number = (SELECT max(version.number) FROM version WHERE version.resource = resource.resource)
 
 -- name: holders
 -- Versions that have one of these bodies, so many at most.

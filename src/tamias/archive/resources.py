@@ -229,7 +229,7 @@ def _resource(row: tuple[Any, ...]) -> Resource:
 
 
 def _version(row: tuple[Any, ...]) -> Version:
-    resource, number, captured_at, digest, size, media_type, told_type, fingerprint, capture = row
+    resource, number, captured_at, digest, size, media_type, told_type, fingerprint, noise, capture = row
     return Version(
         resource=resource,
         number=number,
@@ -239,5 +239,6 @@ def _version(row: tuple[Any, ...]) -> Version:
         media_type=media_type,
         told_type=told_type,
         fingerprint=fingerprint,
+        noise=noise,
         capture=capture,
     )

@@ -99,7 +99,7 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 -- name: read_versions
 -- The versions of resources, oldest first.
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.capture::text
+       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise, version.capture::text
 FROM version WHERE version.resource = ANY(%(resource)b::text[]) ORDER BY version.resource, version.number
 
 -- name: read_suspects

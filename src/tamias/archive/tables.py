@@ -23,8 +23,8 @@ DISK = 8 << 30
 PARQUET = frozenset({"application/vnd.apache.parquet", "application/parquet", "application/x-parquet"})
 
 _SQL = {
-    Form.ROWS: "read_csv(?, delim = ',', quote = '\"', escape = '\"', header = true, sample_size = -1, new_line = '\\n',"
-    " compression = 'none', parallel = false, max_line_size = 134217728)",
+    Form.ROWS: "read_csv(?, delim = ',', quote = '\"', escape = '\"', header = true, sample_size = -1,"
+    " new_line = '\\n', compression = 'none', parallel = false, max_line_size = 134217728)",
     Form.JSON: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
     Form.JSON_LINES: "read_json(?, compression = 'none', maximum_object_size = 134217728)",
     Form.BYTES: "read_parquet(?)",

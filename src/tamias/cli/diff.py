@@ -1,9 +1,17 @@
 """`tamias diff`: what changed between two versions."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
+import msgspec
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.cli.opening import archive_at
+
+if TYPE_CHECKING:
+    from tamias.archive.diffs import Change, Diff
+
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 @click.command()
@@ -15,9 +23,37 @@ from tamias.cli.opening import archive_at
 def command(place: Place, url: str, a: str | None, b: str | None, key: str | None) -> None:
     """Tells what changed from version A to version B, each a number or a time; else in the last step.
 
+    Rows of tables, statements of RDF, values of JSON, members of archives, lines, or bytes.
+
     Example: tamias diff https://example.org/data.csv 1 4 --key id
     """
     with archive_at(place) as archive:
         found = archive.diff(url, a, b, key=key)
     if place.json:
         say_json(found)
+        return
+    for change in found.changes:
+        _tell(change)
+    _sum_up(found)
+
+
+def _tell(change: "Change") -> None:
+    where = "" if change.where is None else f" {change.where}"
+    told = [_text(value) for value in (change.old, change.new) if value is not None]
+    say(f"{SIGNS[change.what]}{where} {' -> '.join(told)}".rstrip())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _sum_up(found: "Diff") -> None:
+    by = f" by {found.key}" if found.key else ""
+    more = " (not all are shown)" if found.truncated else ""
+    say(
+        f"{found.kind}{by}: {found.added:,} added, {found.removed:,} removed, {found.changed:,} changed{more}"
+    )
+    if found.columns is not None:
+        say(f"columns: {_text(found.columns)}")
+    for note in found.notes:
+        click.echo(f"tamias: {note}", err=True)

@@ -81,13 +81,12 @@ class Checkup:
     def repaired(self, faults: Sequence[Fault]) -> Iterator[Fault]:
         """The same faults, and whether each is mended. What is not in the archive is not."""
         done = self._repair_blobs()
-        lost = {each.version for each in lost_versions(self._session)}
+        agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
+        left = {lost.version for lost in lost_versions(self._session)}
+        left |= {resource for resource, _ in disagreeing(self._session)}
         for fault in faults:
-            mended = done.get(fault.name, False)
-            if fault.kind == "resource":
-                mended = agree(self._session, fault.name)
-            elif fault.kind == "version":
-                mended = fault.name not in lost
+            rows = fault.kind in ("version", "resource")
+            mended = fault.name not in left if rows else done.get(fault.name, False)
             yield msgspec.structs.replace(fault, mended=mended)
 
     def collected(self) -> Collected:

@@ -29,9 +29,19 @@ class OutsideSink(msgspec.Struct, frozen=True):
 class Deliveries:
     """Delivers to all sinks of a crawl until closed. A sink that cannot be used at all stops the crawl."""
 
-    def __init__(self, database: Database, data: Path, sinks: Sequence[OutsideSink], buckets: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        data: Path,
+        sinks: Sequence[OutsideSink],
+        buckets: int,
+        *,
+        compress: bool = False,
+    ) -> None:
+        """`compress` where files are to be packed, as far as they are not by themselves."""
         self._database = database
         self._data = data
+        self._compress = compress
         self._buckets = buckets
         self._sinks = sinks
         self._ending = threading.Event()
@@ -66,7 +76,13 @@ class Deliveries:
     def _deliver(self, sink: OutsideSink) -> None:
         with closing(self._database.session()) as session, SegmentReader(self._data / "rdf") as reader:
             try:
-                around = Surroundings(data=self._data, session=session, sink=sink.number, read=reader.read)
+                around = Surroundings(
+                    data=self._data,
+                    session=session,
+                    sink=sink.number,
+                    read=reader.read,
+                    compress=self._compress,
+                )
                 name, target = split_sink(sink.text)
                 open_sink: OpenSink = load("tamias.graph_sinks", name)
                 with closing(open_sink(target, around)) as place:

@@ -1,6 +1,7 @@
 """What the archive holds, resource by resource, for those who write packages of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -8,6 +9,9 @@ from tamias.archive.exchanges import Exchange, read_exchanges
 from tamias.archive.library import Archive, NotArchived
 from tamias.archive.resources import read_versions
 from tamias.model.resource import Resource, Version
+
+AT_ONCE = 200
+"""Resources that are looked up together."""
 
 _ENDINGS = {
     "text/csv": ".csv",
@@ -40,7 +44,7 @@ class Holding(msgspec.Struct, frozen=True):
     resource: Resource
     versions: Sequence[Version]
     exchanges: dict[str, Exchange]
-    """By the id of the capture; those that are still known."""
+    """By the id of the capture: those that are still known, and perhaps some of other resources."""
 
     @property
     def title(self) -> str:
@@ -52,14 +56,16 @@ class Holding(msgspec.Struct, frozen=True):
         return f"{self.resource.id}/{version.number}{_ENDINGS.get(version.media_type or '', '.bin')}"
 
 
-def holdings(archive: Archive, urls: Iterable[str] = ()) -> Iterator[Holding]:
+def holdings(archive: Archive, urls: Sequence[str] = ()) -> Iterator[Holding]:
     """The resources named, or all; those that have a version. Raises `NotArchived` for a name without one."""
-    named = list(urls)
-    chosen = {each.id: each for each in map(archive.resource, named)} if named else None
-    for resource in archive.resources() if chosen is None else chosen.values():
-        versions = read_versions(archive.session, [resource.id])[resource.id]
-        if versions:
-            captures = [version.capture for version in versions]
-            yield Holding(resource, versions, read_exchanges(archive.session, captures))
-        elif named:
-            raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
+    named = {each.id: each for each in map(archive.resource, urls)}
+    chosen = iter(named.values()) if urls else archive.resources()
+    while some := list(islice(chosen, AT_ONCE)):
+        versions = read_versions(archive.session, [resource.id for resource in some])
+        captures = [version.capture for of_one in versions.values() for version in of_one]
+        exchanges = read_exchanges(archive.session, captures)
+        for resource in some:
+            if versions[resource.id]:
+                yield Holding(resource, versions[resource.id], exchanges)
+            elif urls:
+                raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")

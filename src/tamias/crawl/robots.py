@@ -70,11 +70,11 @@ class RobotsDesk:
             return None
         return refusal
 
-    async def sitemaps(self, url: str, held: Held) -> tuple[str, ...]:
-        """The sitemaps that robots.txt names; none where nobody asks it. Raises `AskedToWait`."""
-        if not self._settings.permit.robots or not _has_robots(url):
-            return ()
-        return (await self._rules(url, held)).sitemaps
+    async def sitemaps(self, url: str, held: Held) -> tuple[str, ...] | None:
+        """The sitemaps that robots.txt names; None where it closes the place. Raises `AskedToWait`."""
+        rules = await self._rules(url, held)
+        closed = rules.blanket is not None and not rules.blanket.allowed
+        return None if closed else rules.sitemaps
 
     def signals(self, url: str) -> tuple[tuple[str, str], ...]:
         """What robots.txt says about the use of what is served; only from memory."""

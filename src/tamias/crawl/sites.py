@@ -65,13 +65,16 @@ class SiteDesk:
             task.depth == 0
             and kind_of(task.tags) is None
             and self._settings.crawl.depth != 0
+            and self._settings.permit.robots
             and task.url.startswith(("http://", "https://"))
             and (self._settings.seeds.sitemaps or self._settings.seeds.probe)
         )
 
     async def _signposts(self, task: Task, held: Held, place: str) -> list[Item]:
-        told = await self._robots.sitemaps(task.url, held) if self._settings.seeds.sitemaps else ()
-        items = [self._item(url, SITEMAP, task) for url in told]
+        told = await self._robots.sitemaps(task.url, held)
+        if told is None:
+            return []
+        items = [self._item(url, SITEMAP, task) for url in told if self._settings.seeds.sitemaps]
         if self._settings.seeds.probe:
             places = usual_places(place, bool(told))
             items += [self._item(each.url, PROBE, task) for each in places]

@@ -110,7 +110,8 @@ class Supervisor:
         near = () if settings.filters.scope == "any" else tuple(seeds)
         buckets = self._frontier.buckets
         named = outside(self._session, sinks, buckets)
-        self._deliveries = Deliveries(self._database, self._data, named, buckets)
+        compress = settings.sinks.gzip
+        self._deliveries = Deliveries(self._database, self._data, named, buckets, compress=compress)
         self._plan = WorkerPlan(
             data=str(self._data),
             db=db,

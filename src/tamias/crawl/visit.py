@@ -6,9 +6,9 @@ from functools import partial
 
 import msgspec
 
-from tamias.archive.catalogues import note_datasets
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit import Committer, Visited
+from tamias.crawl.describing import describe
 from tamias.crawl.keeping import WATCH, Keeping, Kept
 from tamias.crawl.pace import Held, NotNow
 from tamias.crawl.records import Recorder
@@ -208,7 +208,7 @@ def _described(found: Found, capture: Capture) -> Also | None:
         return None
     place = authority(capture.final_url) + "/"
     return partial(
-        note_datasets, portal=place, kind="schema.org", walk=capture.started_at, datasets=found.datasets
+        describe, portal=place, kind="schema.org", walk=capture.started_at, datasets=found.datasets
     )
 
 

@@ -16,11 +16,12 @@ import msgspec
 import zstandard
 from pyoxigraph import BlankNode, Quad
 
-from tamias.archive.catalogues import note_datasets, note_whole
+from tamias.archive.catalogues import note_whole
 from tamias.archive.walks import Progress, WalkPlace, end_walk, keep_walk, read_walk, walk_place
 from tamias.crawl.admit import Reference
 from tamias.crawl.aside import aside
 from tamias.crawl.commit import Committer
+from tamias.crawl.describing import describe
 from tamias.crawl.guide import PoliteGuide
 from tamias.crawl.keeping import WATCH
 from tamias.crawl.pace import Held
@@ -176,7 +177,7 @@ class Walker:
     def _note(self, task: Task, kind: str, progress: Progress, found: Datasets) -> None:
         """What a catalogue describes is noted; if the catalogue is under watch, so is what it offers."""
         walk = progress.started_at
-        self._session.transact(lambda cursor: note_datasets(cursor, task.url, kind, walk, found.datasets))
+        self._session.transact(lambda cursor: describe(cursor, task.url, kind, walk, found.datasets))
         if task.crawl == WATCH:
             offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
             self._watcher.add(each for each in offered if is_address(each.url))

@@ -33,6 +33,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     told_type: str | None = None
     fingerprint: str | None = None
     """Of the content: equal where only the bytes differ."""
+    noise: bool = False
+    """Whether only its bytes differ from those of the version before, not its content."""
     capture: str
     """The attempt that brought it."""
 

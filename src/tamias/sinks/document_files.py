@@ -48,7 +48,8 @@ class DocumentFiles:
     ) -> None:
         """`choose` is told whether all quads of a document are in the graph of the document's own name."""
         self._folder = folder
-        self._endings = {form: ending + (".gz" if compress else "") for form, ending in endings.items()}
+        self._endings = endings
+        self._packing = ".gz" if compress else ""
         self._choose = choose
         self._compress = compress
         self._touched: set[Path] = set()
@@ -59,8 +60,11 @@ class DocumentFiles:
 
     def path(self, url: str, form: ExportFormat) -> Path:
         """Where a document stands when it is written in that format."""
+        return self._path(url, self._endings[form] + self._packing)
+
+    def _path(self, url: str, ending: str) -> Path:
         name = sha256(url.encode("utf-8", "replace")).hexdigest()
-        return self._folder / name[:2] / (name + self._endings[form])
+        return self._folder / name[:2] / (name + ending)
 
     def deliver(self, edition: Edition, nquads: Iterable[bytes], beat: Beat) -> None:
         with self._failures_told(), SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
@@ -125,11 +129,12 @@ class DocumentFiles:
                 raise DocumentRefused(f"cannot be written as {form}: {error}") from error
 
     def _take_away(self, url: str, keep: ExportFormat | None) -> None:
-        """Removes what an earlier delivery left in another format, or all of it."""
-        for form in self._endings:
-            path = self.path(url, form)
-            if form != keep and path.exists():
-                if keep is None:
+        """Removes what an earlier delivery left in another format, packed or not, or all of it."""
+        kept = self.path(url, keep) if keep else None
+        endings = [ending + packing for ending in self._endings.values() for packing in ("", ".gz")]
+        for path in (self._path(url, ending) for ending in endings):
+            if path != kept and path.exists():
+                if kept is None:
                     self._note(url, None)
                 path.unlink()
                 self._touched.add(path.parent)

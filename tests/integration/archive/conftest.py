@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ from tamias.model.url_key import url_key
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""
 DAY = 86_400_000
+SOURCES = (Source(source="http://portal.example/1", portal="http://portal.example/"),)
 TASK = Task(uid=1, url="", crawl=1, depth=0, score=0.0)
 
 
@@ -38,7 +40,7 @@ class Filled:
     def watch(self, url, **words):
         resource = Resource(
             id=resource_id(url_key(url)), url=fetch_url(url), added_at=START,
-            **{"sources": (Source(source="http://portal.example/1", portal="http://portal.example/"),), **words},
+            **{"sources": SOURCES, **words},
         )  # fmt: skip
         self.session.transact(lambda cursor: put_resources(cursor, [(resource, host(url))], START))
         return resource.id
@@ -48,7 +50,9 @@ class Filled:
         name = self.watch(url, **words)
         previous = None
         for day, content in enumerate(contents):
-            previous = self._put(name, url, content, START + day * DAY, previous, media_type, suspect, redirect)
+            previous = self._put(
+                name, url, content, START + day * DAY, previous, media_type, suspect, redirect
+            )
         return name
 
     def _put(self, name, url, content, when, previous, media_type, suspect, redirect):
@@ -62,7 +66,9 @@ class Filled:
         )  # fmt: skip
 
         def record(cursor):
-            insert_captures(cursor, [(_lease(), TASK, _record(capture, fetch_url(url), when, body, redirect))])
+            insert_captures(
+                cursor, [(_lease(), TASK, _record(capture, fetch_url(url), when, body, redirect))]
+            )
             insert_blobs(cursor, [prepared])
             if suspect:
                 add_suspect(cursor, version, host(url), "not believed")
@@ -90,6 +96,15 @@ class Filled:
             file.seek(place)
             file.write(bytes([byte ^ 1]))
 
+    def clear(self):
+        """Takes all that was put."""
+        self.writer.close()
+        self.run("TRUNCATE resource, source, version, suspect, shared_body, blob, pack, capture, segment")
+        self.run("SELECT recount()")
+        for folder in ("blobs", "rdf", "warc"):
+            shutil.rmtree(self.data / folder, ignore_errors=True)
+        self.writer = BlobWriter(LocalPacks(self.data / "blobs"), self.writer.table.session)
+
     def close(self):
         self.writer.close()
         self.writer.table.session.close()
@@ -112,22 +127,28 @@ def _record(capture, url, when, body, redirect):
     )  # fmt: skip
 
 
-@pytest.fixture
-def filled(tmp_path):
-    """An empty archive to be filled."""
-    filled = Filled(tmp_path / "data")
+@pytest.fixture(scope="session")
+def shared_archive(tmp_path_factory):
+    filled = Filled(tmp_path_factory.mktemp("archive"))
     yield filled
     filled.close()
 
 
 @pytest.fixture
-def tamias(tmp_path):
+def filled(shared_archive):
+    """An empty archive to be filled."""
+    shared_archive.clear()
+    return shared_archive
+
+
+@pytest.fixture
+def tamias(filled, tmp_path):
     """`tamias(*words)` runs the executable on the archive."""
 
-    def run(*words, text=True):
+    def run(*words, text=True, data=filled.data):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
         return subprocess.run(
-            [sys.executable, "-m", "tamias", *words, "--data", str(tmp_path / "data")], cwd=tmp_path, env=clean,
+            [sys.executable, "-m", "tamias", *words, "--data", str(data)], cwd=tmp_path, env=clean,
             text=text, capture_output=True, timeout=120, check=False,
         )  # fmt: skip
 

@@ -63,7 +63,7 @@ def test_at_gives_the_version_that_was_current_then(archive, at, number):
 
 
 def test_before_the_first_version_there_was_none(archive):
-    with pytest.raises(NotArchived, match="the first is of 2026-01-01T00:00:00.000Z"):
+    with pytest.raises(NotArchived, match=r"the first is of 2026-01-01T00:00:00\.000Z"):
         archive.get(URL, at="2025-12-31")
 
 
@@ -121,10 +121,10 @@ def test_text_is_decoded_by_what_the_server_told_unless_it_is_utf8(filled):
 
 
 def test_a_table_is_taken_by_whoever_speaks_arrow(archive):
-    table = archive.get(URL, version=2).table()
-    assert table.columns == ["id", "name"]
-    assert duckdb.sql("SELECT sum(id), max(name) FROM table").fetchall() == [(3, "second")]
-    assert duckdb.sql("SELECT count(*) FROM table").fetchall() == [(2,)]
+    rows = archive.get(URL, version=2).table()
+    assert rows.columns == ["id", "name"]
+    assert duckdb.sql("SELECT sum(id), max(name) FROM rows").fetchall() == [(3, "second")]
+    assert duckdb.sql("SELECT count(*) FROM rows").fetchall() == [(2,)]
 
 
 def test_a_stream_of_arrow_outlives_its_table(archive):
@@ -132,14 +132,14 @@ def test_a_stream_of_arrow_outlives_its_table(archive):
         def __arrow_c_stream__(self, requested_schema=None):
             return archive.get(URL).table().__arrow_c_stream__(requested_schema)
 
-    stream = Stream()
+    stream = Stream()  # noqa: F841 - DuckDB finds it by its name
     assert duckdb.sql("SELECT name FROM stream ORDER BY id").fetchall() == [("changed",), ("second",)]
 
 
 @pytest.mark.parametrize(
     ("media_type", "content"),
     [
-        ("text/csv", "Orte 2026;\n\nNr;Ort\n1;Łódź\n2;Kraków\n".encode("iso-8859-2")),
+        ("text/csv", "Orte 2026\n\nNr;Ort\n1;Łódź\n2;Kraków\n".encode("iso-8859-2")),
         ("text/tab-separated-values", "Nr\tOrt\n1\tŁódź\n2\tKraków\n".encode()),
         ("application/json", '[{"Nr": 1, "Ort": "Łódź"}, {"Nr": 2, "Ort": "Kraków"}]'.encode("utf-16")),
         ("application/x-ndjson", '{"Nr": 1, "Ort": "Łódź"}\n{"Nr": 2, "Ort": "Kraków"}\n'.encode()),
@@ -148,9 +148,9 @@ def test_a_stream_of_arrow_outlives_its_table(archive):
 def test_tables_of_many_forms_are_read_alike(filled, media_type, content):
     filled.put(URL, content, media_type=media_type)
     with tamias.Archive(filled.data) as archive:
-        table = archive.get(URL).table()
-    assert table.types == ["BIGINT", "VARCHAR"]
-    assert duckdb.sql("FROM table").fetchall() == [(1, "Łódź"), (2, "Kraków")]
+        rows = archive.get(URL).table()
+    assert rows.types == ["BIGINT", "VARCHAR"]
+    assert duckdb.sql("FROM rows").fetchall() == [(1, "Łódź"), (2, "Kraków")]
 
 
 def test_a_parquet_file_is_a_table(filled, tmp_path):
@@ -184,5 +184,23 @@ def test_the_last_step_is_compared_unless_versions_are_named(archive):
 
 def test_a_first_version_has_nothing_to_be_compared_with(filled):
     filled.put(URL, VERSIONS[0])
-    with tamias.Archive(filled.data) as archive, pytest.raises(NotArchived, match="no version before its first"):
+    with (
+        tamias.Archive(filled.data) as archive,
+        pytest.raises(NotArchived, match="no version before its first"),
+    ):
         archive.diff(URL)
+
+
+def test_a_query_asks_the_catalogue(archive):
+    answer = archive.query(
+        "SELECT ?url ?title WHERE { ?set a dcat:Dataset ; dcat:hasVersion ?version ; dct:title ?title ."
+        " ?version dcat:distribution/dcat:downloadURL ?url }"
+    )
+    assert {(row["url"].value.rpartition("/")[2], row["title"].value) for row in answer} == {
+        (f"{version.id}", "A table") for version in archive.versions(URL)
+    }
+
+
+def test_a_query_that_cannot_be_read_is_told(archive):
+    with pytest.raises(UsageError, match="the query cannot be read"):
+        archive.query("SELECT")

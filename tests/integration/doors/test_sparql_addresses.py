@@ -10,9 +10,9 @@ from tamias.model.errors import TamiasError
 def found(proxy, sparql_server, with_guide):
     sparql_server.load(
         "".join(
-            f'<http://example.org/s{number:04}> <http://example.org/label> "{number}" .\n'
-            f'<http://example.org/s{number:04}> <http://example.org/page> "http://example.org/page/{number}" .\n'
-            for number in range(250)
+            f'<http://example.org/s{each:04}> <http://example.org/label> "{each}" .\n'
+            f'<http://example.org/s{each:04}> <http://example.org/page> "http://example.org/page/{each}" .\n'
+            for each in range(250)
         )
     )
 

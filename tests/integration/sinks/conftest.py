@@ -59,11 +59,15 @@ class SparqlServer:
             self._process.wait()
             self._process = None
 
-    def content(self):
-        """All quads, with the names of blank nodes made comparable."""
+    def stored(self):
+        """All quads, as lines."""
         asked = urllib.request.Request(f"{self.url}/store", headers={"Accept": "application/n-quads"})
         with urllib.request.urlopen(asked, timeout=60) as answer:
-            return comparable(answer.read())
+            return answer.read()
+
+    def content(self):
+        """All quads, with the names of blank nodes made comparable."""
+        return comparable(self.stored())
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tamias.analyse.hdt import HdtAnalyser
+from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 from tamias.model.hdt import layout
@@ -29,7 +30,7 @@ def read(data, **limits):
     stream = data if hasattr(data, "read") else io.BytesIO(data)
     document = Document(url="http://a.example/d.hdt", stream=stream, media_type="application/vnd.hdt")
     quads, problems = [], []
-    for finding in HdtAnalyser(**limits).analyse(document):
+    for finding in HdtAnalyser(AnalyseLimits(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += finding.quads
         elif isinstance(finding, Problem):
@@ -249,9 +250,9 @@ def test_a_dictionary_that_unfolds_without_bound_is_refused():
         buffer,
         crc32c(buffer),
     ]
-    assert read(forged(section), dictionary_bytes=50 * MIB) == (
+    assert read(forged(section), hdt_dictionary=50 * MIB) == (
         [],
-        [f"HDT dictionary of more than {50 * MIB} bytes, not read"],
+        [f"HDT dictionary of more than {50 * MIB} bytes (limit analyse.hdt_dictionary), not read"],
     )
 
 
@@ -264,9 +265,9 @@ def test_a_small_file_does_not_say_gigabytes():
 
 
 def test_a_file_larger_than_the_limit_is_refused():
-    assert read(written(one_subject(1000)), file_bytes=1000) == (
+    assert read(written(one_subject(1000)), hdt_bytes=1000) == (
         [],
-        ["HDT of more than 1000 bytes, not read"],
+        ["HDT of more than 1000 bytes (limit analyse.hdt_bytes), not read"],
     )
 
 

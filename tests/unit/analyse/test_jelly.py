@@ -45,12 +45,12 @@ QUADS = [
 SAID_IN_GRAPHS = [said + graph for said in SAID for graph in (" <http://e/g>", "", " _:g")]
 
 
-def read(data, *, max_errors=100, **options):
+def read(data, **limits):
     """The quads as text, and the texts of the problems."""
     stream = data if hasattr(data, "read") else io.BytesIO(data)
     document = Document(url="http://a/d", stream=stream, media_type="application/x-jelly-rdf")
     quads, problems = [], []
-    for finding in JellyAnalyser(AnalyseLimits(max_errors=max_errors), **options).analyse(document):
+    for finding in JellyAnalyser(AnalyseLimits(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += map(str, finding.quads)
         else:
@@ -251,13 +251,13 @@ def test_a_limit_of_the_stream_passes_through_after_what_was_read():
 @pytest.mark.parametrize("size", [b"\xff\xff\xff\xff\x0f", b"\x81\x80\x80\x04"])
 def test_a_frame_of_any_size_is_not_waited_for(size):
     _, [problem] = read(size + stream_of(TRIPLES))
-    assert problem == f"Jelly frame of more than {8 << 20} bytes, not read on"
+    assert problem == f"Jelly frame of more than {8 << 20} bytes (limit analyse.jelly_frame), not read on"
 
 
 def test_a_stream_in_one_large_frame_is_refused():
-    assert read(in_one_frame(TRIPLES * 100), frame_bytes=1000) == (
+    assert read(in_one_frame(TRIPLES * 100), jelly_frame=1000) == (
         [],
-        ["Jelly frame of more than 1000 bytes, not read on"],
+        ["Jelly frame of more than 1000 bytes (limit analyse.jelly_frame), not read on"],
     )
 
 

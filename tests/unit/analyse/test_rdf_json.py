@@ -28,13 +28,13 @@ class Slow(io.BytesIO):
         return super().read(self._step)
 
 
-def read(data, *, step=None, max_errors=100, **options):
+def read(data, *, step=None, **limits):
     """The quads as text, and the problems."""
     data = data.encode() if isinstance(data, str) else data
     stream = io.BytesIO(data) if step is None else Slow(data, step)
     document = Document(url="http://a/d", stream=stream, media_type="application/rdf+json")
     quads, problems = [], []
-    for finding in RdfJsonAnalyser(AnalyseLimits(max_errors=max_errors), **options).analyse(document):
+    for finding in RdfJsonAnalyser(AnalyseLimits(**limits)).analyse(document):
         if isinstance(finding, Quads):
             quads += map(str, finding.quads)
         else:
@@ -160,7 +160,7 @@ def test_deep_nesting_is_refused():
 
 
 def test_one_endless_subject_is_refused():
-    quads, [problem] = read(f'{{{GOOD}, "_:s": "{"x" * 500_000}', subject_characters=100_000)
+    quads, [problem] = read(f'{{{GOOD}, "_:s": "{"x" * 500_000}', rdfjson_subject=100_000)
     assert len(quads) == 1
     assert "more than 100000 characters" in problem.what
 

@@ -10,6 +10,7 @@ from pyoxigraph import Dataset, NamedNode, RdfFormat, Store, parse, serialize
 from tamias.model.errors import UrlError
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, Extent, HopRecord
+from tamias.model.signal import Signal
 from tamias.model.url import fetch_url
 from tamias.model.vocabulary import METADATA_GRAPH, TERMS, VOCABULARY, address_iri, term
 from tamias.sinks.metadata import Bases, activity_quads
@@ -45,6 +46,7 @@ RECORD = CaptureRecord(
     problems=("line 3: no IRI", "line 9: no IRI"),
     extent=Extent(1, 0, 0, 100),
     renamed_graphs=(("urn:x:y", "http://example.org/data#graph=urn%3Ax%3Ay"),),
+    signals=(Signal("header", "x-robots-tag", "noindex"),),
     worker="worker 1 on büro",
     agent="Tamias/0.1 (+https://example.org/bot)",
 )

@@ -105,6 +105,17 @@ def test_no_url_becomes_a_path(sink, folder, url):
     assert len(file.name) < 80
 
 
+@pytest.mark.parametrize("packed_first", [True, False])
+def test_a_file_that_is_packed_from_now_on_or_no_more_stands_there_once(tmp_path, packed_first):
+    for compress in (packed_first, not packed_first):
+        sink = TurtleFiles(tmp_path, compress=compress)
+        deliver(sink, quads(1, 2))
+        sink.close()
+    (file,) = files(tmp_path)
+    assert file.name.endswith(".ttl" if packed_first else ".ttl.gz")
+    assert read_index(tmp_path) == {URL: str(file.relative_to(tmp_path))}
+
+
 def test_a_file_may_be_compressed(tmp_path):
     sink = TurtleFiles(tmp_path, compress=True)
     deliver(sink, quads(1, 2))

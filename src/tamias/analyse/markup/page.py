@@ -1,6 +1,7 @@
 """A page as the extractors see it: its bytes, its address, and one tree for all of them."""
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 from html.entities import name2codepoint
 from typing import cast
@@ -20,9 +21,9 @@ _DECLARATION = 1000
 _WHOLE_TAG = re.compile(rb"""<[A-Za-z](?:[^"'>]++|"[^"]*+"|'[^']*+')*""")
 _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
 _LOOKS = frozenset(
-    "class id style href src alt title width height type target value for action method align valign border"
-    " tabindex onclick placeholder colspan rowspan srcset sizes loading".split()
+    {"class", "id", "style", "href", "src", "alt", "title", "width", "height", "type", "target"}
 )
+_names = cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
@@ -89,13 +90,13 @@ class Page:
     @cached_property
     def marked(self) -> list[tuple[etree._Element, list[str]]]:
         """Every element that has attributes, in document order, with their names."""
-        found = [(element, names) for element in self.tree.iter("*") if (names := element.keys())]
-        return cast("list[tuple[etree._Element, list[str]]]", found)
+        return [(element, names) for element in self.tree.iter("*") if (names := _names(element))]
 
     @cached_property
     def telling(self) -> list[tuple[etree._Element, list[str]]]:
-        """Those of them that have more than a look, a name and an address."""
-        return [(element, names) for element, names in self.marked if not _LOOKS.issuperset(names)]
+        """Those of them that have more than a look, a name and an address: a few of many."""
+        every = self.tree.iter("*")
+        return [(element, names) for element in every if not _LOOKS.issuperset(names := _names(element))]
 
     def _html(self, data: bytes) -> etree._Element:
         parser = etree.HTMLParser(encoding=self.charset or "utf-8", huge_tree=False, no_network=True)

@@ -83,6 +83,11 @@ class _Profiler:
         except LimitReached as limit:
             full = bare
             self._problems.append(str(limit))
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a body that breaks a reader costs its own profile only
+            full = bare
+            self._problems.append(f"cannot be profiled: {type(error).__name__}: {str(error)[:200]}")
         return msgspec.structs.replace(full, problems=tuple(self._problems[: self._limits.problems]))
 
     def _full(self, bare: Profile, told_type: str | None) -> Profile:

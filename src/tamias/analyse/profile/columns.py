@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from tamias.analyse.profile.cells import usual_shape
@@ -39,7 +41,7 @@ class _Figures:
     def __init__(self, row: Sequence[Any]) -> None:
         self.nulls, self.invalid, self.distinct = int(row[0]), int(row[1]), int(row[2])
         self.least, self.most = row[3], row[4]
-        self.mean = None if row[5] is None else float(f"{row[5]:.12g}")
+        self.mean = None if row[5] is None or not isfinite(row[5]) else float(f"{row[5]:.12g}")
 
     def counts_on(self, rows: int) -> bool:
         """Whether so many different whole numbers fill all from the least to the greatest."""
@@ -59,6 +61,8 @@ class Columns:
         self._names = unique_names(dialect.header, dialect.width)
         self.rows = 0
         self.complete = False
+        self.dropped = 0
+        """Columns at the end that are none."""
         self.profiles = [ColumnProfile(name=name, number=place) for place, name in enumerate(self._names, 1)]
 
     def look(self) -> None:
@@ -82,10 +86,7 @@ class Columns:
     def _profile(self, place: int, sample: list[str], sign: str | None) -> ColumnProfile:
         name, sample = self._names[place], list(dict.fromkeys(sample))[:_DIFFERENT]
         form = form_of(sample, sign, self._dialect.marks.delimiter)
-        figures = self._figures(place, form)
-        if figures.invalid > _INVALID * max(1, self.rows - figures.nulls):
-            form = TEXT
-            figures = self._figures(place, form)
+        form, figures = self._checked(place, form)
         unique = figures.nulls == 0 and figures.distinct == self.rows > 1 and self._exact
         pattern = usual_shape(sample) if form is TEXT or form.datatype == "integer" else None
         column = Column(
@@ -115,6 +116,17 @@ class Columns:
             meaning=meaning,
             sketch=self._sketch(place) if _can_join(form, meaning, figures) else b"",
         )
+
+    def _checked(self, place: int, form: Form) -> tuple[Form, _Figures]:
+        """The form, if it holds for nearly all of the column, else that of text; and the figures."""
+        import duckdb
+
+        if form is not TEXT:
+            with suppress(duckdb.DataError):  # a number too great to add up
+                figures = self._figures(place, form)
+                if figures.invalid <= _INVALID * max(1, self.rows - figures.nulls):
+                    return form, figures
+        return TEXT, self._figures(place, TEXT)
 
     @property
     def _exact(self) -> bool:
@@ -162,6 +174,7 @@ class Columns:
             and self.profiles[-1].nulls == self.rows
         ):
             self.profiles.pop()
+            self.dropped += 1
 
 
 def unique_names(header: Sequence[str] | None, width: int) -> list[str]:

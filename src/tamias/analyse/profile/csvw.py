@@ -58,7 +58,7 @@ class _Description:
             yield from self._table(table, number)
 
     def _table(self, table: TableProfile, number: int) -> Iterator[Statement]:
-        node, schema = self._part(f"table-{number}"), self._part(f"schema-{number}")
+        node, schema = self._part(f"table-{number}"), self._part(f"table-{number}-schema")
         yield node, _TYPE, _csvw("Table")
         yield node, _csvw("url"), self._version
         yield node, NamedNode(DCT + "title"), Literal(table.name)
@@ -67,10 +67,10 @@ class _Description:
         yield node, _csvw("tableSchema"), schema
         yield schema, _TYPE, _csvw("Schema")
         if table.delimiter is not None:
-            yield node, _csvw("dialect"), self._part(f"dialect-{number}")
-            yield from self._dialect(table, self._part(f"dialect-{number}"))
+            yield node, _csvw("dialect"), self._part(f"table-{number}-dialect")
+            yield from self._dialect(table, self._part(f"table-{number}-dialect"))
         for column in table.columns:
-            at = self._part(str(column.number) if number == 1 else f"{number}-{column.number}")
+            at = self._part(str(column.number) if number == 1 else f"table-{number}-{column.number}")
             yield schema, _csvw("column"), at
             yield from _column(column, at)
 

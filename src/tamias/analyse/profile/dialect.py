@@ -7,11 +7,17 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from statistics import median
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from tamias.analyse.profile.cells import kind_of
+
+if TYPE_CHECKING:
+    import _csv
 
 DELIMITERS = (",", ";", "\t", "|", ":", "~", "^")
 SAMPLE_ROWS = 500
@@ -61,22 +67,23 @@ def counted_marks(text: str) -> Marks:
 
 def sample_rows(text: str, marks: Marks) -> list[tuple[Row, int]]:
     """The first rows, each with the number of lines up to its end; what cannot be read ends them."""
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
+    reader = row_reader(io.StringIO(text, newline=""), marks)
+    rows: list[tuple[Row, int]] = []
+    with suppress(csv.Error):
+        for row in islice(reader, SAMPLE_ROWS):
+            rows.append(([cell.strip() for cell in row], reader.line_num))  # noqa: PERF401 - what is read stays
+    return rows
+
+
+def row_reader(file: TextIO, marks: Marks) -> "_csv.Reader":
+    """Python's own reader; slow, but for any width."""
+    return csv.reader(
+        file,
         delimiter=marks.delimiter,
         quotechar=marks.quote or None,
         quoting=csv.QUOTE_MINIMAL if marks.quote else csv.QUOTE_NONE,
         escapechar="\\" if marks.escape == "\\" else None,
     )
-    rows: list[tuple[Row, int]] = []
-    try:
-        for row in reader:
-            rows.append(([cell.strip() for cell in row], reader.line_num))
-            if len(rows) == SAMPLE_ROWS:
-                break
-    except csv.Error:
-        pass
-    return rows
 
 
 def found_dialect(text: str, marks: Marks) -> Dialect | None:

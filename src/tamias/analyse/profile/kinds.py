@@ -1,9 +1,10 @@
 """What a body is: as told, as named, as found, and whether these agree."""
 
 import mimetypes
-import zipfile
 from pathlib import Path
 
+from tamias.analyse.profile import zips
+from tamias.analyse.profile.limits import LimitReached
 from tamias.model.profile import Types
 
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -64,6 +65,7 @@ _SIGNATURES = (
     (b"%PDF-", "application/pdf"),
     (b"\x1f\x8b", "application/gzip"),
 )
+_OFFICE = ("application/vnd.ms-", "application/msword")
 _NAMES = mimetypes.MimeTypes()
 _TEXTUAL = frozenset({*TABLES, PLAIN})
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
@@ -93,7 +95,7 @@ def _found(path: Path, head: bytes, found: str | None, claim: str | None) -> str
     if signed == "application/zip":
         return _zip_kind(path) or (found if found and found not in WORKBOOKS else signed)
     if signed is not None:
-        return signed
+        return _ole_kind(found, claim) if signed == OLE else signed
     if found in _TEXTUAL and _is_binary(head):
         return "application/octet-stream"
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -123,13 +125,23 @@ def _is_html(text: bytes) -> bool:
 def _zip_kind(path: Path) -> str | None:
     """Workbooks are zip archives with certain members."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-            if "mimetype" in names and archive.getinfo("mimetype").file_size < 200:
-                return archive.read("mimetype").decode("ascii", "replace").strip()
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError):
+        with zips.opened(path) as archive:
+            workbook = any(name.startswith("xl/workbook.") for name in archive.namelist())
+            return SHEET if workbook else zips.spoken_type(archive)
+    except (LimitReached, *zips.FAULTS):
         return None
-    return SHEET if any(name.startswith("xl/workbook.") for name in names) else None
+
+
+def _ole_kind(found: str | None, claim: str | None) -> str:
+    """Old office files look alike from outside; a letter is not read as a workbook."""
+    for kind in (found, claim):
+        if (
+            kind is not None
+            and kind not in WORKBOOKS
+            and kind.startswith(("application/vnd.ms-", "application/msword"))
+        ):
+            return kind
+    return OLE
 
 
 def _json_kind(found: str, claim: str | None) -> str:

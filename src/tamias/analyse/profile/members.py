@@ -1,10 +1,10 @@
 """What archives hold: names and sizes from their directories; nothing is unpacked."""
 
 import tarfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tamias.analyse.profile import zips
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
 from tamias.model.profile import MemberProfile, Members
 
@@ -45,7 +45,7 @@ def archive_members(
 
 
 def _of_zip(path: Path) -> Iterator[MemberProfile]:
-    with zipfile.ZipFile(path) as archive:
+    with zips.opened(path) as archive:
         for each in archive.infolist():
             if not each.is_dir():
                 yield MemberProfile(each.filename[:_LONGEST_NAME], each.file_size, bool(each.flag_bits & 1))
@@ -60,8 +60,12 @@ def _of_tar(path: Path) -> Iterator[MemberProfile]:
 
 
 def _of_7z(path: Path) -> Iterator[MemberProfile]:
-    from py7zr import SevenZipFile
+    from py7zr import SevenZipFile, archiveinfo
 
+    # py7zr's own bounds, drawn tighter: with them a directory takes 4 GB of memory.
+    archiveinfo.MAX_HEADER_SIZE = zips.MOST_DIRECTORY
+    archiveinfo.MAX_NUMFILES = archiveinfo.MAX_SUBSTREAMS = _MOST
+    archiveinfo.MAX_NUMFOLDERS = archiveinfo.MAX_NUMSTREAMS
     with SevenZipFile(path) as archive:
         locked = archive.needs_password()
         for each in archive.list():

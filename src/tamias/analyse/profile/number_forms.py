@@ -61,9 +61,9 @@ def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) 
     if best < least:
         return None
     styles = [style for style, count in fits.items() if count == best]
-    return _form(
-        _chosen(styles, sign, delimiter, bare), bare, _unit_of(values), odd=len({s for s, _ in styles}) > 1
-    )
+    style = _chosen(styles, sign, delimiter, bare)
+    fitting = [value for value in bare if _PATTERNS[style].fullmatch(value)]
+    return _form(style, fitting, _unit_of(values), odd=len({decimal for decimal, _ in styles}) > 1)
 
 
 def _bare(value: str) -> str:

@@ -1,5 +1,7 @@
 """The database in which a table is read: small, alone, and without any way out."""
 
+import errno
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +20,7 @@ def workbench(
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A DuckDB in memory that may read these files and spill into the folder, and nothing else.
 
-    Raises `LimitReached` when time, memory or disk are used up.
+    Raises `LimitReached` when the time, memory or space allowed is used up, `OSError` when the disk is full.
     """
     import duckdb
 
@@ -27,8 +29,8 @@ def workbench(
         tables.execute(f"SET allowed_paths = [{marks}]", [str(path) for path in readable])
         tables.execute("SET enable_external_access = false")
         tables.execute("SET lock_configuration = true")
-        alarm = threading.Timer(watch.left, tables.interrupt)
-        alarm.daemon = True
+        done = threading.Event()
+        alarm = threading.Thread(target=_interrupt_late, args=(tables, watch, done), daemon=True)
         alarm.start()
         try:
             yield tables
@@ -39,8 +41,21 @@ def workbench(
                 f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
                 " (limits profile.memory, profile.disk)"
             ) from error
+        except duckdb.IOException as error:
+            if "No space left" in str(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+            raise
         finally:
-            alarm.cancel()
+            done.set()
+            alarm.join()
+
+
+def _interrupt_late(tables: "duckdb.DuckDBPyConnection", watch: Watch, done: threading.Event) -> None:
+    """Again and again, since an interrupt between two queries stops neither."""
+    pause = watch.left
+    while not done.wait(pause):
+        tables.interrupt()
+        pause = 0.05
 
 
 def _settings(folder: Path, limits: ProfileLimits) -> dict[str, str | bool | int | float | list[str]]:

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.analyse.profile import sheet_rows
 from tamias.analyse.profile.dialect import Marks
 from tamias.analyse.profile.encoding import as_utf8
 from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
 from tamias.analyse.profile.sheet_rows import Order, Report, Sheet
 from tamias.analyse.profile.tables import Tables
 from tamias.model.profile import TableProfile
+
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 MEMORY = 2048 * MIB
 """Of addresses, which Python and its libraries take more of than of memory."""
@@ -22,6 +26,9 @@ def sheet_tables(
     path: Path, folder: Path, limits: ProfileLimits, watch: Watch, problems: list[str]
 ) -> Iterator[TableProfile]:
     """A table for each sheet that has rows."""
+    if is_encrypted(path):
+        problems.append("encrypted: not read without its password")
+        return
     report = _sheets(path, folder, limits, watch)
     problems.extend(report.problems)
     tables = Tables(folder, limits, watch, problems)
@@ -32,6 +39,16 @@ def sheet_tables(
         table = tables.table(text, sheet.name, Marks(","))
         if table is not None:
             yield _as_sheet(table, sheet, limits, problems)
+
+
+def is_encrypted(path: Path) -> bool:
+    """Whether it is a compound file that has a workbook behind a password, as its directory says."""
+    with path.open("rb") as file:
+        head = file.read(512)
+        if not head.startswith(_COMPOUND):
+            return False
+        file.seek((int.from_bytes(head[48:52], "little") + 1) << min(head[30], 16))
+        return _ENCRYPTED in file.read(4096)
 
 
 def _as_sheet(table: TableProfile, sheet: Sheet, limits: ProfileLimits, problems: list[str]) -> TableProfile:
@@ -63,7 +80,7 @@ def _sheets(path: Path, folder: Path, limits: ProfileLimits, watch: Watch) -> Re
         columns=limits.columns,
         bytes=limits.bytes,
     )
-    command = [sys.executable, "-P", "-m", sheet_rows_module(), msgspec.json.encode(order).decode()]
+    command = [sys.executable, "-P", sheet_rows.__file__, msgspec.json.encode(order).decode()]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds + 1, check=False
@@ -73,11 +90,6 @@ def _sheets(path: Path, folder: Path, limits: ProfileLimits, watch: Watch) -> Re
         return Report(sheets=[], problems=[str(watch.over())])
     except msgspec.DecodeError:
         return Report(sheets=[], problems=[_ended(done.returncode)])
-
-
-def sheet_rows_module() -> str:
-    """The name of the child's program."""
-    return Report.__module__
 
 
 def _ended(code: int) -> str:

@@ -1,13 +1,21 @@
 """Text into a table profile: the dialect is found, DuckDB reads the rows, each column is looked at."""
 
 import csv
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tamias.analyse.profile.columns import Columns
-from tamias.analyse.profile.dialect import Dialect, Marks, counted_marks, found_dialect, sample_rows
+from tamias.analyse.profile.dialect import (
+    Dialect,
+    Marks,
+    counted_marks,
+    found_dialect,
+    row_reader,
+    sample_rows,
+)
 from tamias.analyse.profile.encoding import Text
 from tamias.analyse.profile.limits import KIB, MIB, LimitReached, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import workbench
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 HEAD = 256 * KIB
+MOST_REJECTED = 10_000
 BUFFER = 8 * MIB
 """Of DuckDB's reader, which would take four times as much."""
 
@@ -57,38 +66,41 @@ class Tables:
         try:
             with workbench([path], self._folder, self._limits, self._watch) as tables:
                 marks, width = sniffed(tables, path, head)
-        except duckdb.Error:
+        except (duckdb.Error, LimitReached):
             return counted
         return marks if width > 1 or first < 2 else msgspec.structs.replace(counted, header=None)
 
     def _read(self, text: Text, name: str, dialect: Dialect) -> TableProfile:
         import duckdb
 
-        path, width = text.path, dialect.width
-        if width > self._limits.columns:
+        path, narrow = text.path, dialect
+        if dialect.width > self._limits.columns:
             self._problems.append(
-                f"{name}: {width} columns, of which the first {self._limits.columns} are profiled"
+                f"{name}: {dialect.width} columns, of which the first {self._limits.columns} are profiled"
                 " (limit profile.columns)"
             )
-            path, dialect = self._narrowed(path, dialect)
+            path, narrow = self._narrowed(path, dialect)
         found: Columns | None = None
         try:
             with workbench([path], self._folder, self._limits, self._watch) as tables:
-                found = Columns(tables, dialect, self._limits)
-                self._load(tables, path, name, dialect)
+                found = Columns(tables, narrow, self._limits)
+                load(tables, path, narrow, self._limits.rows)
+                self._tell_losses(tables, name, narrow)
                 found.look()
         except LimitReached as limit:
             self._problems.append(f"{name}: {limit}")
         except duckdb.Error as error:
             self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
-        return _profile(text, name, dialect, width, found)
+        return _profile(text, name, dialect, found)
 
-    def _load(self, tables: "DuckDBPyConnection", path: Path, name: str, dialect: Dialect) -> None:
-        load(tables, path, dialect, self._limits.rows)
-        lost = rejected(tables)
+    def _tell_losses(self, tables: "DuckDBPyConnection", name: str, dialect: Dialect) -> None:
+        lost = _count(tables, "SELECT count(DISTINCT line) FROM reject_errors")
         if lost:
+            self._problems.append(f"{name}: {lost} rows left out that cannot be read")
+        wider = _count(tables, f"SELECT count(c{dialect.width}) FROM t")  # noqa: S608
+        if wider:
             self._problems.append(
-                f"{name}: {lost} rows left out that have more cells than the rest, or bad quotes"
+                f"{name}: {wider} rows have more than {dialect.width} cells; the rest of them is left out"
             )
 
     def _narrowed(self, path: Path, dialect: Dialect) -> tuple[Path, Dialect]:
@@ -97,19 +109,16 @@ class Tables:
         with (
             path.open(encoding="utf-8", newline="") as source,
             target.open("w", encoding="utf-8", newline="") as copy,
+            suppress(csv.Error),
         ):
             for _ in range(dialect.skipped + dialect.header_lines):
                 source.readline()
             writer = csv.writer(copy, lineterminator="\n")
-            for row in csv.reader(
-                source, delimiter=dialect.marks.delimiter, quotechar=dialect.marks.quote or None
-            ):
+            for row in row_reader(source, dialect.marks):
                 writer.writerow(row[:most])
-                if self._watch.left == 0:
-                    break
+                self._watch.check()
         header = None if dialect.header is None else dialect.header[:most]
-        narrow = Dialect(marks=Marks(","), skipped=0, header=header, header_lines=0, width=most)
-        return target, narrow
+        return target, Dialect(marks=Marks(","), skipped=0, header=header, header_lines=0, width=most)
 
 
 def sniffed(tables: "DuckDBPyConnection", path: Path, head: str) -> tuple[Marks, int]:
@@ -128,23 +137,25 @@ def sniffed(tables: "DuckDBPyConnection", path: Path, head: str) -> tuple[Marks,
 
 
 def load(tables: "DuckDBPyConnection", path: Path, dialect: Dialect, rows: int) -> None:
-    """Reads the rows into the table `t`, all as text, without those that are empty."""
-    columns = [f"c{place}" for place in range(dialect.width)]
+    """Reads the rows into the table `t`, all as text, without those that are empty.
+
+    It has one column more, for what stands beyond the last.
+    """
+    columns = [f"c{place}" for place in range(dialect.width + 1)]
     listed = ", ".join(f"'{column}': 'VARCHAR'" for column in columns)
     marks = dialect.marks
     tables.execute(
         f"CREATE TABLE t AS FROM read_csv(?, auto_detect = false, columns = {{{listed}}}, delim = ?,"
         " quote = ?, escape = ?, skip = ?, header = false, null_padding = true, strict_mode = false,"
-        " ignore_errors = true, store_rejects = true, compression = 'none', new_line = '\\n',"
-        f" parallel = false, buffer_size = {BUFFER})"
+        f" ignore_errors = true, store_rejects = true, rejects_limit = {MOST_REJECTED},"
+        f" compression = 'none', new_line = '\\n', parallel = false, buffer_size = {BUFFER})"
         f" WHERE coalesce({', '.join(columns)}, '') <> '' LIMIT {rows}",
         [str(path), marks.delimiter, marks.quote, marks.escape, dialect.skipped + dialect.header_lines],
     )
 
 
-def rejected(tables: "DuckDBPyConnection") -> int:
-    """Lines that were not read."""
-    row = tables.execute("SELECT count(DISTINCT line) FROM reject_errors").fetchone()
+def _count(tables: "DuckDBPyConnection", query: str) -> int:
+    row = tables.execute(query).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -156,7 +167,7 @@ def _head(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _profile(text: Text, name: str, dialect: Dialect, width: int, found: Columns | None) -> TableProfile:
+def _profile(text: Text, name: str, dialect: Dialect, found: Columns | None) -> TableProfile:
     return TableProfile(
         name=name,
         encoding=text.encoding.name,
@@ -165,7 +176,7 @@ def _profile(text: Text, name: str, dialect: Dialect, width: int, found: Columns
         header=dialect.header is not None,
         skipped=dialect.skipped,
         rows=found.rows if found else 0,
-        width=width if found is None or len(found.profiles) == dialect.width else len(found.profiles),
+        width=dialect.width - (found.dropped if found else 0),
         columns=tuple(found.profiles) if found else (),
         complete=text.complete and found is not None and found.complete,
     )

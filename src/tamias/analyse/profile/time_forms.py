@@ -91,19 +91,26 @@ def _is_season(value: str) -> bool:
     return (int(year) + 1) % 100 == int(end)
 
 
+_ZONE_SQL = "regexp_replace(regexp_replace({v}, ' ?Z$', '+00:00'), ' ([+-])', '\\1')"
+"""A zone as DuckDB's `%z` takes it."""
+
+
 def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Form:
     day = next(each.duckdb for each in _DAYS if each.shown == shown)
     gap = "T" if clocks[0]["gap"] == "T" else " "
     hours = [f"{day}{gap}%H:%M", f"{day}{gap}%H:%M:%S", f"{day}{gap}%H:%M:%S.%n"]
     zoned = any(found["zone"] for found in clocks)
-    codes = hours + [hour + zone for hour in hours for zone in ("Z", "%z", " %z")] if zoned else hours
+    codes = [hour + "%z" for hour in hours] if zoned else hours
     second = ":ss" if any(found["second"] for found in clocks) else ""
     mark = "'T'" if gap == "T" else " "
     listed = ", ".join(f"'{code}'" for code in codes)
+    value = f"try_strptime({{v}}, [{listed}])"
+    if zoned:
+        value = f"timezone('UTC', {value.format(v=_ZONE_SQL)})"
     return Form(
         datatype="dateTime",
         format=f"{shown}{mark}HH:mm{second}" + ("X" if zoned else ""),
-        sql=f"CAST(try_strptime(replace({{v}}, ',', '.'), [{listed}]) AS TIMESTAMP)",
+        sql=value,
         told="strftime({x}, '%Y-%m-%dT%H:%M:%S')" + (" || 'Z'" if zoned else ""),
         odd=odd,
     )

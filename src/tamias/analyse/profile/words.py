@@ -8,14 +8,14 @@ from tamias.analyse.profile.names import folded
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPLIT = re.compile(r"[\W_]+|(?<=\D)(?=\d)|(?<=\d)(?=\D)")
-_COMPOUND = 5
-"""A word of so many letters counts within a longer one: Gemeindenummer, Geburtsdatum."""
+_END, _BEGINNING = 6, 7
+"""A word of so many letters also counts at the end or the beginning of a longer one: Gemeindenummer."""
 
 
 def says(name: str, meaning: str) -> bool:
     """Whether the name of a column has a word for a meaning.
 
-    >>> says("REF_YEAR", "year"), says("Geburtsdatum", "date"), says("Übernachtungen", "date")
+    >>> says("REF_YEAR", "year"), says("Gemeindename", "place"), says("real estate", "place")
     (True, True, False)
     """
     words = _words().get(meaning, frozenset())
@@ -25,12 +25,11 @@ def says(name: str, meaning: str) -> bool:
     parts = [part for part in _SPLIT.split(whole) if part]
     if any(part in words for part in parts):
         return True
-    long = [word for word in words if len(word) >= _COMPOUND and "_" not in word]
     return any(
-        part.endswith(word) or part.startswith(word)
+        (len(word) >= _END and part.endswith(word)) or (len(word) >= _BEGINNING and part.startswith(word))
         for part in parts
-        if len(part) > _COMPOUND
-        for word in long
+        if len(part) > _END
+        for word in words
     )
 
 

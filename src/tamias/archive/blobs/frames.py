@@ -1,16 +1,10 @@
-"""Payloads that the zstd tool can read: plain frames, frames that continue another body, and raw bytes.
+"""Payloads that the zstd tool can read: plain frames, frames that continue a base, and raw bytes.
 
-The `zstandard` package cannot refer to a base with long-distance matching; `backports.zstd` can.
+Only `backports.zstd` compresses with a base and long-distance matching; `zstandard` unpacks faster.
 """
 
-from backports.zstd import (
-    CompressionParameter,
-    DecompressionParameter,
-    ZstdCompressor,
-    ZstdDecompressor,
-    ZstdDict,
-    ZstdError,
-)
+import zstandard
+from backports.zstd import CompressionParameter, ZstdCompressor, ZstdDict
 
 LEVEL = 3
 _DELTA_LEVEL = 1
@@ -18,6 +12,7 @@ _DELTA_LEVEL = 1
 _SHORT_BYTES = 128 * 1024
 """Base and body together: what one table of hashes covers without long-distance matching."""
 _MAX_WINDOW_LOG = 30
+_MAX_WINDOW = 2**31
 _LEAST_BASE = 8
 """The library takes no shorter one."""
 _PIECE = 1024 * 1024
@@ -86,20 +81,25 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
 
 def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
     """The content of one frame, of at most so many bytes."""
-    options: dict[int, int] = {DecompressionParameter.window_log_max: 31}
-    decompressor = ZstdDecompressor(options=options, zstd_dict=None if base is None else _prefix(base))
+    told = None
+    if base is not None:
+        _expect_base(base)
+        told = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     try:
-        content = decompressor.decompress(payload, max_length=most)
-        if not decompressor.eof:
-            content += decompressor.decompress(b"", max_length=1)
-    except ZstdError as error:
+        size = zstandard.frame_content_size(payload)
+        if not 0 <= size <= most:
+            raise PayloadError(f"it says that it holds {size} bytes, not {most} at the most")
+        return zstandard.ZstdDecompressor(dict_data=told, max_window_size=_MAX_WINDOW).decompress(
+            payload, max_output_size=size, allow_extra_data=False
+        )
+    except zstandard.ZstdError as error:
         raise PayloadError(f"zstd says: {error}") from error
-    if not decompressor.eof or decompressor.unused_data or len(content) > most:
-        raise PayloadError("it is no single zstd frame of the size that was recorded")
-    return content
+
+
+def _expect_base(base: bytes) -> None:
+    if len(base) < _LEAST_BASE:
+        raise PayloadError("its base is too short for one")
 
 
 def _prefix(base: bytes) -> tuple[ZstdDict, int]:
-    if len(base) < _LEAST_BASE:
-        raise PayloadError("its base is too short for one")
     return ZstdDict(base, is_raw=True).as_prefix

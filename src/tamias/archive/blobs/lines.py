@@ -1,7 +1,6 @@
-"""The `rows` codec: a file of lines told by the lines that its base has, in any order, and the new ones.
+"""The `rows` codec: the lines of a base by their numbers, in any order, and the lines that are new.
 
-Unpacked, a payload is a line "COUNT WIDTH\\n", then for each line the number of the same line in the base
-(from 1; 0: the next new one) as WIDTH planes of COUNT bytes, the lowest first, then the new lines.
+`docs/blobs.md` tells what stands in a payload.
 """
 
 from itertools import repeat

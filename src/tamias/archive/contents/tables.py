@@ -55,6 +55,15 @@ class Table(msgspec.Struct, frozen=True):
         """Some of its first rows."""
         return list(islice(self.rows(), max(20, min(10_000, SAMPLE // (8 * self.width)))))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in the file."""
+        return not self.text.sample(SAMPLE).strip()
+
+    def with_text(self, text: Text) -> "Table":
+        """The same form of table, of another file."""
+        return msgspec.structs.replace(self, text=text)
+
     def without_header(self) -> "Table":
         """The same table with its header as a row."""
         return msgspec.structs.replace(self, header=None)

@@ -86,5 +86,6 @@ def _strength(text: bytes) -> tuple[bool, bytes]:
 
 
 def _name_rest(colours: Colours, names: Names, prefix: bytes) -> None:
-    for node, colour in colours.of.items():
-        names.setdefault(node, prefix + colour.hex().encode())
+    rest = sorted((colour, node) for node, colour in colours.of.items() if node not in names)
+    for number, (_, node) in enumerate(rest):
+        names[node] = prefix + b"%d" % number

@@ -31,11 +31,12 @@ def paired(old: Table, new: Table) -> Pairing:
     was, now = old.columns, new.columns
     renamed = _renamed(was, now, old_rows, new_rows)
     of_old = {renamed.get(name, name): place for place, name in enumerate(was)}
+    of_new = {name: place for place, name in enumerate(now)}
     names = [name for name in now if name in of_old]
-    pairing = Pairing(names, [of_old[name] for name in names], [now.index(name) for name in names])
+    pairing = Pairing(names, [of_old[name] for name in names], [of_new[name] for name in names])
     columns = Columns(
         added=[name for name in now if name not in of_old],
-        removed=[name for name in of_old if name not in set(now)],
+        removed=[name for name in of_old if name not in of_new],
         renamed=list(renamed.items()),
         moved=pairing.old != sorted(pairing.old),
     )

@@ -11,20 +11,30 @@ from tamias.archive.contents.faults import Unreadable
 from tamias.archive.contents.tables import Row, Table, found_table
 from tamias.archive.diffs.columns import Pairing, paired
 from tamias.archive.diffs.matching import Digests, Matched, by_content, by_key, repeated, shared
-from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
+from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What, fair_shares, told_text
 
 
 def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limits: DiffLimits) -> Diff:
     """Compares two tables. Raises `Unreadable` when one is none."""
     tables = [found_table(path, limits.read_bytes, delimiter) for path in (old, new)]
-    if any(table.header is None for table in tables):
-        tables = [table.without_header() for table in tables]
+    was, now = _with_like_headers(*tables)
     try:
-        return _diff(tables[0], tables[1], key, limits)
+        return _diff(was, now, key, limits)
     except Unreadable:
-        if not any(table.quoted for table in tables):
+        if not (was.quoted or now.quoted):
             raise
-        return _diff(tables[0].without_quotes(), tables[1].without_quotes(), key, limits)
+        return _diff(was.without_quotes(), now.without_quotes(), key, limits)
+
+
+def _with_like_headers(old: Table, new: Table) -> tuple[Table, Table]:
+    """Both with a header or both without; an empty file counts as a table that lost its rows."""
+    if old.is_empty or new.is_empty:
+        return new.with_text(old.text) if old.is_empty else old, old.with_text(
+            new.text
+        ) if new.is_empty else new
+    if old.header is None or new.header is None:
+        return old.without_header(), new.without_header()
+    return old, new
 
 
 def _diff(old: Table, new: Table, key: str | None, limits: DiffLimits) -> Diff:
@@ -135,8 +145,19 @@ def _told(sides: _Sides, matched: Matched, notes: list[str], limits: DiffLimits)
         changes=changes,
         truncated=sum(sizes.values()) > len(changes),
         key=None if sides.key is None else sides.pairing.names[sides.key],
-        columns=sides.pairing.columns,
+        columns=_capped(sides.pairing.columns, limits),
         notes=notes,
+    )
+
+
+def _capped(columns: Columns | None, limits: DiffLimits) -> Columns | None:
+    if columns is None:
+        return None
+    return Columns(
+        columns.added[: limits.cells],
+        columns.removed[: limits.cells],
+        columns.renamed[: limits.cells],
+        columns.moved,
     )
 
 

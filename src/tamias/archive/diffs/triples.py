@@ -88,7 +88,7 @@ def _lines(
 
 def _written_lines(path: Path, limits: DiffLimits) -> set[bytes]:
     """The lines as they stand: what both documents have need not be parsed."""
-    return set(read_document(path, 4 * limits.held_bytes).splitlines())
+    return set(read_document(path, limits.held_bytes).splitlines())
 
 
 def _divided(lines: Iterable[bytes]) -> tuple[set[bytes], list[Statement]]:

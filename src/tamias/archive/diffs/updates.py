@@ -18,15 +18,19 @@ def as_nquads(lines: Iterable[bytes]) -> bytes:
 def as_sparql_update(found: StatementsDiff) -> str:
     """SPARQL that turns the old graph into the new one.
 
-    A blank node cannot be named in SPARQL: it is found by all that the old document says of it and of those
-    it is joined with. Nodes of which exactly the same is said are changed together.
+    A blank node cannot be named in SPARQL: it is found as a node of which just the same is said as in the old
+    document. Several such nodes are changed together.
     """
-    removed, added = _quads(found.removed), _quads(found.added)
-    blank_removed, blank_added = list(filter(_nodes, removed)), list(filter(_nodes, added))
+    removed, added, around = _quads(found.removed), _quads(found.added), _quads(found.around)
+    old = frozenset(node for quad in around for node in _nodes(quad))
+    groups = _groups([*added, *around])
+    with_old = {groups[node] for node in old}
+    apart = [quad for quad in added if not any(groups[node] in with_old for node in _nodes(quad))]
+    joined = [quad for quad in added if any(groups[node] in with_old for node in _nodes(quad))]
     operations = [
+        *_of_nodes([quad for quad in removed if _nodes(quad)], joined, around, groups),
         *_data("DELETE DATA", [quad for quad in removed if not _nodes(quad)]),
-        *_data("INSERT DATA", [quad for quad in added if not _nodes(quad)]),
-        *_of_nodes(blank_removed, blank_added, _quads(found.around)),
+        *_data("INSERT DATA", apart),
     ]
     return " ;\n".join(operations) + "\n" if operations else ""
 
@@ -39,22 +43,64 @@ def _data(word: str, quads: Sequence[Quad]) -> list[str]:
     return [f"{word} {{\n{_block(quads, frozenset())}}}"] if quads else []
 
 
-def _of_nodes(removed: Sequence[Quad], added: Sequence[Quad], around: Sequence[Quad]) -> Iterator[str]:
-    """One operation for each group of joined nodes."""
-    groups = _groups([*removed, *added, *around])
-    touched = {groups[node] for quad in (*removed, *added) for node in _nodes(quad)}
-    parts: dict[str, tuple[list[Quad], list[Quad], list[Quad]]] = {
-        group: ([], [], []) for group in sorted(touched)
-    }
-    for place, quads in enumerate((removed, added, around)):
-        for quad in quads:
-            group = groups[next(iter(_nodes(quad)))]
-            if group in parts:
-                parts[group][place].append(quad)
-    for gone, come, known in parts.values():
-        old = frozenset(node for quad in known for node in _nodes(quad))
-        gone_block, come_block, known_block = (_block(quads, old) for quads in (gone, come, known))
-        yield f"DELETE {{\n{gone_block}}}\nINSERT {{\n{come_block}}}\nWHERE {{\n{known_block}}}"
+def _of_nodes(
+    removed: Sequence[Quad], added: Sequence[Quad], around: Sequence[Quad], groups: dict[str, str]
+) -> Iterator[str]:
+    """One operation on all nodes at once, so that none is taken for what another has become."""
+    variables = frozenset(node for quad in (*around, *added) for node in _nodes(quad))
+    known, fresh = _by_group(around, groups), _by_group(added, groups)
+    touched = sorted({groups[node] for quad in (*removed, *added) for node in _nodes(quad)})
+    if touched:
+        found = " UNION\n".join(f" {{\n{_where(known[each], fresh[each], variables)} }}" for each in touched)
+        gone, come = _block(removed, variables), _block(added, variables)
+        yield f"DELETE {{\n{gone}}}\nINSERT {{\n{come}}}\nWHERE {{\n{found}\n}}"
+
+
+def _by_group(quads: Iterable[Quad], groups: dict[str, str]) -> dict[str, list[Quad]]:
+    found: dict[str, list[Quad]] = defaultdict(list)
+    for quad in quads:
+        found[groups[min(_nodes(quad))]].append(quad)
+    return found
+
+
+def _where(known: Sequence[Quad], added: Sequence[Quad], variables: frozenset[str]) -> str:
+    old = {node for quad in known for node in _nodes(quad)}
+    fresh = sorted({node for quad in added for node in _nodes(quad)} - old)
+    return (
+        _block(known, variables)
+        + "".join(_only(node, known, sorted(old), variables) for node in sorted(old))
+        + "".join(f"  BIND (BNODE() AS ?{node})\n" for node in fresh)
+    )
+
+
+def _only(node: str, known: Sequence[Quad], old: Sequence[str], variables: frozenset[str]) -> str:
+    """That a variable is a blank node of its own, of which nothing else is said."""
+    others = "".join(f" && ?{node} != ?{other}" for other in old if other < node)
+    said: dict[_Term, tuple[list[str], list[str]]] = {}
+    for quad in known:
+        by_it, of_it = said.setdefault(quad.graph_name, ([], [])) if node in _nodes(quad) else ([], [])
+        if _is(quad.subject, node):
+            by_it.append(_same(quad, quad.object, variables))
+        if _is(quad.object, node):
+            of_it.append(_same(quad, quad.subject, variables))
+    text = f"  FILTER (isBlank(?{node}){others})\n"
+    for graph, (by_it, of_it) in said.items():
+        text += _nothing_but(_in_graph(graph, [f"?{node} ?property ?value"], variables), by_it)
+        text += _nothing_but(_in_graph(graph, [f"?value ?property ?{node}"], variables), of_it)
+    return text
+
+
+def _same(quad: Quad, value: _Term, variables: frozenset[str]) -> str:
+    return f"(sameTerm(?property, {quad.predicate}) && sameTerm(?value, {_written(value, variables)}))"
+
+
+def _nothing_but(pattern: str, allowed: Sequence[str]) -> str:
+    inner = f"  FILTER (!({' || '.join(allowed)}))\n" if allowed else ""
+    return f"  FILTER NOT EXISTS {{\n{pattern}{inner}  }}\n"
+
+
+def _is(term: _Term, node: str) -> bool:
+    return isinstance(term, BlankNode) and term.value == node
 
 
 def _groups(quads: Iterable[Quad]) -> dict[str, str]:

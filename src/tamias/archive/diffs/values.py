@@ -77,11 +77,11 @@ class DiffLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Characters told of one value."""
     cells: int = 100
     """Cells told of one row."""
-    read_bytes: int = 512 << 20
+    read_bytes: int = 256 << 20
     """Larger files are compared byte by byte only."""
     held_bytes: int = 64 << 20
     """Larger RDF and JSON are compared line by line."""
-    unpacked_bytes: int = 512 << 20
+    unpacked_bytes: int = 256 << 20
 
 
 def told_text(text: str, limits: DiffLimits) -> str:

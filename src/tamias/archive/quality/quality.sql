@@ -27,16 +27,18 @@ SELECT resource.resource, resource.tried_at IS NOT NULL,
         WHERE version.resource = resource.resource AND version.number = resource.versions)
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
--- name: page_promises
--- Resources, page by page, with the type and the size that their sources promise.
+-- name: page_resources
+-- Ids of all resources, page by page.
+SELECT resource.resource FROM resource WHERE resource.resource > %(after)b::text
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
+-- name: read_promises
+-- The type and the size that the sources of resources promise.
 SELECT resource.resource, resource.url, resource.expected,
        (SELECT offered.byte_size FROM offered
         WHERE offered.url = resource.url AND offered.byte_size IS NOT NULL
         ORDER BY offered.last_seen DESC, offered.portal, offered.record LIMIT 1)
-FROM resource
-WHERE resource.resource > %(after)b::text
-  AND (%(only)b::text[] IS NULL OR resource.resource = ANY(%(only)b::text[]))
-ORDER BY resource.resource LIMIT %(limit)b::int4
+FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: put_measures
 -- Measures; the time of one tells since when it has been so.

@@ -4,7 +4,7 @@ Subjects of measures are resources by their ids, descriptions by `record_id`, an
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -67,19 +67,7 @@ def measure_portals(session: Session, *, key: Key = url_key) -> int:
 
 def measure_resources(session: Session, only: Sequence[str] | None = None) -> int:
     """Measures how resources were delivered, all or those named; returns how many."""
-    measured, after = 0, ""
-    while page := _rows(
-        session, "page_promises", {"after": after, "only": only and list(only), "limit": PAGE}
-    ):
-        got = _read_got(session, [row[0] for row in page])
-        values = {
-            resource: delivery_metrics([ToldForm(url=url, byte_size=size)], [expected], [got[resource]])
-            for resource, url, expected, size in page
-        }
-        _store(session, values)
-        measured += len(page)
-        after = page[-1][0]
-    return measured
+    return sum(_measure_some(session, names) for names in _names(session, only))
 
 
 def read_measures(session: Session, subjects: Sequence[str]) -> dict[str, list[Measure]]:
@@ -88,6 +76,28 @@ def read_measures(session: Session, subjects: Sequence[str]) -> dict[str, list[M
     for subject, *row in _rows(session, "read_measures", {"subject": list(subjects)}):
         found[subject].append(Measure(*row))
     return found
+
+
+def _names(session: Session, only: Sequence[str] | None) -> Iterator[list[str]]:
+    """Ids of resources, a page at a time."""
+    if only is not None:
+        yield from (list(only[start : start + PAGE]) for start in range(0, len(only), PAGE))
+        return
+    after = ""
+    while page := _rows(session, "page_resources", {"after": after, "limit": PAGE}):
+        yield [name for (name,) in page]
+        after = page[-1][0]
+
+
+def _measure_some(session: Session, names: list[str]) -> int:
+    got = _read_got(session, names)
+    promises = _rows(session, "read_promises", {"resource": names})
+    values = {
+        name: delivery_metrics([ToldForm(url=url, byte_size=size)], [expected], [got[name]])
+        for name, url, expected, size in promises
+    }
+    _store(session, values)
+    return len(values)
 
 
 def _measure_portal(session: Session, portal: int, url: str, key: Key) -> int:

@@ -23,7 +23,7 @@ class Ingested(msgspec.Struct, frozen=True, kw_only=True):
     oldest_seconds: float
     """To give the oldest version back, by the clock, with nothing at hand."""
     newest_seconds: float
-    codecs: tuple[str, ...]
+    codecs: list[str]
 
 
 def spooled(path: Path) -> Body:
@@ -41,7 +41,8 @@ def ingest(session: Session, folder: Path, files: Sequence[Path], *, cold: bool 
     packs = LocalPacks(folder)
     bodies = [spooled(path) for path in files]
     writer = BlobWriter(packs, session, cache_bytes=0 if cold else CACHE_BYTES)
-    stored, codecs, before = 0, [], None
+    stored, before = 0, None
+    codecs: list[str] = []
     started = time.process_time()
     for body in bodies:
         prepared = writer.prepare(body, before)
@@ -58,7 +59,7 @@ def ingest(session: Session, folder: Path, files: Sequence[Path], *, cold: bool 
         seconds=seconds,
         oldest_seconds=_restored(packs, session, bodies[0]),
         newest_seconds=_restored(packs, session, bodies[-1]),
-        codecs=tuple(codecs),
+        codecs=codecs,
     )
 
 

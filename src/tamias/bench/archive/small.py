@@ -20,6 +20,8 @@ CHANGED = 15
 AT_ONCE = 50
 """Captures in a commit."""
 _DIGITS = 48
+_ORDER = sorted(range(ROWS), key=lambda row: row * 37 % ROWS)
+"""So that the changed rows stand all over the file, not side by side."""
 _WARM = 0.2
 """The share of the captures after which memory should grow no more."""
 
@@ -100,10 +102,8 @@ def _body(stations: list[bytes], number: int, version: int) -> Body:
             Random(-number - 1).randbytes(CHANGED * _DIGITS // 2).hex().encode() + digits[CHANGED * _DIGITS :]
         )
     cells = (digits[at : at + _DIGITS] for at in range(0, len(digits), _DIGITS))
-    # The changed rows stand all over the file, not side by side.
-    order = sorted(range(ROWS), key=lambda row: row * 37 % ROWS)
     rows = [b""] * ROWS
-    for row, cell in zip(order, cells, strict=True):
+    for row, cell in zip(_ORDER, cells, strict=True):
         rows[row] = stations[row] + cell
     content = b"\n".join(rows)
     return Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)

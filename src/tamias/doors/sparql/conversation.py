@@ -121,13 +121,17 @@ class Conversation:
 
     async def _asked(self, query: str, accept: str | None = None) -> Capture:
         manner = self._state.manner
-        post = len(query) > LONG_QUERY if manner.post is None else manner.post
         accept = accept or _ACCEPT[manner.form]
+        post = len(query) > LONG_QUERY if manner.post is None else manner.post
         capture = await self._ask(query, accept, post=post)
         if manner.post is None and capture.status in (_NO_POST if post else _NO_GET):
+            if post:
+                manner.post = False
+                if len(query) > MOST_GET:
+                    raise Trouble("POST is refused", capture)
             second = await self._ask(query, accept, post=not post)
-            if second.outcome is Outcome.OK:
-                manner.post = not post
+            if not post and second.outcome is Outcome.OK:
+                manner.post = True
             capture = second if second.outcome is Outcome.OK else capture
         return self._sound(capture)
 

@@ -8,13 +8,14 @@ from tamias.doors.sparql.limits import Limits
 from tamias.doors.sparql.paging import Pager
 from tamias.doors.sparql.parts import otherwise
 from tamias.doors.sparql.scope import Scope
+from tamias.doors.sparql.standing import Standing
 from tamias.doors.sparql.state import State, packed
 from tamias.doors.sparql.survey import description, survey
 from tamias.model.finding import Finding, Problem, Quads
 from tamias.model.outcome import Outcome
 from tamias.model.walk import Step, WalkEnd
 
-MOST_TROUBLES = 9
+MOST_TROUBLES = 6
 """Failures of one request in a row before it is given up."""
 MOST_REFUSALS = 2
 _SHRINK = 4
@@ -27,7 +28,8 @@ class Copy:
         self._conversation = conversation
         self._state = state
         self._limits = limits
-        self._pager = Pager(conversation, state, limits)
+        self._standing = Standing(state, limits)
+        self._pager = Pager(conversation, self._standing, limits)
         self._troubles = 0
 
     async def steps(self) -> AsyncIterator[Step]:
@@ -99,19 +101,19 @@ class Copy:
             raise trouble from None
 
     def _another_way(self, trouble: Trouble) -> list[Finding]:
-        state, pager = self._state, self._pager
-        if pager.descend():
+        state, standing = self._state, self._standing
+        if standing.descend():
             return []
-        part = pager.part
+        part = standing.part
         if part.way == "keys" and state.counting:
             state.counting = False
             return []
         other = otherwise(part, stable=state.labels != "unstable")
         if other is not None:
-            pager.change(other)
+            standing.change(other)
             return []
         state.abandoned += 1
-        pager.leave()
+        standing.leave()
         if state.abandoned > self._limits.most_abandoned:
             raise trouble
         return [Problem(f"a part of the endpoint cannot be had: {trouble.reason}")]

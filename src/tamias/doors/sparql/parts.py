@@ -29,6 +29,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     span: Span = Span()
     done: str | None = None
     """Of the keys in the span, those up to this one are copied (in the order of code points)."""
+    room: int = 0
+    """The limit with which the keys of the span were listed."""
+    start: int = 0
+    """What was copied of the scope before the span."""
     end: str | None = None
     """Of a part by rows: it ends before this object."""
     through: str | None = None
@@ -47,7 +51,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def satisfied(self) -> bool:
         """Whether as many statements came as the endpoint counts."""
-        return self.expected is not None and self.copied >= self.expected
+        return self.copied == self.expected
 
     @property
     def asked(self) -> Span:
@@ -165,4 +169,5 @@ def _next(
         expected=part.expected,
         copied=part.copied,
         base=part.copied,
+        start=part.copied,
     )

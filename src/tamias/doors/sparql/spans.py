@@ -22,7 +22,8 @@ class Cuts:
         pieces = max(2, ceil(total / (_FULL * room))) if total and upto is None else 2
         stride = max(1, len(sample) // pieces)
         ends = sample[stride - 1 : -1 : stride] or sample[:1]
-        self._ends = [*ends, *([] if upto is None or upto == ends[-1] else [upto]), *self._ends]
+        beyond = [] if upto is None else self._ends if upto == ends[-1] else [upto, *self._ends]
+        self._ends = [*ends, *beyond]
         return self._ends.pop(0)
 
     def after(self, found: int, room: int) -> str | None:

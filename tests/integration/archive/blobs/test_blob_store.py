@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tamias.archive.blobs import BlobMissing, BlobReader, Codec, insert_blobs
+from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader, Codec, insert_blobs
 from tamias.archive.blobs.records import described
 from tamias.archive.blobs.writer import MOST_DEPTH
 from tamias.model.capture import Body
@@ -105,9 +105,17 @@ def test_after_sixteen_deltas_comes_a_key_frame(store):
 
 def test_a_file_that_changed_since_it_was_fetched_is_refused(store, tmp_path):
     body = body_at(tmp_path / "body", b"as fetched")
-    (tmp_path / "body").write_bytes(b"otherwise!")
+    (tmp_path / "body").write_bytes(b"otherwise")
     with pytest.raises(TamiasError, match="has changed since it was fetched"):
         store.writer.prepare(body)
+
+
+def test_a_file_that_was_altered_is_never_given_for_what_it_is_not(store, tmp_path):
+    body = body_at(tmp_path / "body", b"as fetched")
+    (tmp_path / "body").write_bytes(b"otherwise!")
+    (prepared,) = store.put(body)
+    with pytest.raises(BlobDamaged, match="another digest"):
+        store.reader().read(prepared.sha256)
 
 
 def test_a_full_pack_is_followed_by_another(make_store):

@@ -83,8 +83,9 @@ class Corpus:
     def attempt(self, outcome, *, at, size=0, took=1000):
         """A row of `capture`."""
         self.execute(
-            "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth, bytes,"
-            " url, reason, worker, agent) VALUES (0, %s, 1, 1, 1, %s, %s, %s, 0, %s, 'http://a/', '', '', '')",
+            "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth,"
+            " bytes, url, reason, worker, agent)"
+            " VALUES (0, %s, 1, 1, 1, %s, %s, %s, 0, %s, 'http://a/', '', '', '')",
             [new_capture_id(at), at, at + took, int(outcome), size],
         )
 

@@ -11,7 +11,9 @@ NODE = '"@context": "https://schema.org", "@id": "http://s", "name": "Ann"'
 STATEMENT = '<http://s> <http://schema.org/name> "Ann"'
 
 
-def read(content, *, media_type="text/html", script_type="application/ld+json", before="", **options):
+def read(
+    content, *, media_type="text/html", script_type="application/ld+json", before="", contexts=None, **options
+):
     if media_type == "text/html":
         data = f'<html><head>{before}\n<script type="{script_type}">{content}</script></head></html>'
     else:
@@ -19,7 +21,9 @@ def read(content, *, media_type="text/html", script_type="application/ld+json", 
             f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{before}'
             f'<script type="{script_type}">{content}</script></head></html>'
         )
-    page = Page(data.encode(), url="http://a/p", base="http://a/base/", media_type=media_type)
+    page = Page(
+        data.encode(), url="http://a/p", base="http://a/base/", media_type=media_type, contexts=contexts
+    )
     assert any(mark in data.lower().encode() for mark in GATE)
     quads, problems = [], []
     for finding in extract(page, **options):

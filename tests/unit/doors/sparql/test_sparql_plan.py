@@ -1,15 +1,24 @@
-"""The plan of a copy: spans that cover all keys, parts that come to an end, a state that keeps what it must."""
+"""The plan of a copy: spans that cover all keys, parts that come to an end, a state that comes back."""
 
+import asyncio
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tamias.doors.sparql import SparqlDoor
 from tamias.doors.sparql.answers import Cell
+from tamias.doors.sparql.limits import Limits
 from tamias.doors.sparql.parts import default_graph, following, inside, named_graphs, otherwise
 from tamias.doors.sparql.scope import Scope
 from tamias.doors.sparql.spans import Cuts
+from tamias.doors.sparql.standing import Key, Standing
 from tamias.doors.sparql.state import State, packed, unpacked
 from tamias.doors.sparql.terms import Page, is_blank
+from tamias.model.capture import Capture
+from tamias.model.outcome import Outcome
+from tamias.model.walk import Walk
 
 
 @given(
@@ -86,3 +95,35 @@ def test_labels_of_blank_nodes_that_hold_for_one_answer_are_told_apart():
 
 def test_the_labels_of_virtuoso_are_blank_nodes_even_where_it_calls_them_iris():
     assert is_blank(Cell("uri", "nodeID://b10001"))
+
+
+def test_a_span_that_no_longer_fits_is_begun_anew_and_counted_once():
+    state = State(stack=[named_graphs()])
+    standing = Standing(state, Limits())
+    standing.list([Key("a:1", 5), Key("a:2", 5), Key("a:3", 5)], 10)
+    standing.drop(1)
+    standing.count(5, standing.part)
+    standing.unlist()
+    standing.part = msgspec.structs.replace(standing.part, done="a:1")
+    standing.split(["a:1", "a:2", "a:3"], None)
+    assert (state.statements, standing.part.copied, standing.part.done) == (0, 0, None)
+
+
+def test_a_rule_that_forbids_the_endpoint_ends_the_walk_as_refused():
+    class Forbidden:
+        async def ask(self, request):
+            return Capture(
+                url=request.url,
+                started_at=0,
+                ended_at=0,
+                outcome=Outcome.REFUSED,
+                reason="robots.txt forbids it",
+            )
+
+    async def walk():
+        walk = Walk(url="http://example.org/sparql", kind="sparql")
+        return [step async for step in SparqlDoor().walk(walk, Forbidden())]
+
+    (step,) = asyncio.run(walk())
+    assert (step.end.outcome, step.end.retry) == (Outcome.REFUSED, False)
+    assert step.end.reason.startswith("robots.txt forbids it")

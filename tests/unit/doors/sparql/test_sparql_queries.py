@@ -10,7 +10,8 @@ from tamias.doors.sparql.scope import Scope, Span
 
 EXAMPLE = "http://example.org/"
 DATA = f"""
-<{EXAMPLE}s1> <{EXAMPLE}p1> "a" . <{EXAMPLE}s1> <{EXAMPLE}p2> "a"@en , _:x . <{EXAMPLE}s2> <{EXAMPLE}p1> <{EXAMPLE}o> .
+<{EXAMPLE}s1> <{EXAMPLE}p1> "a" . <{EXAMPLE}s1> <{EXAMPLE}p2> "a"@en , _:x .
+<{EXAMPLE}s2> <{EXAMPLE}p1> <{EXAMPLE}o> .
 _:x <{EXAMPLE}p1> "b" . _:x <{EXAMPLE}p2> _:y .
 <{EXAMPLE}g> {{ <{EXAMPLE}s1> <{EXAMPLE}p1> "a" , "c" . }}
 """
@@ -86,15 +87,21 @@ def test_what_tells_a_union_is_sound_sparql(store):
     assert [bool(list(store.query(query))) for query in only] == [True, True, True, True]
 
 
+def holding(*texts):
+    store = Store()
+    store.extend([Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text)) for text in texts])
+    return store
+
+
 @given(some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_any_text_can_be_asked_for(text):
-    store = Store([Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text))])
+    store = holding(text)
     assert len(list(store.query(queries.whole(Scope(same=text), 10)))) == 1
 
 
 @given(some.lists(some.text("ab\\u\"'\n0", max_size=4), min_size=1, max_size=8, unique=True), some.data())
 def test_the_spans_before_and_after_a_text_leave_nothing_out(texts, data):
-    store = Store([Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text)) for text in texts])
+    store = holding(*texts)
     cut = data.draw(some.sampled_from(texts))
     parts = [Span(upto=cut), Span(after=cut)], [Span(upto=cut, below=True), Span(after=cut)]
     counts = [

@@ -1,0 +1,14 @@
+"""Notes what a catalogue says of its datasets: that they are there, and what their quality is judged by."""
+
+from collections.abc import Sequence
+
+from tamias.archive.catalogues import note_datasets
+from tamias.archive.quality import note_told
+from tamias.database.connect import Cursor
+from tamias.model.dataset import Dataset
+
+
+def describe(cursor: Cursor, portal: str, kind: str, walk: int, datasets: Sequence[Dataset]) -> None:
+    """Inside a transaction; the same news twice is harmless."""
+    note_datasets(cursor, portal, kind, walk, datasets)
+    note_told(cursor, portal, datasets)

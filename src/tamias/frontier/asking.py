@@ -1,0 +1,29 @@
+"""How the statements of the frontier's files are run: by their names, in the transaction of a cursor."""
+
+from typing import Any
+
+from tamias.database.connect import Cursor
+from tamias.database.sql import statements
+from tamias.frontier.rows import Row
+
+_SQL = {
+    **statements("tamias.frontier", "frontier.sql"),
+    **statements("tamias.frontier", "held.sql"),
+    **statements("tamias.frontier", "queues.sql"),
+    **statements("tamias.frontier", "service.sql"),
+}
+
+
+def rows_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
+    """All rows that a statement gives."""
+    return cursor.execute(_SQL[name].text, parameters).fetchall()
+
+
+def count_of(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
+    """The number that a statement gives."""
+    return int(rows_of(cursor, name, parameters)[0][0])
+
+
+def done_by(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
+    """How many rows a statement changed."""
+    return cursor.execute(_SQL[name].text, parameters).rowcount

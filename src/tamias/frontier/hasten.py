@@ -1,0 +1,58 @@
+"""Makes URLs due now that would be visited later, as `hasten.sql` and `frontier.sql` say."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.frontier.keys import hash64
+from tamias.frontier.offer import Offered, QueueNews, by_bucket, numbered, url_columns
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.item import Item, priority_class
+
+_HASTEN = statements("tamias.frontier", "hasten.sql")
+_FRONTIER = statements("tamias.frontier", "frontier.sql")
+
+
+def hasten(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
+    """Makes items due now, known ones and new ones; returns how many were not. May be done twice.
+
+    What is being visited at this moment is not visited once more for that.
+    """
+    new = frontier.put(items).new
+    offered, _ = numbered(items, frontier.now(), 0, hash64)
+    return new + sum(
+        session.transact(partial(_hasten_bucket, bucket, part, frontier.now))
+        for bucket, part in by_bucket(offered, frontier.buckets).items()
+    )
+
+
+def _hasten_bucket(bucket: int, offered: list[Offered], clock: Any, cursor: Cursor) -> int:
+    now = clock()
+    wanted = {"bucket": bucket, "now": now, **url_columns(offered)}
+    cursor.execute(_FRONTIER["lock_hosts"].text, wanted)
+    rows = cursor.execute(_HASTEN["hasten_urls"].text, wanted).fetchall()
+    if rows:
+        queues = {"bucket": bucket, "now": now, **_queue_columns(rows, now)}
+        cursor.execute(_FRONTIER["wake_queues"].text, queues)
+        cursor.execute(_FRONTIER["wake_hosts"].text, queues)
+    return len(rows)
+
+
+def _queue_columns(rows: list[tuple[Any, ...]], now: int) -> dict[str, list[int]]:
+    """The parameters of `wake_queues` and `wake_hosts`: no URL is new, some were done with."""
+    news: dict[tuple[int, int], QueueNews] = {}
+    for qid, crawl, score, was_done in rows:
+        queue = news.setdefault((qid, crawl), QueueNews())
+        queue.priority = max(queue.priority, priority_class(score))
+        queue.open += was_done
+    pairs = sorted(news)
+    return {
+        "qid": [qid for qid, _ in pairs],
+        "crawl": [crawl for _, crawl in pairs],
+        "due": [now] * len(pairs),
+        "class": [news[pair].priority for pair in pairs],
+        "urls": [0] * len(pairs),
+        "open": [news[pair].open for pair in pairs],
+    }

@@ -1,0 +1,14 @@
+-- Known URLs that somebody wants visited now. The rules of frontier.sql hold; the hosts are locked before.
+
+-- name: hasten_urls
+-- Makes known URLs due now, except those that are due already or that a client holds.
+UPDATE url
+SET due = %(now)b::int8
+FROM (SELECT url.qid, url.crawl, url.uid, url.due
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS wanted (qid, crawl, uid)
+      JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
+              AND url.uid = wanted.uid
+      WHERE url.due > %(now)b::int8 AND url.held_until IS DISTINCT FROM url.due) AS later
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = later.qid AND url.crawl = later.crawl AND url.uid = later.uid
+  AND url.due = later.due
+RETURNING url.qid, url.crawl, url.score, later.due = 9223372036854775807

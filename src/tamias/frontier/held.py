@@ -1,0 +1,137 @@
+"""Gives due URLs to clients that hold single URLs: politeness is the host's, the hold is the URL's."""
+
+import secrets
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.frontier import rows
+from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.frontier.service import is_active
+from tamias.model.item import CLASSES
+
+HOSTS_AT_ONCE = 100
+URLS_AT_ONCE = 100
+"""Of one host, in one transaction. What a client asks for beyond that comes in further ones."""
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks for. None is no limit; no `crawl` is any."""
+
+    hosts: int | None
+    per_host: int | None
+    hold_ms: int
+    crawl: int | None = None
+    host: str | None = None
+    """Only this queue."""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A URL that the client now holds."""
+
+    host: str
+    crawl: int
+    url: str
+    metadata: str | None
+
+
+class Holds:
+    """Hands out URLs. One for each thread."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._calls = secrets.randbelow(CLASSES * self._buckets)
+
+    def begin(self, wish: Wish) -> "Handing":
+        """The state of one client's wish; each of its parts is one transaction."""
+        self._calls += 1
+        buckets = [(self._calls + step) % self._buckets for step in range(self._buckets)]
+        if wish.host is not None:
+            buckets = [bucket_of(host_hash(wish.host), self._buckets)]
+        return Handing(
+            wish, self._session.now(), self._calls // self._buckets % CLASSES, buckets, wish.hosts, [], []
+        )
+
+    def next(self, handing: "Handing") -> list[Given]:
+        """The next part of what a client wished for, held for it from now on; empty when there is no more."""
+        while handing.buckets:
+            qids, found, per_host = self._session.transact(partial(self._part, handing))
+            if qids:
+                handing.note(_counted(found), per_host)
+            else:
+                handing.buckets.pop(0)
+            if found:
+                return [Given(*row[1:]) for row in found]
+        return []
+
+    def _part(self, handing: "Handing", cursor: Cursor) -> tuple[list[int], list[rows.Row], int]:
+        """The hosts that were looked at, the URLs that are given, and how many each host might have given."""
+        if not is_active(cursor):
+            return [], [], 0
+        now, per_host = self._session.now(), handing.room()
+        where = {"bucket": handing.buckets[0], "now": now, "crawl": handing.wish.crawl}
+        asked = {**where, "asked_at": handing.asked_at}
+        qids = handing.going_on or self._choose(cursor, asked, handing)
+        if not qids:
+            return [], [], 0
+        done_by(cursor, "lock_hosts", {**where, "qid": qids})
+        held = {**where, "qid": qids, "per_host": per_host, "held_until": now + handing.wish.hold_ms}
+        found = rows_of(cursor, "hold_urls", held)
+        served = _counted(found)
+        done_by(cursor, "refresh_queues", {**where, "qid": qids})
+        done_by(cursor, "pace_hosts", {**asked, "qid": qids, "served": [qid in served for qid in qids]})
+        return qids, found, per_host
+
+    @staticmethod
+    def _choose(cursor: Cursor, asked: dict[str, Any], handing: "Handing") -> list[int]:
+        wish = handing.wish
+        hosts = HOSTS_AT_ONCE if handing.hosts_left is None else min(HOSTS_AT_ONCE, handing.hosts_left)
+        if hosts == 0:
+            return []
+        asked = {**asked, "most_held": wish.per_host}
+        if wish.host is not None:
+            found = rows_of(cursor, "choose_host", {**asked, "qid": host_hash(wish.host)})
+        else:
+            probes = rows.probes(handing.rotating, hosts)
+            found = rows_of(cursor, "choose_hosts", {**asked, **probes, "hosts": hosts})
+        return sorted({row[0] for row in found})
+
+
+class Handing(msgspec.Struct):
+    """How far a client's wish has been met. A host is served once: not if it was ready only after the question."""
+
+    wish: Wish
+    asked_at: int
+    rotating: int
+    buckets: list[int]
+    hosts_left: int | None
+    going_on: list[int]
+    """Hosts of which more is wished for than one transaction gives."""
+    had: list[int]
+
+    def room(self) -> int:
+        """How many URLs of each host to take now."""
+        if self.wish.per_host is None:
+            return URLS_AT_ONCE
+        return min(URLS_AT_ONCE, self.wish.per_host - sum(self.had))
+
+    def note(self, counts: dict[int, int], per_host: int) -> None:
+        """After a part: which hosts go on, and how many may follow."""
+        if not self.going_on and self.hosts_left is not None:
+            self.hosts_left -= len(counts)
+        self.had.append(per_host)
+        more = self.wish.per_host is None or sum(self.had) < self.wish.per_host
+        self.going_on = sorted(qid for qid, count in counts.items() if count == per_host) if more else []
+        if not self.going_on:
+            self.had = []
+
+
+def _counted(found: list[rows.Row]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for row in found:
+        counts[row[0]] = counts.get(row[0], 0) + 1
+    return counts

@@ -1,0 +1,117 @@
+-- Clients that hold single URLs instead of hosts. The host's row gives the politeness window, the URL carries the
+-- hold: its due time is the hold's end, so that workers and clients never work on one URL at a time.
+-- Words: a queue may be served when it is active, due, of the crawl that was asked for (of any but `watch`, which is
+-- number 2, where none was), and the client holds fewer than it may of its URLs.
+
+-- name: put_told
+-- Inserts URLs as clients tell of them, except where another put was faster; otherwise like put_urls.
+INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, url, spelling, metadata)
+SELECT queue.bucket, new.qid, new.crawl, new.uid, new.due, %(now)b::int8, %(score)b::float8, new.url, new.spelling,
+       new.metadata::jsonb
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(url)b::text[],
+            %(spelling)b::text[], %(metadata)b::text[])
+     AS new (qid, crawl, uid, due, url, spelling, metadata)
+JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+ORDER BY new.qid, new.crawl, new.uid
+ON CONFLICT DO NOTHING
+RETURNING qid, crawl, uid
+
+-- name: tell_known
+-- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
+UPDATE url
+SET due = news.due, held_until = NULL, metadata = news.metadata::jsonb
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(metadata)b::text[])
+     AS news (qid, crawl, uid, due, metadata)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
+
+-- name: judge_limits
+-- Queues with a limit are active until so many of their URLs are done.
+UPDATE queue SET active = queue.known - queue.open < queue.most_done
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.most_done IS NOT NULL
+  AND queue.active <> (queue.known - queue.open < queue.most_done)
+
+-- name: choose_hosts
+-- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
+-- nothing for this client; hosts that are not ready cost nothing.
+SELECT ready.qid
+FROM unnest(%(class)b::int2[], %(slots)b::int4[]) AS probe (class, slots)
+CROSS JOIN LATERAL (
+    SELECT host.qid FROM host
+    WHERE host.bucket = %(bucket)b::int2 AND host.class = probe.class AND host.ready_at <= %(asked_at)b::int8
+      AND EXISTS (
+          SELECT FROM queue
+          WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
+            AND queue.next_due <= %(now)b::int8
+            AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
+            AND (%(most_held)b::int4 IS NULL OR %(most_held)b::int4 > (
+                SELECT count(*) FROM (
+                    SELECT FROM url
+                    WHERE url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
+                      AND url.held_until = url.due AND url.due > %(now)b::int8
+                    LIMIT %(most_held)b::int4) AS held)))
+    ORDER BY host.ready_at, host.qid LIMIT probe.slots
+    FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
+LIMIT %(hosts)b::int4
+
+-- name: choose_host
+-- The same for one host: locked if it is ready and has a queue that may be served.
+SELECT host.qid FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready_at <= %(asked_at)b::int8
+  AND EXISTS (
+      SELECT FROM queue
+      WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
+        AND queue.next_due <= %(now)b::int8 AND queue.crawl = %(crawl)b::int4
+        AND (%(most_held)b::int4 IS NULL OR %(most_held)b::int4 > (
+            SELECT count(*) FROM (
+                SELECT FROM url
+                WHERE url.bucket = %(bucket)b::int2 AND url.qid = queue.qid AND url.crawl = queue.crawl
+                  AND url.held_until = url.due AND url.due > %(now)b::int8
+                LIMIT %(most_held)b::int4) AS held)))
+FOR NO KEY UPDATE OF host SKIP LOCKED
+
+-- name: hold_urls
+-- Holds the earliest due URLs of locked hosts for a client: at most so many of each host.
+WITH held AS (
+    UPDATE url
+    SET due = %(held_until)b::int8, held_until = %(held_until)b::int8
+    FROM (SELECT given.qid, early.crawl, early.uid, early.due
+          FROM unnest(%(qid)b::int8[]) AS given (qid)
+          CROSS JOIN LATERAL (
+              SELECT queue.crawl, ahead.uid, ahead.due FROM queue
+              CROSS JOIN LATERAL (
+                  SELECT url.uid, url.due FROM url
+                  WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
+                    AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+                  ORDER BY url.due LIMIT %(per_host)b::int4) AS ahead
+              WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active
+                AND queue.next_due <= %(now)b::int8
+                AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
+              ORDER BY ahead.due LIMIT %(per_host)b::int4) AS early) AS wanted
+    WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
+      AND url.uid = wanted.uid AND url.due <= %(now)b::int8
+    RETURNING url.qid, url.crawl, coalesce(url.spelling, url.url) AS url, url.metadata::text AS metadata,
+              wanted.due
+)
+SELECT held.qid, host.hkey, held.crawl, held.url, held.metadata
+FROM held JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
+ORDER BY held.qid, held.due
+
+-- name: pace_hosts
+-- Hosts of which URLs were given out wait for their delay; the others are ready when their queues are.
+UPDATE host
+SET token = NULL, class = first.class,
+    not_before = CASE WHEN first.served THEN greatest(host.not_before, %(now)b::int8 + host.delay_ms)
+                      ELSE host.not_before END,
+    ready_at = greatest(CASE WHEN first.served THEN greatest(%(asked_at)b::int8 + 1, %(now)b::int8 + host.delay_ms)
+                             ELSE 0 END,
+                        host.not_before, host.blocked_until, first.due)
+FROM (SELECT given.qid, given.served, coalesce(ahead.due, 9223372036854775807) AS due,
+             coalesce(ahead.class, 0) AS class
+      FROM unnest(%(qid)b::int8[], %(served)b::bool[]) AS given (qid, served)
+      CROSS JOIN LATERAL (
+          SELECT min(near.next_due) AS due,
+                 max(near.class) FILTER (WHERE near.next_due <= greatest(%(now)b::int8, near.first)) AS class
+          FROM (SELECT queue.next_due, queue.class, min(queue.next_due) OVER () AS first FROM queue
+                WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active)
+               AS near) AS ahead) AS first
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = first.qid

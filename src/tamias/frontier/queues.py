@@ -1,0 +1,234 @@
+"""Queues and single URLs steered and looked at by hand: pauses, delays, limits, lists, counts, removal."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+
+_FIRST = -(2**63)
+_QUEUES_AT_ONCE = 200
+_URLS_AT_ONCE = 1000
+_DAY_MS = 86_400_000
+_MOST_SALTS = 3
+
+
+class QueueFigures(msgspec.Struct, frozen=True):
+    """What a queue, or a crawl, has."""
+
+    scheduled: int
+    held: int
+    done: int
+    queues: int
+    busy_queues: int
+
+
+class UrlState(msgspec.Struct, frozen=True):
+    """What is known of one URL; `due` is `NEVER` when it is done."""
+
+    url: str
+    host: str
+    due: int
+    first_seen: int
+    metadata: str | None
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """Which URLs to list or count: of a crawl, of one queue, with a part in their text."""
+
+    crawl: int
+    host: str | None = None
+    part: str | None = None
+    any_case: bool = False
+
+
+class Queues:
+    """The hand on the queues. One for each thread."""
+
+    def __init__(self, session: Session, *, same_url: Callable[[str, str], bool]) -> None:
+        self._session = session
+        self._same_url = same_url
+        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+
+    def pause(self, host: str, until: int) -> None:
+        """The host is left alone until then, whatever the crawl; 0 ends it. Unknown hosts are passed over."""
+        self._steer(host, "set_pause", until=until)
+
+    def set_delay(self, host: str, delay_ms: int) -> None:
+        """The delay of a host from now on. Unknown hosts are passed over."""
+        self._steer(host, "set_delay", delay_ms=delay_ms)
+
+    def set_limit(self, host: str, crawl: int, limit: int | None) -> bool:
+        """The queue is served until so many of its URLs are done. False: there is no such queue."""
+        place = {**self._place(host), "crawl": crawl, "limit": limit}
+
+        def work(cursor: Cursor) -> bool:
+            done_by(cursor, "lock_hosts", {**place, "qid": [place["qid"]]})
+            found = rows_of(cursor, "set_limit", place)
+            self._refresh(cursor, place["bucket"], [place["qid"]])
+            return bool(found)
+
+        return self._session.transact(work)
+
+    def crawls(self) -> set[int]:
+        """The crawls that have queues."""
+        return {row[0] for bucket in self._all_buckets() for row in self._ask("crawls_here", bucket=bucket)}
+
+    def names(self, crawl: int, start: int, size: int, *, busy: bool) -> tuple[list[str], int]:
+        """A page of a crawl's queues, and how many there are; `busy` ones have work and are not paused."""
+        found: list[str] = []
+        before = 0
+        asked = {"crawl": crawl, "busy": busy, "now": self._session.now()}
+        for bucket in self._all_buckets():
+            count = self._ask("count_queues", bucket=bucket, **asked)[0][0]
+            place = {"start": max(0, start - before), "size": size - len(found)}
+            if place["size"] > 0 and place["start"] < count:
+                found += [row[0] for row in self._ask("list_queues", bucket=bucket, **asked, **place)]
+            before += count
+        return found, before
+
+    def figures(self, crawl: int, host: str | None) -> QueueFigures:
+        """Counts of a queue, or of a whole crawl; zeros where there is nothing."""
+        asked = {"crawl": crawl, "qid": None if host is None else host_hash(host), "now": self._session.now()}
+        sums = [0, 0, 0, 0, 0]
+        for bucket in self._buckets_of(host):
+            scheduled, done, queues, busy = self._ask("queue_figures", bucket=bucket, **asked)[0]
+            held = self._ask("count_held", bucket=bucket, **asked)[0][0]
+            row = (scheduled, held, done, queues, busy)
+            sums = [sum_ + each for sum_, each in zip(sums, row, strict=True)]
+        return QueueFigures(*sums)
+
+    def status(self, host: str, crawl: int, url: str, key: str) -> UrlState | None:
+        """What is known of a URL; None where it is not known."""
+        place = {**self._place(host), "crawl": crawl}
+        for salt in range(_MOST_SALTS):
+            uid = hash64(key) if salt == 0 else hash64(salted(key, salt))
+            found = self._ask("url_status", **place, uid=uid)
+            if not found:
+                return None
+            text, due, first_seen, metadata, fetched = found[0]
+            if fetched == url or self._same_url(fetched, url):
+                return UrlState(text, host, due, first_seen, metadata)
+        return None
+
+    def urls(self, listing: Listing, start: int, size: int) -> Iterator[list[UrlState]]:
+        """URLs of a crawl or of one queue, page by page, without the first `start` that fit."""
+        left = size
+        for bucket in self._buckets_of(listing.host):
+            after = (_FIRST, _FIRST)
+            while left > 0:
+                page = self._page(bucket, listing, after, start, min(left, _URLS_AT_ONCE))
+                if not page and start:
+                    start -= self._matches(bucket, listing)
+                if not page:
+                    break
+                start, left, after = 0, left - len(page), page[-1][:2]
+                yield [UrlState(row[3], row[2], row[4], row[5], row[6]) for row in page]
+
+    def count(self, listing: Listing) -> int:
+        """How many URLs fit."""
+        if not listing.part:
+            figures = self.figures(listing.crawl, listing.host)
+            return figures.scheduled + figures.done
+        return sum(self._matches(bucket, listing) for bucket in self._buckets_of(listing.host))
+
+    def delete(self, crawl: int, host: str | None = None) -> int:
+        """Removes a queue, or all queues of a crawl; returns how many URLs went."""
+        return self._each_some(crawl, host, self._delete_some)
+
+    def purge(self, crawl: int, host: str | None, days: int) -> int:
+        """Removes URLs that have been known for more than so many days; returns how many went."""
+        before = self._session.now() - days * _DAY_MS
+        return self._each_some(crawl, host, partial(self._purge_some, before))
+
+    def _steer(self, host: str, name: str, **values: Any) -> None:
+        place = self._place(host)
+
+        def work(cursor: Cursor) -> None:
+            done_by(cursor, "lock_hosts", {**place, "qid": [place["qid"]]})
+            done_by(cursor, name, {**place, **values, "now": self._session.now()})
+            self._refresh(cursor, place["bucket"], [place["qid"]])
+
+        self._session.transact(work)
+
+    def _refresh(self, cursor: Cursor, bucket: int, qids: list[int]) -> None:
+        hosts = {"bucket": bucket, "qid": qids, "now": self._session.now()}
+        done_by(cursor, "refresh_queues", hosts)
+        done_by(cursor, "refresh_hosts", hosts)
+
+    def _each_some(self, crawl: int, host: str | None, work: Callable[[Cursor, int, int, list[int]], int]) -> int:
+        """Works on the queues of a crawl, some at a time; each of them in one transaction."""
+        if host is not None:
+            place = self._place(host)
+            return self._session.transact(lambda cursor: work(cursor, place["bucket"], crawl, [place["qid"]]))
+        total = 0
+        for bucket in self._all_buckets():
+            after = _FIRST
+            while found := self._ask(
+                "some_queues", bucket=bucket, crawl=crawl, after=after, limit=_QUEUES_AT_ONCE
+            ):
+                qids = [row[0] for row in found]
+                after = qids[-1]
+                total += self._session.transact(lambda cursor, b=bucket, q=qids: work(cursor, b, crawl, q))
+        return total
+
+    def _delete_some(self, cursor: Cursor, bucket: int, crawl: int, qids: list[int]) -> int:
+        queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
+        done_by(cursor, "lock_hosts", queues)
+        urls = done_by(cursor, "delete_urls", queues)
+        done_by(cursor, "delete_queues", queues)
+        self._refresh(cursor, bucket, qids)
+        return urls
+
+    def _purge_some(self, before: int, cursor: Cursor, bucket: int, crawl: int, qids: list[int]) -> int:
+        queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
+        done_by(cursor, "lock_hosts", queues)
+        gone = rows_of(cursor, "purge_urls", {**queues, "before": before})
+        urls = Counter(qid for qid, _ in gone)
+        still_open = Counter(qid for qid, is_open in gone if is_open)
+        hit = sorted(urls)
+        counts = {"qid": hit, "urls": [urls[qid] for qid in hit], "open": [still_open[qid] for qid in hit]}
+        done_by(cursor, "count_purged", {**queues, **counts})
+        done_by(cursor, "delete_empty_queues", {**queues, "qid": hit})
+        self._refresh(cursor, bucket, hit)
+        return len(gone)
+
+    def _page(
+        self, bucket: int, listing: Listing, after: tuple[int, int], start: int, size: int
+    ) -> list[tuple[Any, ...]]:
+        place = {"after_qid": after[0], "after_uid": after[1], "start": start, "size": size}
+        return self._ask("list_urls", bucket=bucket, **_chosen(listing), **place)
+
+    def _matches(self, bucket: int, listing: Listing) -> int:
+        asked = {**_chosen(listing), "part": listing.part or ""}
+        return int(self._ask("count_urls", bucket=bucket, **asked)[0][0])
+
+    def _ask(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self._session.transact(lambda cursor: rows_of(cursor, name, parameters))
+
+    def _place(self, host: str) -> dict[str, Any]:
+        qid = host_hash(host)
+        return {"bucket": bucket_of(qid, self._buckets), "qid": qid}
+
+    def _all_buckets(self) -> range:
+        return range(self._buckets)
+
+    def _buckets_of(self, host: str | None) -> range:
+        if host is None:
+            return self._all_buckets()
+        bucket = bucket_of(host_hash(host), self._buckets)
+        return range(bucket, bucket + 1)
+
+
+def _chosen(listing: Listing) -> dict[str, Any]:
+    return {
+        "crawl": listing.crawl,
+        "qid": None if listing.host is None else host_hash(listing.host),
+        "part": listing.part or None,
+        "any_case": listing.any_case,
+    }

@@ -1,0 +1,134 @@
+-- Queues steered and looked at by hand: pauses, delays, limits, lists, counts, removal.
+
+-- name: set_pause
+-- A host is not to be asked before this time; 0 ends a pause.
+UPDATE host SET blocked_until = %(until)b::int8
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
+
+-- name: set_delay
+-- The delay of one host, from now on. A pause of the old length that is under way gets the new one.
+UPDATE host
+SET delay_ms = %(delay_ms)b::int4, delay_set = true,
+    not_before = CASE WHEN host.not_before > %(now)b::int8
+                      THEN greatest(0, host.not_before - host.delay_ms + %(delay_ms)b::int4)
+                      ELSE host.not_before END
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
+
+-- name: find_undelayed
+-- Hosts whose delay is the usual one, in the order in which they are locked.
+SELECT host.qid FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.qid > %(after)b::int8 AND NOT host.delay_set
+  AND host.delay_ms = %(usual_ms)b::int4
+ORDER BY host.qid LIMIT %(limit)b::int4
+
+-- name: set_delays
+-- Gives hosts whose delay is the usual one another.
+UPDATE host SET delay_ms = %(delay_ms)b::int4
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[]) AND NOT host.delay_set
+
+-- name: set_limit
+-- A queue is served until so many of its URLs are done; null takes the limit away.
+UPDATE queue
+SET most_done = %(limit)b::int8,
+    active = %(limit)b::int8 IS NULL OR queue.known - queue.open < %(limit)b::int8
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = %(qid)b::int8 AND queue.crawl = %(crawl)b::int4
+RETURNING queue.qid
+
+-- name: crawls_here
+-- The crawls that have queues in a bucket.
+SELECT DISTINCT queue.crawl FROM queue WHERE queue.bucket = %(bucket)b::int2
+
+-- name: count_queues
+-- How many queues of a crawl a list has; the busy ones have something scheduled and are not paused.
+SELECT count(*)
+FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
+  AND (NOT %(busy)b::bool OR (queue.open > 0 AND host.blocked_until <= %(now)b::int8))
+
+-- name: list_queues
+-- A page of the queues of a crawl.
+SELECT host.hkey
+FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
+  AND (NOT %(busy)b::bool OR (queue.open > 0 AND host.blocked_until <= %(now)b::int8))
+ORDER BY queue.qid OFFSET %(start)b::int8 LIMIT %(size)b::int8
+
+-- name: queue_figures
+-- What a queue, or all queues of a crawl, hold: scheduled, done, queues, queues with something scheduled.
+SELECT coalesce(sum(queue.open), 0)::int8, coalesce(sum(queue.known - queue.open), 0)::int8, count(*),
+       count(*) FILTER (WHERE queue.open > 0)
+FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
+  AND (%(qid)b::int8 IS NULL OR queue.qid = %(qid)b::int8)
+
+-- name: count_held
+-- How many URLs of a queue, or of a crawl, clients hold now.
+SELECT count(*) FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.held_until = url.due AND url.due > %(now)b::int8
+  AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)
+
+-- name: url_status
+-- One URL by its number: when it is due, since when it is known, its metadata.
+SELECT coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text, url.url FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = %(uid)b::int8
+
+-- name: list_urls
+-- A page of the URLs of a crawl or of one queue, in the order of their rows, after a given row.
+SELECT url.qid, url.uid, host.hkey, coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text
+FROM url JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = url.qid
+WHERE url.bucket = %(bucket)b::int2
+  AND (url.qid, url.crawl, url.uid) > (%(after_qid)b::int8, %(crawl)b::int4, %(after_uid)b::int8)
+  AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)
+  AND (%(part)b::text IS NULL
+       OR CASE WHEN %(any_case)b::bool
+               THEN strpos(lower(coalesce(url.spelling, url.url)), lower(%(part)b::text)) > 0
+               ELSE strpos(coalesce(url.spelling, url.url), %(part)b::text) > 0 END)
+ORDER BY url.qid, url.crawl, url.uid OFFSET %(start)b::int8 LIMIT %(size)b::int8
+
+-- name: count_urls
+-- How many URLs of a crawl or of one queue contain a text.
+SELECT count(*) FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4
+  AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)
+  AND CASE WHEN %(any_case)b::bool
+           THEN strpos(lower(coalesce(url.spelling, url.url)), lower(%(part)b::text)) > 0
+           ELSE strpos(coalesce(url.spelling, url.url), %(part)b::text) > 0 END
+
+-- name: some_queues
+-- Queues of a crawl after a given one, to be worked on one after another.
+SELECT queue.qid FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid > %(after)b::int8
+ORDER BY queue.qid LIMIT %(limit)b::int4
+
+-- name: delete_urls
+-- Removes the URLs of queues whose hosts are locked.
+DELETE FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.qid = ANY(%(qid)b::int8[])
+
+-- name: delete_queues
+-- Removes queues whose hosts are locked.
+DELETE FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = ANY(%(qid)b::int8[])
+
+-- name: purge_urls
+-- Removes URLs that are known for longer than since a given time, except those that were told of meanwhile.
+DELETE FROM url
+USING (SELECT url.qid, url.uid, url.due FROM url
+       WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.qid = ANY(%(qid)b::int8[])
+         AND url.first_seen < %(before)b::int8) AS old
+WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.qid = old.qid AND url.uid = old.uid
+  AND url.due = old.due
+RETURNING url.qid, old.due < 9223372036854775807
+
+-- name: count_purged
+-- Takes removed URLs out of their queues' counts.
+UPDATE queue SET known = queue.known - gone.urls, open = queue.open - gone.open
+FROM unnest(%(qid)b::int8[], %(urls)b::int8[], %(open)b::int8[]) AS gone (qid, urls, open)
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = gone.qid
+
+-- name: delete_empty_queues
+-- Removes queues of which no URL is left.
+DELETE FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = ANY(%(qid)b::int8[])
+  AND queue.known = 0

@@ -1,0 +1,62 @@
+"""Between the event loop and the database: threads with a session each, and one lane for all puts."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from tamias.database.connect import Database, Session
+from tamias.frontier.held import Holds
+from tamias.frontier.queues import Queues
+from tamias.frontier.told import Intake
+
+T = TypeVar("T")
+Same = Callable[[str, str], bool]
+
+
+class Clerk:
+    """What one thread works with."""
+
+    def __init__(self, session: Session, same_url: Same) -> None:
+        self.session = session
+        self.holds = Holds(session)
+        self.queues = Queues(session, same_url=same_url)
+        self.intake = Intake(session, same_url=same_url)
+
+
+class Desk:
+    """Runs work on the database in threads. Puts have a thread of their own, so that they keep their order."""
+
+    def __init__(self, database: Database, same_url: Same, threads: int) -> None:
+        self._database = database
+        self._same_url = same_url
+        self._own = threading.local()
+        self._clerks: list[Clerk] = []
+        self._many = ThreadPoolExecutor(threads, "frontier")
+        self._lane = ThreadPoolExecutor(1, "puts")
+
+    async def ask(self, work: Callable[[Clerk], T]) -> T:
+        """The result of work that any thread may do."""
+        return await asyncio.get_running_loop().run_in_executor(self._many, self._run, work)
+
+    async def put(self, work: Callable[[Clerk], T]) -> T:
+        """The same in the lane of the puts, one after another."""
+        return await asyncio.get_running_loop().run_in_executor(self._lane, self._run, work)
+
+    def close(self) -> None:
+        """Waits for what is being done."""
+        self._many.shutdown(cancel_futures=True)
+        self._lane.shutdown(cancel_futures=True)
+        for clerk in self._clerks:
+            clerk.session.close()
+
+    def _run(self, work: Callable[[Clerk], T]) -> T:
+        return work(self._clerk())
+
+    def _clerk(self) -> Clerk:
+        clerk: Clerk | None = getattr(self._own, "clerk", None)
+        if clerk is None:
+            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url)
+            self._clerks.append(clerk)
+        return clerk

@@ -1,0 +1,228 @@
+"""HTTP/2 for one connection: streams become calls, answers go out as the client has room. The h2 library knows
+the protocol; here are the bounds, so that a client that floods or stalls hurts nobody but itself.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import cast
+from urllib.parse import quote
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+import h2.settings
+
+from tamias.model.errors import TamiasError
+from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.status import Code, Refused, refusal
+
+_log = logging.getLogger(__name__)
+
+STREAM_WINDOW = 1 << 20
+CONNECTION_WINDOW = 8 << 20
+MAX_STREAMS = 256
+MAX_RESETS = 1000
+"""Calls that a client may begin and drop, or empty frames it may send, on one connection."""
+STALL_SECONDS = 120.0
+_HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity")]
+_GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
+
+Handler = Callable[[Call], Awaitable[None]]
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, handler: Handler, connections: "set[Connection]", most: int) -> None:
+        self._handler = handler
+        self._connections = connections
+        self._most = most
+        self._h2 = h2.connection.H2Connection(
+            h2.config.H2Configuration(client_side=False, header_encoding="utf-8", validate_outbound_headers=False)
+        )
+        self._calls: dict[int, Call] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._begun: set[int] = set()
+        self._room = asyncio.Event()
+        self._writable = True
+        self._mischief = 0
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._connections) >= self._most:
+            transport.close()
+            return
+        self._connections.add(self)
+        self._h2.local_settings = h2.settings.Settings(
+            client=False,
+            initial_values={
+                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+                h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+                h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 16384,
+                h2.settings.SettingCodes.ENABLE_PUSH: 0,
+            },
+        )
+        self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(CONNECTION_WINDOW)
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+        self._transport = None
+        self._room.set()
+        for task in self._tasks.values():
+            task.cancel()
+
+    def pause_writing(self) -> None:
+        """The client does not read: then it is not read from either."""
+        self._writable = False
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._room.set()
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self._h2.receive_data(data):
+                self._take(event)
+        except (h2.exceptions.ProtocolError, UnicodeDecodeError) as error:
+            _log.info("a client broke the protocol: %s", error)
+            self._flush()
+            self.close()
+            return
+        self._flush()
+        if self._mischief > MAX_RESETS:
+            self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
+            self._flush()
+            self.close()
+
+    def go_away(self) -> None:
+        """No further calls; those under way may end."""
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self._h2.close_connection()
+        self._flush()
+
+    def close(self) -> None:
+        """Ends the connection once what was written is sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The calls under way."""
+        return list(self._tasks.values())
+
+    async def send(self, stream: int, data: bytes) -> None:
+        if stream not in self._begun:
+            self._begun.add(stream)
+            self._h2.send_headers(stream, _HEADERS)
+        view = memoryview(data)
+        while view:
+            room = await self._wait_for_room(stream)
+            self._h2.send_data(stream, bytes(view[:room]))
+            view = view[room:]
+            self._flush()
+
+    def consumed(self, stream: int, length: int) -> None:
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self._h2.acknowledge_received_data(length, stream)
+        self._flush()
+
+    async def _wait_for_room(self, stream: int) -> int:
+        while True:
+            if self._transport is None:
+                raise ConnectionError("the client has left")
+            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+            if room > 0 and self._writable:
+                return room
+            self._room.clear()
+            async with asyncio.timeout(STALL_SECONDS):
+                await self._room.wait()
+
+    def _take(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.DataReceived():
+                self._data(event)
+            case h2.events.RequestReceived():
+                self._begin(event)
+            case h2.events.StreamEnded() if event.stream_id in self._calls:
+                self._calls[event.stream_id].end()
+            case h2.events.StreamReset() if event.stream_id in self._tasks:
+                self._mischief += 1
+                self._tasks[event.stream_id].cancel()
+            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+                self._room.set()
+            case h2.events.ConnectionTerminated() if not self._tasks:
+                self.close()
+
+    def _data(self, event: h2.events.DataReceived) -> None:
+        call = self._calls.get(event.stream_id)
+        length = event.flow_controlled_length or 0
+        if call is not None:
+            self._mischief += not event.data and event.stream_ended is None
+            call.feed(event.data or b"", length)
+        else:
+            self.consumed(event.stream_id, length)
+
+    def _begin(self, event: h2.events.RequestReceived) -> None:
+        headers = {str(name): str(value) for name, value in event.headers or ()}
+        stream = event.stream_id
+        if headers.get(":method") != "POST" or not _GRPC.fullmatch(headers.get("content-type", "")):
+            self._h2.send_headers(stream, [(":status", "415")], end_stream=True)
+            return
+        call = Call(self, stream, headers.get(":path", ""), headers)
+        self._calls[stream] = call
+        task = asyncio.get_running_loop().create_task(self._run(call, stream))
+        self._tasks[stream] = task
+        task.add_done_callback(lambda _done: self._forget(stream))
+
+    def _forget(self, stream: int) -> None:
+        self._calls.pop(stream, None)
+        self._tasks.pop(stream, None)
+        self._begun.discard(stream)
+
+    async def _run(self, call: Call, stream: int) -> None:
+        code, sentence = Code.OK, ""
+        try:
+            async with asyncio.timeout(call.seconds()):
+                await self._handler(call)
+        except Refused as refused:
+            code, sentence = refused.code, refused.sentence
+        except TimeoutError:
+            code, sentence = Code.DEADLINE_EXCEEDED, "the time for the call is over"
+        except TamiasError as error:
+            told = refusal(error)
+            code, sentence = told.code, told.sentence
+        except ConnectionError:
+            return
+        except Exception:
+            _log.exception("a call of %s failed", call.path)
+            code, sentence = Code.INTERNAL, "the service made a mistake; its log says more"
+        self._end(stream, code, sentence)
+
+    def _end(self, stream: int, code: Code, sentence: str) -> None:
+        trailers = [("grpc-status", str(int(code)))]
+        if sentence:
+            trailers.append(("grpc-message", quote(sentence, safe=" !\"#$&'()*+,-./:;<=>?@[]^_`{|}~")))
+        try:
+            head = [] if stream in self._begun else _HEADERS
+            self._h2.send_headers(stream, head + trailers, end_stream=True)
+            if not self._calls[stream].ended:
+                self._h2.reset_stream(stream, h2.errors.ErrorCodes.NO_ERROR)
+        except (h2.exceptions.ProtocolError, KeyError):
+            return
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._h2.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)

@@ -1,0 +1,166 @@
+"""URLs that come in: PutURLs, a stream of items, and PutDiscovered, a stream of batches."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tamias.frontier.service import crawl_number
+from tamias.frontier.told import Told
+from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.desk import Desk
+from tamias.serve.urlfrontier.lane import SKIPPED, Lane
+from tamias.serve.urlfrontier.messages import message
+from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
+from tamias.serve.urlfrontier.status import Code, Refused
+
+_URL_ITEM = message("urlfrontier.URLItem")
+_ACK = message("urlfrontier.AckMessage")
+_BATCH = message("urlfrontier.DiscoveredBatch")
+_BATCH_ACK = message("urlfrontier.BatchAck")
+
+MOST_ITEMS = 1024
+MOST_BATCHES = 16
+"""Unanswered in one stream; beyond that it is not read."""
+_REMEMBERED_CRAWLS = 10_000
+
+Answer = Callable[[], Awaitable[list[bytes]]]
+"""Waits for the verdicts on some messages and gives the answers to them."""
+Begin = Callable[[Sequence[bytes]], Awaitable[Answer]]
+
+
+class Puts:
+    """The calls PutURLs and PutDiscovered."""
+
+    def __init__(self, desk: Desk, addresses: Addresses) -> None:
+        self._desk = desk
+        self._addresses = addresses
+        self._lane = Lane(desk)
+        self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
+
+    async def put_urls(self, call: Call) -> None:
+        """Every item is answered, in order, as soon as it is in the database."""
+        await _answered(call, self._begin_items, MOST_ITEMS)
+
+    async def put_discovered(self, call: Call) -> None:
+        """Every batch is answered, in order; an empty one too."""
+        await _answered(call, self._begin_batches, MOST_BATCHES)
+
+    async def _begin_items(self, messages: Sequence[bytes]) -> Answer:
+        items = [parsed(_URL_ITEM, each) for each in messages]
+        infos = [_info(item) for item in items]
+        await self._know_crawls({info.crawlID for info in infos})
+        judged = self._judged([self._item(item, info) for item, info in zip(items, infos, strict=True)])
+        names = [item.ID or info.url for item, info in zip(items, infos, strict=True)]
+
+        async def answer() -> list[bytes]:
+            pairs = zip(names, await judged(), strict=True)
+            return [_ACK(ID=name, status=verdict).SerializeToString() for name, verdict in pairs]
+
+        return answer
+
+    async def _begin_batches(self, messages: Sequence[bytes]) -> Answer:
+        batches = [parsed(_BATCH, each) for each in messages]
+        await self._know_crawls({info.crawlID for batch in batches for info in batch.items})
+        judged = [self._judged([self._discovered(info) for info in batch.items]) for batch in batches]
+
+        async def answer() -> list[bytes]:
+            pairs = zip(batches, judged, strict=True)
+            return [
+                _BATCH_ACK(ID=batch.ID, statuses=await verdicts()).SerializeToString()
+                for batch, verdicts in pairs
+            ]
+
+        return answer
+
+    def _item(self, item: Any, info: Any) -> Told | None:
+        if item.WhichOneof("item") != "known":
+            return self._discovered(info)
+        crawl = self._crawls.get(info.crawlID)
+        due = due_of(item.known.refetchable_from_date)
+        return None if crawl is None else self._addresses.told(info, crawl, known=True, due=due)
+
+    def _discovered(self, info: Any) -> Told | None:
+        crawl = self._crawls.get(info.crawlID)
+        return None if crawl is None else self._addresses.told(info, crawl)
+
+    async def _know_crawls(self, names: Iterable[str]) -> None:
+        """Learns the numbers of crawls, except of names that cannot be one."""
+        for name in names:
+            if name not in self._crawls and is_name(name):
+                number = await self._desk.ask(lambda clerk, name=name: crawl_number(clerk.session, name))  # type: ignore[misc]
+                self._crawls[name] = number
+        if len(self._crawls) > _REMEMBERED_CRAWLS:
+            self._crawls = {name: self._crawls[name] for name in {"", "DEFAULT", *names} & self._crawls.keys()}
+
+    def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
+        """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
+        good = [each for each in told if each is not None]
+        coming = self._lane.put(good) if good else None
+
+        async def verdicts() -> list[int]:
+            judged = iter(await coming if coming is not None else ())
+            return [SKIPPED if each is None else next(judged) for each in told]
+
+        return verdicts
+
+
+async def _answered(call: Call, begin: Begin, most: int) -> None:
+    """Reads messages and answers them, with at most so many unanswered. What was read is always answered."""
+    under_way: asyncio.Queue[tuple[int, Answer] | None] = asyncio.Queue()
+    room = asyncio.Semaphore(most)
+    answers = asyncio.get_running_loop().create_task(_send_answers(call, under_way, room))
+    try:
+        await _read(call, begin, under_way, room, max(1, most // 2), answers)
+    finally:
+        under_way.put_nowait(None)
+        try:
+            await answers
+        finally:
+            answers.cancel()
+
+
+async def _read(
+    call: Call,
+    begin: Begin,
+    under_way: "asyncio.Queue[tuple[int, Answer] | None]",
+    room: asyncio.Semaphore,
+    at_once: int,
+    answers: "asyncio.Task[None]",
+) -> None:
+    async for messages in call.batches():
+        for start in range(0, len(messages), at_once):
+            some = messages[start : start + at_once]
+            for _ in some:
+                await room.acquire()
+            if answers.done():
+                return
+            under_way.put_nowait((len(some), await begin(some)))
+
+
+async def _send_answers(
+    call: Call, under_way: "asyncio.Queue[tuple[int, Answer] | None]", room: asyncio.Semaphore
+) -> None:
+    try:
+        while (each := await under_way.get()) is not None:
+            count, answer = each
+            await call.send(await answer())
+            for _ in range(count):
+                room.release()
+    finally:
+        for _ in range(MOST_ITEMS):
+            room.release()
+
+
+def _info(item: Any) -> Any:
+    return item.known.info if item.WhichOneof("item") == "known" else item.discovered.info
+
+
+def parsed(kind: Any, raw: bytes) -> Any:
+    """A message of a kind, or the reason why it is none."""
+    try:
+        return kind.FromString(raw)
+    except DecodeError as error:
+        name = kind.DESCRIPTOR.full_name
+        raise Refused(Code.INVALID_ARGUMENT, f"a message cannot be read as {name}: {error}") from None

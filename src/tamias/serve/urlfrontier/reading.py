@@ -1,0 +1,99 @@
+"""From messages to values: which queue, crawl and time a client means, and whether a URL is one."""
+
+from typing import Any
+
+import msgspec
+
+from tamias.frontier.told import Told
+from tamias.model.errors import UrlError
+from tamias.model.item import NEVER
+from tamias.model.url import fetch_url, host
+from tamias.model.url_key import url_key
+from tamias.serve.urlfrontier.status import Code, Refused
+
+MAX_URL = 32_768
+MAX_NAME = 255
+"""Characters of a queue's key or a crawl's name."""
+LAST_SECOND = 253_402_300_799
+"""The end of the year 9999: a later date is taken for this one."""
+
+
+def milliseconds(seconds: int) -> int:
+    """A client's date."""
+    return min(seconds, LAST_SECOND) * 1000
+
+
+def due_of(date: int) -> int:
+    """The due time of a known URL: a client says 0 for never."""
+    return milliseconds(date) if date else NEVER
+
+
+def date_of(due: int) -> int:
+    """The date of a due time, as clients know it."""
+    return 0 if due == NEVER else max(1, due // 1000)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a queue or a crawl."""
+    return len(text) <= MAX_NAME and "\0" not in text
+
+
+def checked(name: str) -> str:
+    """A name, or the reason why it cannot be one."""
+    if not is_name(name):
+        raise Refused(Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters and none of them is NUL")
+    return name
+
+
+def queue_key(url: str) -> str:
+    """The key of a URL that comes without one: its host; empty where it has none.
+
+    >>> queue_key("http://user:pw@[::1]:80/"), queue_key("http://gac.icann.org/?a"), queue_key("mailto:x")
+    ('::1', 'gac.icann.org', '')
+    """
+    return host(url).lower().strip("[]")
+
+
+class Addresses:
+    """Reads URLs; `session_names` are the parameters that do not tell URLs apart."""
+
+    def __init__(self, session_names: frozenset[str]) -> None:
+        self._session_names = session_names
+
+    def key(self, url: str) -> str:
+        """What tells a URL from others."""
+        return url_key(url, self._session_names)
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two texts are one URL."""
+        return self.key(one) == self.key(other)
+
+    def told(self, info: Any, crawl: int, *, known: bool = False, due: int | None = None) -> Told | None:
+        """A client's URL as the frontier takes it; None for what is no URL or fits no queue."""
+        spelling = info.url
+        if not spelling or len(spelling) > MAX_URL or "\0" in spelling:
+            return None
+        try:
+            url = fetch_url(spelling)
+            queue = info.key or queue_key(url)
+            key = self.key(url)
+        except UrlError:
+            return None
+        if not queue or not is_name(queue):
+            return None
+        written = _metadata(info) if info.metadata else None
+        if written is not None and "\\u0000" in written:
+            return None
+        return Told(url, key, queue, crawl, known, due, None if spelling == url else spelling, written)
+
+
+def _metadata(info: Any) -> str:
+    return msgspec.json.encode({name: list(each.values) for name, each in info.metadata.items()}).decode()
+
+
+def fill_metadata(info: Any, written: str | None) -> None:
+    """Puts stored metadata into a message; what workers noted in another form is left out."""
+    if written is None:
+        return
+    for name, values in msgspec.json.decode(written).items():
+        info.metadata[name].values.extend(values)

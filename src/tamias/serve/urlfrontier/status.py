@@ -1,0 +1,41 @@
+"""How a call ends: the codes of gRPC that are used here, and the exception that carries one to the client."""
+
+from enum import IntEnum
+
+from tamias.model.errors import DatabaseUnavailable, DiskFull, TamiasError, UrlError
+
+
+class Code(IntEnum):
+    """Status codes of gRPC."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    RESOURCE_EXHAUSTED = 8
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    UNAUTHENTICATED = 16
+
+
+class Refused(Exception):
+    """The call cannot be answered; the client is told why."""
+
+    def __init__(self, code: Code, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+def refusal(error: TamiasError) -> Refused:
+    """What a client is told of an error of ours."""
+    if isinstance(error, UrlError):
+        return Refused(Code.INVALID_ARGUMENT, str(error))
+    if isinstance(error, DiskFull):
+        return Refused(Code.RESOURCE_EXHAUSTED, str(error))
+    if isinstance(error, DatabaseUnavailable):
+        return Refused(Code.UNAVAILABLE, str(error))
+    return Refused(Code.INTERNAL, str(error))

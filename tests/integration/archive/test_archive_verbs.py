@@ -1,0 +1,102 @@
+"""The verbs of the archive, as a user types them."""
+
+import json
+
+import pytest
+
+URL = "http://data.example/a.csv"
+VERSIONS = [b"id,name\n1,first\n", b"id,name\n1,first\n2,second\n", b"id,name\n1,changed\n3,third\n"]
+
+
+@pytest.fixture
+def kept(filled):
+    filled.put(URL, *VERSIONS, title="A table")
+    filled.watch("http://data.example/none.csv")
+    return filled
+
+
+def one_sentence(result):
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("tamias: ")
+    return lines[0]
+
+
+def test_versions_as_json_have_what_a_client_needs(tamias, kept):
+    told = json.loads(tamias("versions", URL, "--json").stdout)
+    assert [each["number"] for each in told] == [1, 2, 3]
+    assert told[1]["captured_at"] == "2026-01-02T00:00:00.000Z"
+    assert told[1]["byte_size"] == len(VERSIONS[1])
+    assert told[1]["media_type"] == "text/csv"
+    assert told[1]["download"].endswith(f"/api/v1/get/file/id/{told[1]['id']}")
+
+
+def test_versions_are_a_table_for_people(tamias, kept):
+    lines = tamias("versions", URL).stdout.splitlines()
+    assert lines[0] == f"{URL} (active)"
+    assert len(lines) == 4
+
+
+def test_get_writes_the_exact_bytes_to_stdout(tamias, kept):
+    for number, content in enumerate(VERSIONS, start=1):
+        assert tamias("get", URL, "--version", str(number), text=False).stdout == content
+
+
+def test_get_at_a_time_writes_a_file(tamias, kept, tmp_path):
+    result = tamias("get", URL, "--at", "20260102120000", "-o", "then.csv", "--json")
+    assert (tmp_path / "then.csv").read_bytes() == VERSIONS[1]
+    assert json.loads(result.stdout)["number"] == 2
+
+
+def test_get_by_the_id_of_a_version(tamias, kept):
+    name = json.loads(tamias("versions", URL, "--json").stdout)[0]["id"]
+    assert tamias("get", name, text=False).stdout == VERSIONS[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["versions", "http://data.example/b.csv"], 1, "is not in the archive"),
+        (["get", "http://data.example/none.csv"], 1, "no version of it yet"),
+        (["get", URL, "--version", "9"], 1, "has no version 9"),
+        (["get", URL, "--at", "1999-01-01"], 1, "there was no version"),
+        (["get", URL, "--at", "soon"], 2, "is no time"),
+        (["get", URL, "--at", "2026-01-01", "--version", "1"], 2, "not both"),
+        (["get", URL, "--json"], 2, "-o FILE"),
+        (["versions", "data.example"], 2, "is no URL"),
+        (["diff", URL, "7"], 1, "has no version 7"),
+        (["export", "--url", URL], 2, "goes with"),
+        (["export", "--format", "bagit", "--url", "http://data.example/b.csv"], 1, "is not in the archive"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(tamias, kept, words, code, said):
+    result = tamias(*words)
+    assert result.returncode == code, result.stderr
+    assert said in one_sentence(result)
+
+
+@pytest.mark.parametrize("words", [["versions", URL], ["get", URL], ["diff", URL], ["check"]])
+def test_without_data_the_verb_says_so(tamias, words):
+    result = tamias(*words, data="nowhere")
+    assert result.returncode == 10
+    assert "no Tamias data at nowhere" in one_sentence(result)
+
+
+def test_diff_as_json_counts_the_last_step(tamias, kept):
+    told = json.loads(tamias("diff", URL, "--key", "id", "--json").stdout)
+    assert (told["kind"], told["added"], told["removed"], told["changed"]) == ("rows", 1, 1, 1)
+    assert len(told["changes"]) == 3
+    assert told["truncated"] is False
+
+
+def test_diff_tells_people_each_change_and_the_sum(tamias, kept):
+    lines = tamias("diff", URL, "1", "2").stdout.splitlines()
+    assert [line[0] for line in lines[:-1]] == ["+"]
+    assert lines[-1].endswith("1 added, 0 removed, 0 changed")
+
+
+def test_stats_tell_of_the_archive(tamias, kept):
+    told = json.loads(tamias("stats", "--json").stdout)["archive"]
+    assert (told["datasets"], told["versions"], told["hosts"]) == (2, 3, 1)
+    assert told["bytes"] == sum(map(len, VERSIONS))
+    assert "versions     3 of" in tamias("stats").stdout

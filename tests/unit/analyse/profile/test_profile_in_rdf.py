@@ -1,0 +1,92 @@
+"""Profiles as CSVW and VoID."""
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Store
+
+from tamias.analyse.profile.csvw import profile_quads
+
+VERSION = "https://archive.example/api/v1/get/file/id/abc_1"
+PREFIXES = """
+PREFIX arc: <https://archiver.ai.wu.ac.at/ns/csvw#>
+PREFIX csvw: <http://www.w3.org/ns/csvw#>
+PREFIX void: <http://rdfs.org/ns/void#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX dct: <http://purl.org/dc/terms/>
+PREFIX dcat: <http://www.w3.org/ns/dcat#>
+"""
+TABLE = "Liste;;\nGemeinde;Einwohner;Stand\n" + "".join(f"Ort {n};{n};0{n}.01.2013\n" for n in range(1, 8))
+
+
+@pytest.fixture
+def ask(profiled):
+    """`ask(query, *body)` are the rows of a SPARQL query on the description of a body."""
+
+    def answer(query, *body, **options):
+        store = Store()
+        store.extend(profile_quads(profiled(*body), VERSION, **options))
+        return [[term.value for term in row] for row in store.query(PREFIXES + query)]
+
+    return answer
+
+
+def test_a_table_has_rows_and_columns_in_the_seeds_terms(ask):
+    query = f"SELECT ?r ?c {{ ?t a csvw:Table ; csvw:url <{VERSION}> ; arc:rows ?r ; arc:columns ?c }}"
+    assert ask(query, TABLE) == [["7", "3"]]
+
+
+def test_a_table_has_a_dialect(ask):
+    query = """SELECT ?e ?d ?h ?s { ?t csvw:dialect [
+        csvw:encoding ?e ; csvw:delimiter ?d ; csvw:header ?h ; csvw:skipRows ?s ] }"""
+    assert ask(query, TABLE) == [["utf-8", ";", "true", "1"]]
+
+
+def test_columns_have_names_and_datatypes(ask):
+    query = """SELECT ?c ?n ?d { ?t csvw:tableSchema/csvw:column ?c . ?c csvw:name ?n ; csvw:datatype ?d
+        FILTER isIRI(?d) } ORDER BY ?c"""
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    assert ask(query, TABLE) == [
+        [VERSION + "#1", "Gemeinde", xsd + "string"],
+        [VERSION + "#2", "Einwohner", xsd + "integer"],
+        [VERSION + "#3", "Stand", xsd + "date"],
+    ]
+
+
+def test_the_datatype_is_there_by_its_short_name_too(ask):
+    assert ask('SELECT ?n { ?c csvw:datatype "date" ; csvw:name ?n }', TABLE) == [["Stand"]]
+
+
+def test_a_column_of_places_has_the_class_of_places(ask):
+    assert ask("SELECT ?n ?r { ?c rdfs:range ?r ; csvw:name ?n }", TABLE) == [
+        ["Gemeinde", "http://dbpedia.org/ontology/Place"]
+    ]
+
+
+def test_rdf_is_described_in_void(ask):
+    body = ("<http://e/a> a <http://e/C> ; <http://e/p> 1, 2 .", "x.ttl", "text/turtle")
+    query = f"""SELECT ?n ?s ?c ?k {{ <{VERSION}> a void:Dataset ; void:triples ?n ;
+        void:distinctSubjects ?s ; void:classPartition [ void:class ?c ; void:entities ?k ] }}"""
+    assert ask(query, *body) == [["3", "1", "http://e/C", "1"]]
+
+
+def test_what_is_mapped_has_a_box(ask):
+    body = ('{"type": "Point", "coordinates": [16.4, 48.2]}', "x.geojson", "application/geo+json")
+    assert ask(f"SELECT ?b {{ <{VERSION}> dct:spatial/dcat:bbox ?b }}", *body) == [
+        ["POLYGON((16.4 48.2, 16.4 48.2, 16.4 48.2, 16.4 48.2, 16.4 48.2))"]
+    ]
+
+
+def test_several_tables_are_a_group(ask, workbooks):
+    rows = [["a", "b"], [1, 2], [3, 4]]
+    body = (workbooks.xlsx({"eins": rows, "zwei": rows}), "x.xlsx", "application/zip")
+    assert ask("SELECT (count(?t) AS ?n) { ?g a csvw:TableGroup ; csvw:table ?t }", *body) == [["2"]]
+
+
+def test_the_namespace_of_the_seeds_terms_can_be_another(profiled):
+    quads = profile_quads(profiled(TABLE), VERSION, terms="http://example.org/")
+    rows = [quad.object for quad in quads if quad.predicate == NamedNode("http://example.org/rows")]
+    assert rows == [Literal(7)]
+
+
+def test_the_quads_go_to_the_graph_that_is_given(profiled):
+    graph = NamedNode("urn:tamias:metadata")
+    assert {quad.graph_name for quad in profile_quads(profiled(TABLE), VERSION, graph=graph)} == {graph}
