@@ -13,7 +13,9 @@ class Recorder:
         self._worker = worker
         self._agent = agent
 
-    def record(self, capture_id: str, task: Task, capture: Capture, found: Found) -> CaptureRecord:
+    def record(
+        self, capture_id: str, task: Task, capture: Capture, found: Found, *, headers: bool
+    ) -> CaptureRecord:
         """What is kept of one attempt."""
         return CaptureRecord(
             id=capture_id,
@@ -25,8 +27,14 @@ class Recorder:
             reason=capture.reason,
             depth=task.depth,
             hops=tuple(
-                HopRecord(url=h.url, status=h.status, address=h.address, location=h.location)
-                for h in capture.hops
+                HopRecord(
+                    url=hop.url,
+                    status=hop.status,
+                    address=hop.address,
+                    location=hop.location,
+                    headers=hop.headers if headers else (),
+                )
+                for hop in capture.hops
             ),
             final_url=capture.final_url,
             status=capture.status,

@@ -229,7 +229,7 @@ class Supervisor:
 
     def _rests(self, figures: CrawlFigures) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
-        return not figures.leased and (figures.next_at is None or figures.next_at > self._begun_at)
+        return not figures.leased and (figures.next_due is None or figures.next_due > self._begun_at)
 
     async def _keep_worker(self, index: int, stopping: Stopping) -> None:
         """Runs one worker after another until the crawl is over; what a dead one left is put right."""

@@ -128,7 +128,9 @@ class Visitor:
         return Visited(
             held=held,
             done=done,
-            record=self._recorder.record(capture_id, task, capture, seen.found),
+            record=self._recorder.record(
+                capture_id, task, capture, seen.found, headers=seen.kept is not None
+            ),
             references=(*seen.references, *self._redirect_links(capture, task)),
             items=(*seen.items, *news.items, *self._reached(capture, task)),
             also=_all(

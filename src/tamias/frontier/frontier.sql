@@ -254,7 +254,8 @@ FROM host WHERE host.bucket = %(bucket)b::int2
 -- What each crawl has in a bucket, and when its next host can be leased.
 SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(*),
        count(*) FILTER (WHERE queue.open > 0 AND host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
-       min(greatest(queue.next_due, host.ready_at)) FILTER (WHERE queue.open > 0 AND queue.active)
+       min(greatest(queue.next_due, host.ready_at)) FILTER (WHERE queue.open > 0 AND queue.active),
+       min(queue.next_due) FILTER (WHERE queue.open > 0 AND queue.active)
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2
 GROUP BY queue.crawl

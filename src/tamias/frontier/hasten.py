@@ -1,6 +1,6 @@
 """Makes URLs due now that would be visited later, as `hasten.sql` and `frontier.sql` say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ def hasten(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) 
     )
 
 
-def _hasten_bucket(bucket: int, offered: list[Offered], clock: Any, cursor: Cursor) -> int:
+def _hasten_bucket(bucket: int, offered: list[Offered], clock: Callable[[], int], cursor: Cursor) -> int:
     now = clock()
     wanted = {"bucket": bucket, "now": now, **url_columns(offered)}
     cursor.execute(_FRONTIER["lock_hosts"].text, wanted)

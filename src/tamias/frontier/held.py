@@ -58,7 +58,7 @@ class Holds:
 
     def next(self, handing: "Handing") -> list[Given]:
         """The next part of what a client wished for, held for it from now on; empty when there is no more."""
-        while handing.buckets:
+        while handing.may_go_on():
             qids, found, per_host = self._session.transact(partial(self._part, handing))
             if qids:
                 handing.note(_counted(found), per_host)
@@ -112,6 +112,10 @@ class Handing(msgspec.Struct):
     going_on: list[int]
     """Hosts of which more is wished for than one transaction gives."""
     had: list[int]
+
+    def may_go_on(self) -> bool:
+        """Whether there may be more for this client."""
+        return bool(self.buckets) and (self.hosts_left != 0 or bool(self.going_on))
 
     def room(self) -> int:
         """How many URLs of each host to take now."""

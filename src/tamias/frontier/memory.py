@@ -163,4 +163,5 @@ def _crawl(crawl: int, hosts: list[_Host], now: int) -> CrawlFigures:
         next_at=min(
             (max(host.ready_at(), min(url.due for url in urls)) for host, urls in waiting), default=None
         ),
+        next_due=min((url.due for _, urls in waiting for url in urls), default=None),
     )

@@ -1,7 +1,7 @@
 """Queues and single URLs steered and looked at by hand: pauses, delays, limits, lists, counts, removal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 
 _FIRST = -(2**63)
 _QUEUES_AT_ONCE = 200
-_URLS_AT_ONCE = 1000
 _DAY_MS = 86_400_000
 _MOST_SALTS = 3
 
@@ -45,6 +44,15 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     part: str | None = None
     any_case: bool = False
+
+
+class Spot(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a page of URLs begins: after a row, without the next `skip` that fit."""
+
+    bucket: int = 0
+    qid: int = _FIRST
+    uid: int = _FIRST
+    skip: int = 0
 
 
 class Queues:
@@ -116,19 +124,20 @@ class Queues:
                 return UrlState(text, host, due, first_seen, metadata)
         return None
 
-    def urls(self, listing: Listing, start: int, size: int) -> Iterator[list[UrlState]]:
-        """URLs of a crawl or of one queue, page by page, without the first `start` that fit."""
-        left = size
-        for bucket in self._buckets_of(listing.host):
-            after = (_FIRST, _FIRST)
-            while left > 0:
-                page = self._page(bucket, listing, after, start, min(left, _URLS_AT_ONCE))
-                if not page and start:
-                    start -= self._matches(bucket, listing)
-                if not page:
-                    break
-                start, left, after = 0, left - len(page), page[-1][:2]
-                yield [UrlState(row[3], row[2], row[4], row[5], row[6]) for row in page]
+    def urls(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
+        """A page of the URLs that fit, and where the next one begins; None: nowhere."""
+        buckets = self._buckets_of(listing.host)
+        for bucket in buckets:
+            if bucket < spot.bucket:
+                continue
+            place = {"after_qid": spot.qid, "after_uid": spot.uid, "start": spot.skip, "size": size}
+            page = self._ask("list_urls", bucket=bucket, **_chosen(listing), **place)
+            if page:
+                states = [UrlState(row[3], row[2], row[4], row[5], row[6]) for row in page]
+                return states, Spot(bucket=bucket, qid=page[-1][0], uid=page[-1][1])
+            skipped = self._matches(bucket, listing) if spot.skip else 0
+            spot = Spot(bucket=bucket + 1, skip=spot.skip - skipped)
+        return [], None
 
     def count(self, listing: Listing) -> int:
         """How many URLs fit."""
@@ -161,7 +170,9 @@ class Queues:
         done_by(cursor, "refresh_queues", hosts)
         done_by(cursor, "refresh_hosts", hosts)
 
-    def _each_some(self, crawl: int, host: str | None, work: Callable[[Cursor, int, int, list[int]], int]) -> int:
+    def _each_some(
+        self, crawl: int, host: str | None, work: Callable[[Cursor, int, int, list[int]], int]
+    ) -> int:
         """Works on the queues of a crawl, some at a time; each of them in one transaction."""
         if host is not None:
             place = self._place(host)
@@ -197,12 +208,6 @@ class Queues:
         done_by(cursor, "delete_empty_queues", {**queues, "qid": hit})
         self._refresh(cursor, bucket, hit)
         return len(gone)
-
-    def _page(
-        self, bucket: int, listing: Listing, after: tuple[int, int], start: int, size: int
-    ) -> list[tuple[Any, ...]]:
-        place = {"after_qid": after[0], "after_uid": after[1], "start": start, "size": size}
-        return self._ask("list_urls", bucket=bucket, **_chosen(listing), **place)
 
     def _matches(self, bucket: int, listing: Listing) -> int:
         asked = {**_chosen(listing), "part": listing.part or ""}

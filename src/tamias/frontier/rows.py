@@ -109,6 +109,7 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
 def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlFigures:
     """The rows of one crawl from `crawl_figures`, one for each bucket, added up."""
     waiting = [row[5] for row in rows if row[5] is not None]
+    due = [row[6] for row in rows if row[6] is not None]
     return CrawlFigures(
         crawl=crawl,
         name=name,
@@ -117,4 +118,5 @@ def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlFigures:
         hosts=sum(row[3] for row in rows),
         leased=sum(row[4] for row in rows),
         next_at=min(waiting, default=None),
+        next_due=min(due, default=None),
     )

@@ -7,6 +7,8 @@ _ALIVE_MS = 60_000
 _HOSTS_AT_ONCE = 1000
 _FIRST = -(2**63)
 
+WATCH = 2
+"""The archive's own crawl: its URLs are given only to who names it."""
 DEFAULT_CRAWL = "DEFAULT"
 """The name by which clients know the crawl that has none."""
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.service import usual_delay
 from tamias.model.item import NEVER, priority_class
@@ -69,7 +70,11 @@ class Intake:
     """Takes URLs into the frontier and says which of them were taken. One for each thread."""
 
     def __init__(
-        self, session: Session, *, same_url: Callable[[str, str], bool], hash_key: Callable[[str], int] = hash64
+        self,
+        session: Session,
+        *,
+        same_url: Callable[[str, str], bool],
+        hash_key: Callable[[str], int] = hash64,
     ) -> None:
         self._session = session
         self._same_url = same_url
@@ -140,7 +145,7 @@ class Intake:
         self, cursor: Cursor, where: dict[str, Any], places: list[Place]
     ) -> tuple[list[Place], list[Place]]:
         """The places that are free, and those that belong to another URL."""
-        asked = {**where, **_keys(places), "url": [place.row.url for place in places]}
+        asked = {**where, **_keys(places), "url": Texts([place.row.url for place in places])}
         ((unknown, differing, texts),) = rows_of(cursor, "find_known", asked)
         pairs = [(places[number - 1], text) for number, text in zip(differing, texts, strict=True)]
         strangers = [place for place, text in pairs if not self._same_url(place.row.url, text)]
@@ -155,8 +160,8 @@ class Intake:
             **_keys(places),
             **_news(places, where["now"]),
             "score": SCORE,
-            "url": [place.row.url for place in places],
-            "spelling": [place.row.spelling for place in places],
+            "url": Texts([place.row.url for place in places]),
+            "spelling": Texts([place.row.spelling for place in places]),
         }
         return {(qid, crawl, uid) for qid, crawl, uid in rows_of(cursor, "put_told", columns)}
 
@@ -184,7 +189,7 @@ class Intake:
 
 def _wake(cursor: Cursor, where: dict[str, Any], new: list[Place], told: list[Place]) -> None:
     """Counts, due times and readiness, after rows were inserted and before the others are written."""
-    changed = sorted({place.qid for place in [*new, *told]})
+    changed = Longs(sorted({place.qid for place in [*new, *told]}))
     done_by(cursor, "lock_hosts", {**where, "qid": changed})
     if new:
         queues = {**where, **_queue_news(new, where["now"])}
@@ -213,30 +218,32 @@ def _by_bucket(places: Iterable[Place], buckets: int) -> dict[int, list[Place]]:
 
 def _keys(places: list[Place]) -> dict[str, Any]:
     return {
-        "qid": [place.qid for place in places],
-        "crawl": [place.row.crawl for place in places],
-        "uid": [place.uid for place in places],
+        "qid": Longs([place.qid for place in places]),
+        "crawl": Ints([place.row.crawl for place in places]),
+        "uid": Longs([place.uid for place in places]),
     }
 
 
 def _news(places: list[Place], now: int) -> dict[str, Any]:
     return {
-        "due": [now if place.row.due is None else place.row.due for place in places],
-        "metadata": [place.row.metadata for place in places],
+        "due": Longs([now if place.row.due is None else place.row.due for place in places]),
+        "metadata": Texts([place.row.metadata for place in places]),
     }
 
 
-def _queue_news(new: list[Place], now: int) -> dict[str, list[int]]:
+def _queue_news(new: list[Place], now: int) -> dict[str, Any]:
     """The parameters of `wake_queues` and `wake_hosts`: one row for each queue with new URLs."""
     queues: dict[tuple[int, int], list[int]] = {}
     for place in new:
-        queues.setdefault((place.qid, place.row.crawl), []).append(now if place.row.due is None else place.row.due)
+        due = now if place.row.due is None else place.row.due
+        queues.setdefault((place.qid, place.row.crawl), []).append(due)
     pairs = sorted(queues)
+    first = [min(queues[pair]) for pair in pairs]
     return {
-        "qid": [qid for qid, _ in pairs],
-        "crawl": [crawl for _, crawl in pairs],
-        "due": [min(queues[pair]) for pair in pairs],
-        "class": [priority_class(SCORE) if min(queues[pair]) <= now else 0 for pair in pairs],
-        "urls": [len(queues[pair]) for pair in pairs],
-        "open": [sum(due < NEVER for due in queues[pair]) for pair in pairs],
+        "qid": Longs([qid for qid, _ in pairs]),
+        "crawl": Ints([crawl for _, crawl in pairs]),
+        "due": Longs(first),
+        "class": Ints([priority_class(SCORE) if due <= now else 0 for due in first]),
+        "urls": Longs([len(queues[pair]) for pair in pairs]),
+        "open": Longs([sum(due < NEVER for due in queues[pair]) for pair in pairs]),
     }

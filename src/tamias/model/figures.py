@@ -15,6 +15,8 @@ class CrawlFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts with work for this crawl that are leased at this moment."""
     next_at: int | None
     """When the next host of it can be leased, in milliseconds; None when nothing is open."""
+    next_due: int | None
+    """When its next URL is due, whether or not the host wants a pause first."""
 
 
 class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,13 +18,15 @@ class Extent(msgspec.Struct, frozen=True):
     """Plain bytes, over as many frames as it takes."""
 
 
-class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One request and its answer, without the headers."""
+class HopRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request and its answer."""
 
     url: str
     status: int
     address: str
     location: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Kept where the archive keeps what came."""
 
 
 class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):

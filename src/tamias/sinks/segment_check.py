@@ -28,6 +28,8 @@ class SegmentCheck:
 
     def faults(self, segment: int, committed: int, extents: Sequence[Extent]) -> Iterator[str]:
         """What is wrong with one segment; the extents are of the documents in it."""
+        if committed == 0 and not extents:
+            return  # its number was taken, and nothing written
         self.segments += 1
         runs = [_Run()]
         try:

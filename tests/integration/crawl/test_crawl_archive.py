@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import random
 import time
 import zipfile
 from contextlib import closing
@@ -193,3 +194,27 @@ def test_all_that_a_crawl_finds_is_kept_with_the_archive_sink(tamias, site, show
         assert {url: archive.bodies(url) for url in archive.resources} == {
             site.url(path): [site.pages[path]] for path in ("/a", "/b")
         }
+
+
+def test_killed_again_and_again_it_keeps_every_version_once_and_all_bytes(tamias, site, kill, shown):
+    tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:3600"
+    for number in range(60):
+        site.pages[f"/{number}.csv"] = Changing([rows(number)], "text/csv")
+    assert tamias.run("add", *map(site.url, site.pages)).returncode == 0
+    chance = random.Random(7)
+    usual = ("--recrawl", "--allow-private", "--delay", "0.02", "--workers", "1")
+    for _ in range(6):
+        crawl = tamias.start("crawl", *usual)
+        tamias.wait_until(lambda: tamias.workers() or crawl.poll() is not None)
+        time.sleep(chance.uniform(0.3, 1.5))
+        for pid in (crawl.pid, *tamias.workers()):
+            kill(pid)
+        crawl.wait()
+    done = tamias.run("crawl", *usual)
+    assert done.returncode == 0, done.stderr
+    with shown() as archive:
+        assert {url: archive.bodies(url) for url in archive.resources} == {
+            site.url(path): page.versions for path, page in site.pages.items()
+        }
+    checked = tamias.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,5 +1,6 @@
 """A crawl with each sink, read back, gives the same triples as the N-Quads export."""
 
+import gzip
 import io
 import os
 import subprocess
@@ -66,6 +67,14 @@ def test_the_hdt_files_hold_what_the_export_holds(crawled):
     files = (crawled / "d" / "hdt").rglob("*.hdt")
     found = [quad for path in files for quad in tamias.read(path).quads]
     assert nameless(found, graphs=False) == nameless(as_nquads(crawled), graphs=False)
+
+
+def test_the_turtle_files_are_packed_where_the_settings_say_so(tamias, site):
+    site.pages["/a"] = b"<http://e/s> <http://e/p> <http://e/o> ."
+    (tamias.data.parent / "tamias.toml").write_text("[sinks]\ngzip = true\n")
+    assert tamias.crawl(site.url("/a"), "--sink=turtle-files", "--scope=host").returncode == 0
+    (path,) = (tamias.data / "turtle").rglob("*.ttl.gz")
+    assert b"http://e/o" in gzip.decompress(path.read_bytes())
 
 
 @pytest.mark.parametrize("form", ["trig", "jsonld", "jelly"])

@@ -134,14 +134,8 @@ def _zip_kind(path: Path) -> str | None:
 
 def _ole_kind(found: str | None, claim: str | None) -> str:
     """Old office files look alike from outside; a letter is not read as a workbook."""
-    for kind in (found, claim):
-        if (
-            kind is not None
-            and kind not in WORKBOOKS
-            and kind.startswith(("application/vnd.ms-", "application/msword"))
-        ):
-            return kind
-    return OLE
+    kinds = (kind for kind in (found, claim) if kind is not None and kind not in WORKBOOKS)
+    return next((kind for kind in kinds if kind.startswith(_OFFICE)), OLE)
 
 
 def _json_kind(found: str, claim: str | None) -> str:

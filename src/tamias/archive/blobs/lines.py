@@ -16,6 +16,8 @@ LEAST_SHARE = 0.8
 _BREAK = b"\n"
 _HEADING_BYTES = 32
 
+Numbers = np.ndarray[tuple[int], np.dtype[np.uint32]]
+
 
 def encode_rows(body: bytes, base: bytes) -> bytes | None:
     """The payload; None where the two are no files of mostly the same lines."""
@@ -33,28 +35,32 @@ def encode_rows(body: bytes, base: bytes) -> bytes | None:
 
 
 class Text:
-    """A body as bytes or in lines; the other form is made when it is asked for.
+    """A body as bytes, or as lines of a pool in some order: whichever it came as.
 
-    So a chain of `rows` is decoded without putting each body together.
+    A chain of `rows` shares one pool, so that only the last body is put together.
     """
 
-    def __init__(self, content: bytes | None = None, lines: list[bytes] | None = None) -> None:
+    def __init__(
+        self, content: bytes | None = None, pool: list[bytes] | None = None, order: Numbers | None = None
+    ) -> None:
         self._content = content
-        self._lines = lines
+        self._pool = pool
+        self._order = order
 
     @property
     def content(self) -> bytes:
         """As bytes."""
         if self._content is None:
-            self._content = _BREAK.join(self._lines or [])
+            pool, order = self.in_lines()
+            self._content = _BREAK.join(map(pool.__getitem__, order.tolist()))
         return self._content
 
-    @property
-    def lines(self) -> list[bytes]:
-        """In lines, without their breaks."""
-        if self._lines is None:
-            self._lines = self.content.split(_BREAK)
-        return self._lines
+    def in_lines(self) -> tuple[list[bytes], Numbers]:
+        """A pool of lines, to which others may be added, and the places of this body's lines in it."""
+        if self._pool is None or self._order is None:
+            self._pool = self.content.split(_BREAK)
+            self._order = np.arange(len(self._pool), dtype=np.uint32)
+        return self._pool, self._order
 
 
 def decode_rows(payload: bytes, size: int, base: Text) -> Text:
@@ -63,22 +69,22 @@ def decode_rows(payload: bytes, size: int, base: Text) -> Text:
     count, width, at = _heading(content)
     told = _numbers(content[at : at + count * width], count, width)
     new = content[at + count * width :].split(_BREAK)
-    known = base.lines
+    pool, known = base.in_lines()
     fresh = told == 0
     if int(told.max()) > len(known) or int(fresh.sum()) > len(new):
         raise PayloadError("it names a line that is not there")
-    # One list holds all lines: the base's from 1 on, then the new ones in their order.
-    told[fresh] = np.arange(len(known) + 1, len(known) + 1 + int(fresh.sum()), dtype=np.uint32)
-    line = [b"", *known, *new].__getitem__
-    return Text(lines=list(map(line, told.tolist())))
+    order = known[told - 1 + fresh]
+    order[fresh] = np.arange(len(pool), len(pool) + int(fresh.sum()), dtype=np.uint32)
+    pool += new
+    return Text(pool=pool, order=order)
 
 
-def _planes(told: "np.ndarray[tuple[int], np.dtype[np.uint32]]", width: int) -> bytes:
+def _planes(told: Numbers, width: int) -> bytes:
     """Byte by byte: what is alike stands together, and compresses."""
     return told.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].T.tobytes()
 
 
-def _numbers(planes: bytes, count: int, width: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+def _numbers(planes: bytes, count: int, width: int) -> Numbers:
     if len(planes) != count * width:
         raise PayloadError("its numbers of lines are cut off")
     whole = np.zeros((count, 4), np.uint8)

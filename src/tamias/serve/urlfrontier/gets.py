@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from tamias.frontier.held import Given, Wish
-from tamias.frontier.queues import Listing, UrlState
+from tamias.frontier.held import Given, Handing, Wish
+from tamias.frontier.queues import Listing, Spot, UrlState
 from tamias.frontier.service import crawl_names, found_crawl
 from tamias.serve.urlfrontier.calls import Call
 from tamias.serve.urlfrontier.desk import Clerk, Desk
@@ -20,6 +20,8 @@ _ITEM = message("urlfrontier.URLItem")
 HOLD_SECONDS = 30
 PAGE = 100
 """Entries of a list whose size is not told."""
+_URLS_AT_ONCE = 1000
+_MOST = 2**31 - 2
 
 
 class Gets:
@@ -36,14 +38,16 @@ class Gets:
         if wish is None:
             return
         handing = await self._desk.ask(lambda clerk: clerk.holds.begin(wish))
-        given = await self._desk.ask(lambda clerk: clerk.holds.next(handing))
+        given = await self._next(handing)
         while given:
             await self._know_names({each.crawl for each in given})
-            async with asyncio.TaskGroup() as group:
-                group.create_task(call.send([self._info(each) for each in given]))
-                if handing.may_go_on():
-                    coming = group.create_task(self._desk.ask(lambda clerk: clerk.holds.next(handing)))
-            given = coming.result() if handing.may_go_on() else []
+            coming = asyncio.create_task(self._next(handing)) if handing.may_go_on() else None
+            try:
+                await call.send([self._info(each) for each in given])
+                given = await coming if coming else []
+            finally:
+                if coming:
+                    coming.cancel()
 
     async def list_urls(self, call: Call) -> None:
         """Done and scheduled URLs of a crawl, or of one queue."""
@@ -51,11 +55,18 @@ class Gets:
         crawl = await self._desk.ask(lambda clerk: found_crawl(clerk.session, checked(params.crawlID)))
         if crawl is None:
             return
+        listing, left, spot = listing_of(params, crawl), params.size or PAGE, Spot(skip=params.start)
         await self._know_names({crawl})
-        listing = listing_of(params, crawl)
-        cursor = (0, None)
-        pages = await self._desk.ask(lambda clerk: clerk.queues.urls(listing, params.start, params.size or PAGE))
-        raise NotImplementedError
+        while left > 0 and spot is not None:
+            page, spot = await self._page(listing, spot, min(left, _URLS_AT_ONCE))
+            left -= len(page)
+            await call.send([known_item(each, self._names[crawl]).SerializeToString() for each in page])
+
+    async def _next(self, handing: Handing) -> list[Given]:
+        return await self._desk.ask(lambda clerk: clerk.holds.next(handing))
+
+    async def _page(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
+        return await self._desk.ask(lambda clerk: clerk.queues.urls(listing, spot, size))
 
     def _info(self, given: Given) -> bytes:
         info = _INFO(url=given.url, key=given.host, crawlID=self._names[given.crawl])
@@ -65,3 +76,35 @@ class Gets:
     async def _know_names(self, crawls: set[int]) -> None:
         if not crawls <= self._names.keys():
             self._names = await self._desk.ask(lambda clerk: crawl_names(clerk.session))
+
+
+def _wish(clerk: Clerk, params: Any) -> Wish | None:
+    """What a client asks for; None: nothing can fit."""
+    named = params.WhichOneof("item") == "crawlID"
+    crawl = found_crawl(clerk.session, checked(params.crawlID)) if named else None
+    if (named and crawl is None) or (params.key and not named):
+        return None
+    return Wish(
+        hosts=min(params.max_queues, _MOST) or None,
+        per_host=min(params.max_urls_per_queue, _MOST) or None,
+        hold_ms=1000 * (params.delay_requestable or HOLD_SECONDS),
+        crawl=crawl,
+        host=checked(params.key) or None,
+    )
+
+
+def listing_of(params: Any, crawl: int) -> Listing:
+    """Which URLs ListURLs and CountURLs are asked about."""
+    part = params.filter.replace("\0", "")
+    return Listing(
+        crawl=crawl, host=checked(params.key) or None, part=part or None, any_case=params.ignoreCase
+    )
+
+
+def known_item(state: UrlState, crawl: str) -> Any:
+    """A URL as clients are told of it."""
+    item = _ITEM(creation_date=state.first_seen // 1000)
+    item.known.refetchable_from_date = date_of(state.due)
+    item.known.info.url, item.known.info.key, item.known.info.crawlID = state.url, state.host, crawl
+    fill_metadata(item.known.info, state.metadata)
+    return item

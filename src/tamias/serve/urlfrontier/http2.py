@@ -43,7 +43,9 @@ class Connection(asyncio.Protocol):
         self._connections = connections
         self._most = most
         self._h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(client_side=False, header_encoding="utf-8", validate_outbound_headers=False)
+            h2.config.H2Configuration(
+                client_side=False, header_encoding="utf-8", validate_outbound_headers=False
+            )
         )
         self._calls: dict[int, Call] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}

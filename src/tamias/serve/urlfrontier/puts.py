@@ -92,7 +92,9 @@ class Puts:
                 number = await self._desk.ask(lambda clerk, name=name: crawl_number(clerk.session, name))  # type: ignore[misc]
                 self._crawls[name] = number
         if len(self._crawls) > _REMEMBERED_CRAWLS:
-            self._crawls = {name: self._crawls[name] for name in {"", "DEFAULT", *names} & self._crawls.keys()}
+            self._crawls = {
+                name: self._crawls[name] for name in {"", "DEFAULT", *names} & self._crawls.keys()
+            }
 
     def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""

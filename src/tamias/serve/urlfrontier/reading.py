@@ -41,7 +41,9 @@ def is_name(text: str) -> bool:
 def checked(name: str) -> str:
     """A name, or the reason why it cannot be one."""
     if not is_name(name):
-        raise Refused(Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters and none of them is NUL")
+        raise Refused(
+            Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters and none of them is NUL"
+        )
     return name
 
 

@@ -29,7 +29,7 @@ def ask(profiled):
     return answer
 
 
-def test_a_table_has_rows_and_columns_in_the_seeds_terms(ask):
+def test_a_table_has_rows_and_columns_in_the_terms_of_the_open_dataset_archive(ask):
     query = f"SELECT ?r ?c {{ ?t a csvw:Table ; csvw:url <{VERSION}> ; arc:rows ?r ; arc:columns ?c }}"
     assert ask(query, TABLE) == [["7", "3"]]
 
@@ -81,7 +81,7 @@ def test_several_tables_are_a_group(ask, workbooks):
     assert ask("SELECT (count(?t) AS ?n) { ?g a csvw:TableGroup ; csvw:table ?t }", *body) == [["2"]]
 
 
-def test_the_namespace_of_the_seeds_terms_can_be_another(profiled):
+def test_the_namespace_of_these_terms_can_be_another(profiled):
     quads = profile_quads(profiled(TABLE), VERSION, terms="http://example.org/")
     rows = [quad.object for quad in quads if quad.predicate == NamedNode("http://example.org/rows")]
     assert rows == [Literal(7)]

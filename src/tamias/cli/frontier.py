@@ -1,0 +1,68 @@
+"""`tamias frontier`: the frontier as a service, for any crawler that speaks the URLFrontier API."""
+
+import os
+from pathlib import Path
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=int, default=7071, show_default=True, help="The port; 0 takes any that is free.")
+@click.option("--delay", type=click.FloatRange(0, 86_400), help="Seconds between two visits to a queue.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain in PEM, for TLS.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="Clients must send the token in this file, or in TAMIAS_TOKEN.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 64), default=4, show_default=True, help="Database sessions."
+)
+@common
+def command(  # noqa: PLR0917 (click passes them by name)
+    place: Place, host: str, port: int, delay: float | None, tls_cert: Path | None, tls_key: Path | None,
+    token_file: Path | None, threads: int,
+) -> None:  # fmt: skip
+    """Serves the frontier over gRPC: the URLFrontier API, version 2.6, on the tables the workers use.
+
+    Example: tamias frontier --port 7071
+    """
+    from contextlib import closing
+
+    from tamias.database.connect import Database
+    from tamias.frontier.service import set_usual_delay
+    from tamias.serve.urlfrontier.server import Options, serve
+
+    settings = place.settings().settings
+    token = _token(token_file)
+    if token is None and host not in ("127.0.0.1", "::1", "localhost"):
+        click.echo(f"tamias: anybody who reaches {host}:{port} can read and change the frontier", err=True)
+    options = Options(
+        host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
+        session_names=frozenset(settings.filters.session_names),
+    )  # fmt: skip
+    with closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database:
+        if delay is not None:
+            with closing(database.session()) as session:
+                set_usual_delay(session, int(delay * 1000))
+        serve(database, options, lambda address: _tell(place, address))
+
+
+def _tell(place: Place, address: str) -> None:
+    if place.json:
+        say_json({"address": address})
+    else:
+        say(f"the frontier listens on {address}")
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("TAMIAS_TOKEN") or None
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except OSError as error:
+        raise click.ClickException(f"cannot read the token in {file}: {error.strerror}") from error

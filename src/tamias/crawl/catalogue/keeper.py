@@ -1,0 +1,186 @@
+"""The keeper of the SPARQL server: starts it, hands out connections to it, ends it when nobody needs it.
+
+Alone in a network of its own with the server, it listens on a socket in `catalogue/socket`, which only the
+owner of the data can reach, and passes connected descriptors through it: no byte of a query goes by its hands.
+"""
+
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NoReturn
+
+import msgspec
+
+from tamias.crawl.catalogue.errors import StoreError
+from tamias.crawl.catalogue.seclusion import seclude
+from tamias.crawl.catalogue.server import StoreServer
+from tamias.database.disk import refusals
+from tamias.database.locks import alone, opened, try_alone
+from tamias.model.errors import TamiasError
+
+CONNECT, ADOPT = b"c", b"a"
+"""What a user of the keeper may ask for: a connection; the new store in place of the old one."""
+
+PORT = 7878
+_POLL_SECONDS = 0.25
+_LOCK_SECONDS = 30.0
+_PATIENCE_SECONDS = 5.0
+"""How long the server may work for a client that has gone, beyond the time limit of a query."""
+_LOG_LIMIT = 10 << 20
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What the first user tells the keeper."""
+
+    data: str
+    seconds: float
+    guarded: bool
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What the keeper tells its users, in `catalogue/running.json`."""
+
+    server_pid: int
+    keeper_pid: int
+    seconds: float
+
+
+def main() -> None:
+    """`python -m tamias.crawl.catalogue.keeper ORDERS READY_FD`, started by `kept.py` only."""
+    if os.fork() != 0:
+        os._exit(0)  # so that nobody who lives longer has to wait for the keeper
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders = msgspec.json.decode(sys.argv[1], type=Orders)
+    folder = Path(orders.data) / "catalogue"
+    with os.fdopen(int(sys.argv[2]), "wb", buffering=0) as ready:
+        try:
+            with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
+                Keeper(folder, orders).keep(ready)
+        except TamiasError as error:
+            _tell(ready, str(error))
+            sys.stderr.write(f"{error}\n")
+
+
+class Keeper:
+    """Owns the server of one folder."""
+
+    def __init__(self, folder: Path, orders: Orders) -> None:
+        self._folder = folder
+        self._seconds = orders.seconds
+        port = _secluded_port() if orders.guarded else _free_port()
+        self._server = StoreServer(folder / "store" / "oxigraph", _log_file(folder), port, orders.seconds)
+        self._deserted: dict[str, float] = {}
+
+    def keep(self, ready: IO[bytes]) -> None:
+        """Until nobody uses it."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _leave)
+        with _listening(self._folder / "socket") as asked:
+            try:
+                self._start()
+                _tell(ready, "")
+                self._watch(asked)
+            finally:
+                (self._folder / "running.json").unlink(missing_ok=True)
+                self._server.stop()
+
+    def _start(self) -> None:
+        """Starts the server, on the new store if there is a complete one."""
+        new, store = self._folder / "store.new", self._folder / "store"
+        if new.exists():
+            shutil.rmtree(store, ignore_errors=True)
+            new.rename(store)
+        (store / "oxigraph").mkdir(parents=True, exist_ok=True)
+        self._server.start()
+        partial = self._folder / "running.json.new"
+        partial.write_bytes(msgspec.json.encode(Running(self._server.pid, os.getpid(), self._seconds)))
+        partial.replace(self._folder / "running.json")
+
+    def _watch(self, asked: socket.socket) -> None:
+        with opened(self._folder / "users.lock") as users:
+            while not try_alone(users):
+                readable, _, _ = select.select([asked], [], [], _POLL_SECONDS)
+                self._end_deserted()
+                if not self._server.is_running():
+                    self._start()
+                if readable:
+                    with suppress(OSError), asked.accept()[0] as user:
+                        self._serve(user)
+            # The lock is held meanwhile, so a newcomer waits for the end.
+            self._server.stop()
+
+    def _serve(self, user: socket.socket) -> None:
+        user.settimeout(1.0)
+        word = user.recv(1)
+        if word == ADOPT:
+            self._server.stop()
+            self._start()
+            user.sendall(ADOPT)
+        elif word == CONNECT:
+            with self._server.connection() as connection:
+                socket.send_fds(user, [CONNECT], [connection.fileno()])
+
+    def _end_deserted(self) -> None:
+        """Ends a server that goes on with a query which nobody waits for."""
+        now = time.monotonic()
+        self._deserted = {each: self._deserted.get(each, now) for each in self._server.deserted()}
+        if any(now - since > _PATIENCE_SECONDS for since in self._deserted.values()):
+            sys.stderr.write("a query did not end at the time limit; the SPARQL server is started again\n")
+            sys.stderr.flush()
+            self._server.kill()
+
+
+def _secluded_port() -> int:
+    try:
+        seclude()
+    except OSError as error:
+        raise StoreError(
+            f"the SPARQL server cannot be shut off from other users of this machine ({error.strerror}); allow "
+            "user namespaces, name another server with [serve] sparql, or set [serve] sparql_guard = false "
+            "where nobody else can reach the loopback address, as in a container"
+        ) from error
+    return PORT
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _listening(sockets: Path) -> socket.socket:
+    shutil.rmtree(sockets, ignore_errors=True)
+    sockets.mkdir(mode=0o700)
+    listening = socket.socket(socket.AF_UNIX)
+    os.chdir(sockets)  # the path may be longer than a socket's may be
+    listening.bind("ask")
+    listening.listen(128)
+    return listening
+
+
+def _log_file(folder: Path) -> Path:
+    log = folder.parent / "log" / "sparql.log"
+    log.parent.mkdir(exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_LIMIT:
+        log.replace(log.with_name("sparql.log.old"))
+    return log
+
+
+def _tell(ready: IO[bytes], problem: str) -> None:
+    """Says it once: later there is nobody to listen."""
+    if not ready.closed:
+        with suppress(BrokenPipeError), ready:
+            ready.write(msgspec.json.encode(problem) + b"\n")
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

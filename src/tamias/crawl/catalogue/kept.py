@@ -1,0 +1,142 @@
+"""A Tamias process and the SPARQL server of its data: holds the users' lock, sees to a keeper, gets connections."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+import msgspec
+
+from tamias.crawl.catalogue.errors import StoreAway, StoreError
+from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, Running
+from tamias.database.disk import refusals
+from tamias.database.locks import is_free, opened, shared
+
+QUERY_SECONDS = 60.0
+_NEWCOMER_SECONDS = 120.0
+_ADOPT_SECONDS = 150.0
+_CONNECT_SECONDS = 30.0
+
+
+class KeptStore:
+    """This process's use of the store of one data directory, from now until `close`. For any thread."""
+
+    query_path = "/query"
+    update_path = "/update"
+
+    def __init__(self, data: Path, *, seconds: float = QUERY_SECONDS, guarded: bool = True) -> None:
+        """`seconds` holds for all queries until the server ends; `guarded` is False where nobody else is."""
+        self._orders = Orders(str(data.absolute()), seconds, guarded)
+        self.folder = data.absolute() / "catalogue"
+        with refusals(self.folder):
+            self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            self._users = shared(self.folder / "users.lock")
+            self._directory = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+
+    @property
+    def seconds(self) -> float:
+        """How long the server lets a query run."""
+        return self.running().seconds
+
+    def running(self) -> Running:
+        """The server as it is now."""
+        self._see_to_keeper()
+        try:
+            return msgspec.json.decode((self.folder / "running.json").read_bytes(), type=Running)
+        except FileNotFoundError as error:
+            raise StoreAway(f"the SPARQL server of {self.folder} has just ended; try again") from error
+
+    def connect(self) -> HTTPConnection:
+        """A connection of HTTP to the server. Raises `StoreAway`."""
+        deadline = time.monotonic() + _CONNECT_SECONDS
+        while True:
+            try:
+                return self._connected()
+            except (OSError, EOFError) as error:
+                if time.monotonic() > deadline:
+                    raise StoreAway(f"the SPARQL server of {self.folder} does not answer: {error}") from error
+                time.sleep(0.05)
+
+    def adopt(self) -> None:
+        """Has the server go on with `store.new` in place of its store."""
+        self._see_to_keeper()
+        if not (self.folder / "store.new").exists():
+            return  # it was there before the keeper was
+        with self._asking(ADOPT, _ADOPT_SECONDS) as asking:
+            if asking.recv(1) != ADOPT:
+                raise StoreError(f"the SPARQL server does not take the new store at {self.folder}")
+
+    def close(self) -> None:
+        """This process needs the server no more; the last one to say so ends it."""
+        if not self._users.closed:
+            os.close(self._directory)
+            self._users.close()
+
+    def _connected(self) -> HTTPConnection:
+        self._see_to_keeper()
+        with self._asking(CONNECT, 10.0) as asking:
+            word, descriptors, _, _ = socket.recv_fds(asking, 1, 1)
+        if word != CONNECT or not descriptors:
+            raise EOFError("the keeper gave no connection")
+        connection = HTTPConnection("catalogue")
+        connection.auto_open = 0
+        connection.sock = socket.socket(fileno=descriptors[0])
+        connection.sock.setblocking(True)
+        return connection
+
+    def _asking(self, word: bytes, seconds: float) -> socket.socket:
+        asking = socket.socket(socket.AF_UNIX)
+        try:
+            asking.settimeout(seconds)
+            asking.connect(f"/proc/self/fd/{self._directory}/socket/ask")
+            asking.sendall(word)
+        except BaseException:
+            asking.close()
+            raise
+        return asking
+
+    def _is_up(self) -> bool:
+        return (self.folder / "running.json").exists() and not is_free(self.folder / "keeper.lock")
+
+    def _see_to_keeper(self) -> None:
+        """Starts a keeper if there is none; cheap when there is one."""
+        if self._is_up():
+            return
+        deadline = time.monotonic() + _NEWCOMER_SECONDS
+        with refusals(self.folder), opened(self.folder / "start.lock") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            while not self._is_up():
+                if time.monotonic() > deadline:
+                    raise StoreAway(f"the keeper of {self.folder} does not answer; end it or wait for it")
+                if is_free(self.folder / "keeper.lock"):
+                    self._start_keeper()
+                else:
+                    time.sleep(0.05)
+
+    def _start_keeper(self) -> None:
+        reading, writing = os.pipe()
+        orders = msgspec.json.encode(self._orders).decode()
+        command = [sys.executable, "-P", "-m", "tamias.crawl.catalogue.keeper", orders, str(writing)]
+        logs = self.folder.parent / "log"
+        logs.mkdir(exist_ok=True)
+        with (logs / "keeper.log").open("ab") as log, os.fdopen(reading, "rb") as answer:
+            # A session of its own: a terminal's Ctrl-C must not reach it.
+            first = subprocess.Popen(
+                command,
+                pass_fds=[writing],
+                start_new_session=True,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            os.close(writing)
+            told = answer.readline(64 * 1024)
+        if first.wait() != 0 or not told:
+            raise StoreError(f"the keeper of the SPARQL server was ended; see {logs / 'keeper.log'}")
+        if problem := msgspec.json.decode(told, type=str):
+            raise StoreError(problem)

@@ -1,0 +1,125 @@
+"""One running SPARQL server: the `oxigraph` program on one folder, started as a child, ready, stopped."""
+
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tamias.crawl.catalogue.errors import StoreError
+from tamias.database.account import Account
+
+START_SECONDS = 120.0
+_STOP_SECONDS = 20.0
+_CLOSE_WAIT = "08"
+
+
+class StoreServer:
+    """The owner of a store. It ends with its parent."""
+
+    def __init__(self, folder: Path, log: Path, port: int, seconds: float) -> None:
+        """`seconds` is how long a query may take."""
+        self._folder = folder
+        self._log = log
+        self._port = port
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Returns when it takes connections. Raises `StoreError`."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_in_child(),  # noqa: PLW1509 (the keeper has one thread)
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise StoreError(
+                    f"the SPARQL server does not start on {self._folder}; {self._log} says why, and "
+                    "'tamias check --rebuild' makes the catalogue anew"
+                )
+            time.sleep(0.01)
+
+    def connection(self) -> socket.socket:
+        """A connection to it."""
+        return socket.create_connection(("127.0.0.1", self._port), timeout=5)
+
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """It holds nothing that is not on its disk, so any end is a clean one; it is given time to say so."""
+        if self._process is not None and self.is_running():
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """At once."""
+        if self._process is not None and self.is_running():
+            self._process.kill()
+            self._process.wait()
+
+    def deserted(self) -> set[str]:
+        """Connections whose client has gone, while the server is still at work for it.
+
+        The server looks at its time limit in most steps of a query, but not while it sorts or removes doubles;
+        nor does it notice then that nobody waits for it any more.
+        """
+        lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+        rows = [line.split() for line in lines]
+        here = f":{self._port:04X}"
+        return {row[2] for row in rows if row[1].endswith(here) and row[3] == _CLOSE_WAIT}
+
+    def _answers(self) -> bool:
+        try:
+            self.connection().close()
+        except OSError:
+            return False
+        return self.is_running()
+
+    def _command(self) -> list[str]:
+        words = ["serve", "--location", str(self._folder), "--bind", f"127.0.0.1:{self._port}"]
+        return [program(), *words, "--union-default-graph", "--timeout-s", str(max(1, round(self._seconds)))]
+
+
+def program() -> str:
+    """The `oxigraph` program, that of this installation first. Raises `StoreError`."""
+    beside = Path(sysconfig.get_path("scripts")) / "oxigraph"
+    found = str(beside) if beside.exists() else shutil.which("oxigraph")
+    if found is None:
+        raise StoreError(
+            "there is no SPARQL server: install the package 'oxigraph', or name one with [serve] sparql"
+        )
+    return found
+
+
+def _in_child() -> Callable[[], None]:
+    enter = Account("self").enter(ends_with_parent=True)
+    most = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+
+    def in_child() -> None:
+        # A query that sorts the whole store ends the server, not the machine; it is started again.
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        enter()
+
+    return in_child

@@ -1,0 +1,88 @@
+"""Datasets: one by its URL, or those of a domain or a type, each with all its versions."""
+
+import re
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.descriptions import DatasetDescription, describe
+from tamias.archive.resources import page_of_resources, read_versions
+from tamias.model.resource import Resource
+from tamias.serve.answers import Page, json_answer, page_answer
+from tamias.serve.asked import base_of, cursor, limit, media_type, path_behind, url_behind
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import PAGED, URL, Answer, Endpoint, path_parameter
+from tamias.serve.service import Service
+
+ID_CURSOR = re.compile(r"[0-9a-f]{24}")
+_BY_URL = "/api/v1/get/dataset/"
+_BY_TYPE = "/api/v1/get/dataset/type/"
+_BY_DOMAIN = "/api/v1/get/datasets/"
+
+
+async def by_url(request: Request, service: Service) -> Response:
+    """One dataset."""
+    url = url_behind(request, _BY_URL)
+
+    def find(desk: Desk) -> DatasetDescription:
+        return described(desk, [desk.resource(url)], base)[0]
+
+    base = base_of(request)
+    return json_answer(request, await service.desks.ask(find))
+
+
+async def by_domain(request: Request, service: Service) -> Response:
+    """Those of a host."""
+    host = path_behind(request, _BY_DOMAIN).lower().rstrip(".")
+    return await _page(request, service, host=host)
+
+
+async def by_type(request: Request, service: Service) -> Response:
+    """Those whose current version is of a type."""
+    return await _page(request, service, media_type=media_type(path_behind(request, _BY_TYPE)))
+
+
+def described(desk: Desk, resources: list[Resource], base: str) -> list[DatasetDescription]:
+    """Resources as JSON tells them, with their versions."""
+    versions = read_versions(desk.session, [resource.id for resource in resources])
+    return [describe(resource, versions[resource.id], base) for resource in resources]
+
+
+async def _page(
+    request: Request, service: Service, *, host: str | None = None, media_type: str | None = None
+) -> Response:
+    most, after, base = limit(request), cursor(request, ID_CURSOR), base_of(request)
+    page = partial(
+        page_of_resources, after=after[0] if after else "", limit=most, host=host, media_type=media_type
+    )
+    items = await service.desks.ask(lambda desk: described(desk, page(desk.session), base))
+    return page_answer(request, items, items[-1].id if len(items) == most else None)
+
+
+_ONE = Answer("The dataset with its versions, oldest first", DatasetDescription)
+_SOME = Answer("Datasets in the order of their ids", Page[DatasetDescription])
+
+ENDPOINTS = [
+    Endpoint(
+        path=_BY_URL + "{URL}",
+        handle=by_url,
+        about="One dataset by its URL, as it is or percent-encoded, or by its id",
+        parameters=(path_parameter("URL", "the address of the dataset", URL),),
+        answers={200: _ONE},
+    ),
+    Endpoint(
+        path=_BY_TYPE + "{TYPE}",
+        handle=by_type,
+        about="The datasets of a media type",
+        parameters=(path_parameter("TYPE", "a media type, or a short name such as csv"), *PAGED),
+        answers={200: _SOME},
+    ),
+    Endpoint(
+        path=_BY_DOMAIN + "{domain}",
+        handle=by_domain,
+        about="The datasets of a domain",
+        parameters=(path_parameter("domain", "a host, such as data.example.org"), *PAGED),
+        answers={200: _SOME},
+    ),
+]

@@ -1,0 +1,161 @@
+"""The archived bytes: of one version, or of many as a zip."""
+
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tamias.archive.library import NotArchived
+from tamias.archive.moments import milliseconds
+from tamias.archive.resources import page_of_resources, read_resources, read_versions
+from tamias.model.resource import Resource, Version
+from tamias.serve.asked import media_type, own_parameters, parameter, path_behind, url_behind
+from tamias.serve.delivery import FOR_EVER, as_attachment, begun, deliver
+from tamias.serve.desks import Desk, Desks
+from tamias.serve.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+from tamias.serve.zips import zipped
+
+_BY_URL = "/api/v1/get/file/"
+_BY_ID = "/api/v1/get/file/id/"
+_BY_TYPE = "/api/v1/get/files/type/"
+_VERSION_ID = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
+_AT_ONCE = 100
+
+Found = tuple[Resource, Version]
+
+
+async def by_url(request: Request, service: Service) -> Response:
+    """The current version of a URL, or the one of a time or number."""
+    url = url_behind(request, _BY_URL)
+    asked = own_parameters(request, _BY_URL)
+    find = partial(_current, url=url, at=asked.get("at"), number=asked.get("version"))
+    resource, version = await service.desks.ask(find)
+    return await deliver(request, service, version, as_attachment(resource, version))
+
+
+async def by_id(request: Request, service: Service) -> Response:
+    """The version of an id; of a dataset's id, its current version."""
+    named = _VERSION_ID.fullmatch(path_behind(request, _BY_ID))
+    if named is None:
+        raise Problem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
+    find = partial(_current, url=named[1], at=None, number=named[2])
+    resource, version = await service.desks.ask(find)
+    headers = as_attachment(resource, version)
+    return await deliver(
+        request, service, version, headers | ({"Cache-Control": FOR_EVER} if named[2] else {})
+    )
+
+
+async def by_type(request: Request, service: Service) -> Response:
+    """Every version of a media type as one zip."""
+    wanted = media_type(path_behind(request, _BY_TYPE))
+    latest = parameter(request, "versions") == "latest"
+    found = _all_of(service.desks, wanted, latest=latest)
+    first = await anext(found, None)
+    if first is None:
+        raise Problem(404, f"the archive has no version of {wanted}")
+    return await zip_answer(request, service.desks, _again(first, found), wanted.replace("/", "-"))
+
+
+async def zip_answer(request: Request, desks: Desks, wanted: AsyncIterator[Found], name: str) -> Response:
+    """Versions as a zip with a manifest."""
+    safe = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
+    headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
+    if request.method == "HEAD":
+        return Response(headers=headers, media_type="application/zip")
+    return StreamingResponse(await begun(zipped(desks, wanted)), headers=headers, media_type="application/zip")
+
+
+def _current(desk: Desk, url: str, at: str | None, number: str | None) -> Found:
+    resource = desk.resource(url)
+    versions = read_versions(desk.session, [resource.id])[resource.id]
+    if number is not None:
+        fits = [version for version in versions if str(version.number) == number]
+    elif at is not None:
+        until = milliseconds(at)
+        fits = [version for version in versions if version.captured_at <= until]
+    else:
+        fits = versions
+    if not fits:
+        which = f"version {number[:20]}" if number else f"version at {at[:40]}" if at else "version yet"
+        raise NotArchived(f"{resource.url} has no {which}")
+    return resource, fits[-1]
+
+
+async def _all_of(desks: Desks, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
+    after = ""
+    while resources := await desks.ask(partial(_some_of, after=after, wanted=wanted)):
+        versions = await desks.ask(lambda desk, some=resources: _versions(desk, some))  # type: ignore[misc]
+        for resource in resources:
+            fits = [each for each in versions[resource.id] if each.media_type == wanted]
+            for version in fits[-1:] if latest else fits:
+                yield resource, version
+        after = resources[-1].id
+
+
+def _some_of(desk: Desk, after: str, wanted: str) -> list[Resource]:
+    return page_of_resources(desk.session, after, _AT_ONCE, media_type=wanted)
+
+
+def _versions(desk: Desk, resources: list[Resource]) -> dict[str, list[Version]]:
+    return read_versions(desk.session, [resource.id for resource in resources])
+
+
+async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Found]:
+    yield first
+    async for each in rest:
+        yield each
+
+
+def versions_named(desk: Desk, ids: list[str]) -> list[Found]:
+    """Versions by ids, of versions or of datasets (then the current one); those that are there."""
+    named = [found for each in ids if (found := _VERSION_ID.fullmatch(each))]
+    resources = {each.id: each for each in read_resources(desk.session, [found[1] for found in named])}
+    versions = read_versions(desk.session, list(resources))
+    wanted: dict[str, Found] = {}
+    for found in named:
+        fits = [v for v in versions.get(found[1], []) if not found[2] or v.number == int(found[2])]
+        if fits:
+            wanted[fits[-1].id] = (resources[found[1]], fits[-1])
+    return list(wanted.values())
+
+
+_BYTES = Answer("The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",))
+_PART = Answer("The part that was asked for", media_types=("*/*",))
+_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=("application/zip",))
+_UNCHANGED = Answer("The client has it already")
+
+ENDPOINTS = [
+    Endpoint(
+        path=_BY_URL + "{URL}",
+        handle=by_url,
+        about="The current version of a URL; with ?at=TIME or ?version=N and a percent-encoded URL, another",
+        parameters=(
+            path_parameter("URL", "the address of the dataset", URL),
+            Parameter("at", "RFC 3339 or YYYYMMDDhhmmss"),
+            Parameter("version", "a version's number"),
+        ),
+        answers={200: _BYTES, 206: _PART, 304: _UNCHANGED},
+    ),
+    Endpoint(
+        path=_BY_ID + "{ID}",
+        handle=by_id,
+        about="One version by its id",
+        parameters=(path_parameter("ID", "a version's id, or a dataset's for its current version", ID),),
+        answers={200: _BYTES, 206: _PART, 304: _UNCHANGED},
+    ),
+    Endpoint(
+        path=_BY_TYPE + "{TYPE}",
+        handle=by_type,
+        about="Every version of a media type as a zip",
+        parameters=(
+            path_parameter("TYPE", "a media type, or a short name such as csv"),
+            Parameter("versions", "only the latest of each dataset", {"enum": ["all", "latest"]}),
+        ),
+        answers={200: _ZIP},
+    ),
+]

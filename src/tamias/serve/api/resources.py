@@ -1,0 +1,224 @@
+"""Resources under watch: listed, put there, and made due now."""
+
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.resources import page_of_resources
+from tamias.crawl.keeping import WATCH
+from tamias.crawl.watching import Added, Wanted
+from tamias.database.sql import statements
+from tamias.frontier.hasten import hasten
+from tamias.model.resource import Resource, State
+from tamias.model.url import is_address
+from tamias.serve.answers import Page, json_answer, page_answer
+from tamias.serve.api.datasets import ID_CURSOR
+from tamias.serve.asked import base_of, cursor, json_body, limit, media_type, parameter, stored_text
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+MOST_BYTES = 64 * 1024
+MOST_BYTES_OF_MANY = 32 * 1024 * 1024
+MOST_AT_ONCE = 100_000
+_KEY_BYTES = 2000
+"""Of what stands in an index of the database."""
+_HASTEN_BATCH = 1000
+_SQL = statements("tamias.serve", "serve.sql")
+
+
+class ResourceDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource in a list, without its versions."""
+
+    id: str
+    url: str
+    title: str | None
+    media_type: str | None
+    state: State
+    added_at: str
+    next_crawl: str | None
+    change_rate: float | None
+    version_count: int
+    dataset: str
+    """Where it is told of in full."""
+
+
+class NewResource(msgspec.Struct, frozen=True, kw_only=True):
+    """An address to be put under watch."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=4096)]
+    title: str | None = None
+    format: str | None = None
+    source: str | None = None
+    portal: str | None = None
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """An address that was not taken."""
+
+    url: str
+    reason: str
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What became of the addresses."""
+
+    new: int
+    known: int
+    refused: list[Refused]
+
+
+class Hastened(msgspec.Struct, frozen=True):
+    """How many resources there are, and how many of them were not due and are now."""
+
+    resources: int
+    hastened: int
+
+
+NewResources = Annotated[list[NewResource], Meta(max_length=MOST_AT_ONCE)]
+
+
+async def listing(request: Request, service: Service) -> Response:
+    """What is under watch."""
+    most, after, told = limit(request), cursor(request, ID_CURSOR), parameter(request, "type")
+    page = partial(
+        page_of_resources,
+        after=after[0] if after else "",
+        limit=most,
+        host=parameter(request, "host"),
+        media_type=media_type(told) if told else None,
+        portal=parameter(request, "portal"),
+    )
+    found = await service.desks.ask(lambda desk: page(desk.session))
+    base = base_of(request)
+    items = [_described(each, base) for each in found]
+    return page_answer(request, items, items[-1].id if len(items) == most else None)
+
+
+async def add_one(request: Request, service: Service) -> Response:
+    """Puts one under watch: 201 where it is new, 200 where it was known."""
+    new = await json_body(request, NewResource, MOST_BYTES)
+    taken = await service.desks.ask(partial(_add, wanted=[new]))
+    if taken.refused:
+        raise Problem(422, f"not taken: {taken.refused[0].reason}")
+    return json_answer(request, taken, 201 if taken.new else 200)
+
+
+async def add_many(request: Request, service: Service) -> Response:
+    """Puts many under watch; those that are not taken are named with the reason."""
+    new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)  # type: ignore[arg-type]
+    return json_answer(request, await service.desks.ask(partial(_add, wanted=new)))
+
+
+async def crawl(request: Request, service: Service) -> Response:
+    """Makes a resource, or all of a host, due now."""
+    named, domain = parameter(request, "id"), parameter(request, "domain")
+    if (named is None) == (domain is None):
+        raise Problem(400, "say which: ?id=ID for one resource, or ?domain=HOST for all of a host")
+    told = await service.desks.ask(partial(_hasten, named=named, host=domain and domain.lower()))
+    if not told.resources:
+        raise Problem(404, f"nothing is under watch as {named or domain}")
+    return json_answer(request, told, 202)
+
+
+def _described(resource: Resource, base: str) -> ResourceDescription:
+    return ResourceDescription(
+        id=resource.id,
+        url=resource.url,
+        title=resource.title,
+        media_type=resource.media_type,
+        state=resource.state,
+        added_at=rfc3339(resource.added_at),
+        next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
+        change_rate=resource.change_rate,
+        version_count=resource.versions,
+        dataset=f"{base}/api/v1/get/dataset/{resource.id}",
+    )
+
+
+def _add(desk: Desk, wanted: list[NewResource]) -> Taken:
+    good = [each for each in wanted if is_address(each.url)]
+    refused = [Refused(each.url, "it is no URL") for each in wanted if not is_address(each.url)]
+    added: Added = desk.watcher.add([_wanted(each) for each in good])
+    refused += [Refused(url, reason) for url, reason in added.refused]
+    return Taken(added.new, added.known, refused)
+
+
+def _wanted(new: NewResource) -> Wanted:
+    return Wanted(
+        url=new.url,
+        title=stored_text("a title", new.title, 10 * _KEY_BYTES),
+        format=stored_text("a format", new.format, _KEY_BYTES),
+        source=stored_text("a source", new.source, _KEY_BYTES) or "",
+        portal=stored_text("a portal", new.portal, _KEY_BYTES),
+    )
+
+
+def _hasten(desk: Desk, named: str | None, host: str | None) -> Hastened:
+    after, resources, hastened = "", 0, 0
+    while rows := _wanted_now(desk, after, named, host):
+        items = [desk.admission.item(url, 0, WATCH) for _, url in rows]
+        hastened += hasten(desk.session, desk.frontier, items)
+        _note_wanted(desk, [resource for resource, _ in rows])
+        resources += len(rows)
+        after = rows[-1][0]
+    return Hastened(resources, hastened)
+
+
+def _wanted_now(desk: Desk, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
+    asked = {"after": after, "resource": named, "host": host, "limit": _HASTEN_BATCH}
+    return desk.session.transact(lambda cursor: cursor.execute(_SQL["wanted_now"].text, asked).fetchall())
+
+
+def _note_wanted(desk: Desk, resources: list[str]) -> None:
+    told = {"now": desk.session.now(), "resource": resources}
+    desk.session.transact(lambda cursor: cursor.execute(_SQL["note_wanted"].text, told))
+
+
+ENDPOINTS = [
+    Endpoint(
+        path="/api/v1/resources",
+        handle=listing,
+        about="The resources under watch, all or some",
+        parameters=(
+            Parameter("host", "of this host"),
+            Parameter("type", "whose current version is of this media type, or short name of one"),
+            Parameter("portal", "that this portal names"),
+            *PAGED,
+        ),
+        answers={200: Answer("Resources in the order of their ids", Page[ResourceDescription])},
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/post/resource",
+        handle=add_one,
+        about="Put a resource under watch: every version of it will be kept",
+        answers={200: Answer("It was known", Taken), 201: Answer("It is under watch now", Taken)},
+        body=NewResource,
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/post/resources",
+        handle=add_many,
+        about="Put many resources under watch",
+        answers={200: Answer("What became of them", Taken)},
+        body=NewResources,
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/crawl",
+        handle=crawl,
+        about="Visit a resource, or all resources of a host, as soon as politeness allows",
+        parameters=(Parameter("id", "a resource's id"), Parameter("domain", "a host")),
+        answers={202: Answer("They are due now", Hastened)},
+        secret=True,
+    ),
+]

@@ -1,0 +1,95 @@
+"""An endpoint: what it does, and what a client must know of it; routes and their description come from here."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tamias.serve.problems import problem_of
+from tamias.serve.secret import check_secret
+from tamias.serve.service import Service
+
+Handle = Callable[[Request, Service], Awaitable[Response]]
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+URL: Schema = {"type": "string", "minLength": 1, "examples": ["https://example.org/data.csv"]}
+ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{24}(_[1-9][0-9]{0,8})?$"}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a route."""
+
+    name: str
+    about: str
+    schema: Schema = TEXT
+    where: Literal["query", "path", "header"] = "query"
+    required: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a route gives when all is well."""
+
+    about: str
+    form: Any = None
+    """The type of a JSON answer."""
+    media_types: tuple[str, ...] = ()
+    """Of other answers; `*/*` is whatever was archived."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One route and method."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: str
+    """As OpenAPI writes it; a last `{URL}` or `{TYPE}` takes the rest of the path, slashes and all."""
+    handle: Handle
+    about: str
+    parameters: tuple[Parameter, ...] = ()
+    answers: dict[int, Answer]
+    body: Any = None
+    secret: bool = False
+
+
+LIMIT = Parameter("limit", "how many items", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100})
+CURSOR = Parameter("cursor", "where the page before ended, as it said")
+PAGED = (LIMIT, CURSOR)
+_REST = ("{URL}", "{TYPE}")
+
+
+def path_parameter(name: str, about: str, schema: Schema = TEXT) -> Parameter:
+    """A part of the path."""
+    return Parameter(name, about, schema, "path", required=True)
+
+
+def routes(endpoints: Sequence[Endpoint], service: Service) -> list[Route]:
+    """The endpoints as routes of an application; those that take the rest of a path come last."""
+    ordered = sorted(endpoints, key=lambda each: -_fixed_length(each.path))
+    return [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
+
+
+def _fixed_length(path: str) -> int:
+    return len(path.partition("{")[0])
+
+
+def _pattern(path: str) -> str:
+    for rest in _REST:
+        if path.endswith(rest):
+            return path.removesuffix("}") + ":path}"
+    return path
+
+
+def _endpoint(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        request.scope["tamias.route"] = endpoint.path
+        try:
+            if endpoint.secret:
+                check_secret(request, service.secret)
+            return await endpoint.handle(request, service)
+        except Exception as error:  # noqa: BLE001 - every error has a document
+            return problem_of(error).response()
+
+    return answer

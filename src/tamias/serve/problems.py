@@ -1,0 +1,73 @@
+"""Errors as clients meet them: `application/problem+json` (RFC 9457) with a status that tells the truth."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.library import NotArchived
+from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
+
+MEDIA_TYPE = "application/problem+json"
+_LOG = logging.getLogger("tamias.serve")
+
+
+class ProblemDocument(msgspec.Struct, frozen=True):
+    """What went wrong."""
+
+    status: int
+    title: str
+    """The status in words."""
+    detail: str
+    """What happened, to what, and what to do."""
+    type: str = "about:blank"
+
+
+class Problem(Exception):
+    """An answer that is a refusal."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """The document."""
+        told = ProblemDocument(self.status, HTTPStatus(self.status).phrase, self.detail)
+        content = msgspec.json.encode(told)
+        return Response(content, self.status, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What a client is told of an error; what is our fault is told to the log as well."""
+    match error:
+        case Problem():
+            return error
+        case HTTPException():
+            return Problem(error.status_code, str(error.detail), error.headers)
+        case NotArchived():
+            return Problem(404, str(error))
+        case UsageError() | UrlError() | msgspec.DecodeError():
+            return Problem(400, str(error))
+        case DatabaseUnavailable():
+            return Problem(503, str(error), {"Retry-After": "5"})
+        case BlobDamaged() | BlobMissing():
+            _LOG.error("%s", error)
+            return Problem(500, f"the archived bytes cannot be given back as they came: {error}")
+        case TamiasError():
+            _LOG.error("%s", error)
+            return Problem(500, str(error))
+        case _:
+            _LOG.error("an error of the service itself", exc_info=error)
+            return Problem(500, "an error of the service itself; its log says more")
+
+
+async def problem_response(_: Request, error: Exception) -> Response:
+    """For what Starlette itself refuses: no such route, no such method."""
+    return problem_of(error).response()

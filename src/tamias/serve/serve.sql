@@ -1,0 +1,59 @@
+-- What clients of the service ask.
+
+-- name: find_resource
+-- A resource by its name or its address; the name counts first.
+SELECT resource.resource FROM resource
+WHERE resource.resource = %(resource)b::text OR resource.url = %(url)b::text
+ORDER BY resource.resource <> %(resource)b::text LIMIT 1
+
+-- name: changes
+-- Versions from the newest to the oldest, all or of a host or portal, after a given one.
+SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type, version.told_type, version.noise, resource.url, resource.title
+FROM version JOIN resource ON resource.resource = version.resource
+WHERE (version.captured_at, version.resource, version.number)
+      < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
+  AND version.captured_at >= %(since)b::int8
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
+
+-- name: hosts
+-- Hosts by name after a given one, with how many resources each has.
+SELECT counted.key, sum(counted.n)::int8
+FROM (SELECT tally.key, tally.n FROM tally WHERE tally.what = 'host' AND tally.key > %(after)b::text
+      UNION ALL
+      SELECT news.key, news.n FROM tally_news AS news WHERE news.what = 'host' AND news.key > %(after)b::text)
+     AS counted
+GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY counted.key LIMIT %(limit)b::int4
+
+-- name: cdx
+-- Versions in the order of their URLs: those between two texts, of all hosts or of a domain, after a given one.
+SELECT resource.url, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type
+FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
+     JOIN resource ON resource.url >= span.low COLLATE "C" AND resource.url < span.high COLLATE "C"
+     JOIN version ON version.resource = resource.resource
+WHERE (resource.url, version.number) > (%(url)b::text COLLATE "C", %(number)b::int4)
+  AND version.captured_at BETWEEN %(since)b::int8 AND %(until)b::int8
+  AND (%(domain)b::text IS NULL OR resource.host = %(domain)b::text
+       OR right(resource.host, length(%(domain)b::text) + 1) = '.' || %(domain)b::text)
+ORDER BY resource.url, version.number LIMIT %(limit)b::int4
+
+-- name: wanted_now
+-- Resources of a name or a host that are under watch, after a given one.
+SELECT resource.resource, resource.url FROM resource
+WHERE resource.resource > %(after)b::text AND resource.state <> 'stopped'
+  AND (%(resource)b::text IS NULL OR resource.resource = %(resource)b::text)
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
+-- name: note_wanted
+-- They are to be visited now.
+UPDATE resource SET next_visit = %(now)b::int8
+WHERE resource.resource = ANY(%(resource)b::text[]) AND coalesce(resource.next_visit, %(now)b::int8 + 1) > %(now)b::int8
+
+-- name: alive
+-- Whether the database answers.
+SELECT 1

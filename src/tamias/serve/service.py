@@ -1,0 +1,33 @@
+"""What every route works with."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamias.serve.desks import Desks
+from tamias.serve.secret import Secret
+from tamias.serve.traffic import Traffic
+from tamias.settings import Settings
+
+if TYPE_CHECKING:
+    from tamias.crawl.supervisor import Snapshot
+
+
+class Service:
+    """One running service."""
+
+    def __init__(
+        self,
+        data: Path,
+        settings: Settings,
+        desks: Desks,
+        secret: Secret,
+        crawl: "Callable[[], Snapshot | None]" = lambda: None,
+    ) -> None:
+        self.data = data
+        self.settings = settings
+        self.desks = desks
+        self.secret = secret
+        self.crawl = crawl
+        """How the crawl beside it stands; None where there is none."""
+        self.traffic = Traffic()

@@ -1,0 +1,68 @@
+"""Counts requests and tells the log of them, always without their query strings."""
+
+import logging
+import time
+from collections import Counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_LOG = logging.getLogger("tamias.serve.access")
+_SAFE_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+
+
+class Traffic:
+    """What came and how long it took, by kind of route."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """By method, route and status."""
+        self.seconds: Counter[str] = Counter()
+        """By route, until the last byte was handed over."""
+        self.open = 0
+
+    def note(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One request is done."""
+        self.requests[method, route, status] += 1
+        self.seconds[route] += seconds  # type: ignore[assignment]
+
+
+class TrafficCounter:
+    """Around the application."""
+
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        self._app = app
+        self._traffic = traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 499
+        begun = time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_SAFE_HEADERS]
+            await send(message)
+
+        self._traffic.open += 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._traffic.open -= 1
+            self._note(scope, status, time.perf_counter() - begun)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._traffic.note(method, scope.get("tamias.route", "none"), status, seconds)
+        if _LOG.isEnabledFor(logging.INFO):
+            path = ascii(scope["path"][:300])[1:-1]
+            _LOG.info("%s %s %d %.1f ms", method, path, status, 1000 * seconds)
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

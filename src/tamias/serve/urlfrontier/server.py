@@ -1,0 +1,179 @@
+"""The service as a whole: routes, token, TLS, start and stop."""
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Database
+from tamias.frontier import service
+from tamias.model.errors import ConfigError, TamiasError
+from tamias.serve.urlfrontier import messages
+from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.control import Answerer, Control
+from tamias.serve.urlfrontier.desk import Desk
+from tamias.serve.urlfrontier.gets import Gets
+from tamias.serve.urlfrontier.http2 import Connection
+from tamias.serve.urlfrontier.public import Health, reflect
+from tamias.serve.urlfrontier.puts import Puts, parsed
+from tamias.serve.urlfrontier.reading import Addresses
+from tamias.serve.urlfrontier.status import Code, Refused
+
+_log = logging.getLogger(__name__)
+_ANNOUNCE_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+
+Route = Callable[[Call], Awaitable[None]]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How the service is reached, and how much of it there is."""
+
+    host: str = "127.0.0.1"
+    port: int = 7071
+    token: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    threads: int = 4
+    connections: int = 1000
+    session_names: frozenset[str] = frozenset()
+
+
+class FrontierServer:
+    """One instance. Any number may run on one database."""
+
+    def __init__(self, database: Database, options: Options) -> None:
+        self._options = options
+        self._addresses = Addresses(options.session_names)
+        self._desk = Desk(database, self._addresses.same, options.threads)
+        self._routes = self._routed()
+        self._connections: set[Connection] = set()
+        self.address = ""
+        """Where it listens: host and port."""
+
+    async def run(self, ready: Callable[[str], None], stop: asyncio.Event) -> None:
+        """Serves until `stop` is set; calls `ready` with its address once it listens."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            self._connection, sock=self._listening(), ssl=_context(self._options)
+        )
+        async with server:
+            told = loop.create_task(self._announce())
+            ready(self.address)
+            await stop.wait()
+            server.close()
+            await self._stop()
+            told.cancel()
+        with contextlib.suppress(TamiasError):
+            await self._desk.ask(lambda clerk: service.leave(clerk.session, self.address))
+        self._desk.close()
+
+    def _listening(self) -> socket.socket:
+        host, port = self._options.host, self._options.port
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            listening = socket.create_server((host, port), family=family, backlog=1024)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"{shown}:{listening.getsockname()[1]}"
+        return listening
+
+    def _connection(self) -> Connection:
+        return Connection(self._dispatch, self._connections, self._options.connections)
+
+    async def _dispatch(self, call: Call) -> None:
+        route = self._routes.get(call.path)
+        if not call.path.startswith(f"/{messages.HEALTH}/"):
+            self._check_token(call)
+        if route is None:
+            raise Refused(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
+        await route(call)
+
+    def _check_token(self, call: Call) -> None:
+        wanted = self._options.token
+        told = call.metadata.get("authorization", "")
+        if wanted is not None and not hmac.compare_digest(told.encode(), f"Bearer {wanted}".encode()):
+            raise Refused(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
+
+    def _routed(self) -> dict[str, Route]:
+        puts, gets, health = Puts(self._desk, self._addresses), Gets(self._desk), Health(self._desk)
+        streams: dict[str, Route] = {
+            f"/{messages.SERVICE}/PutURLs": puts.put_urls,
+            f"/{messages.SERVICE}/PutDiscovered": puts.put_discovered,
+            f"/{messages.SERVICE}/GetURLs": gets.get_urls,
+            f"/{messages.SERVICE}/ListURLs": gets.list_urls,
+            f"/{messages.HEALTH}/Check": health.check,
+            f"/{messages.HEALTH}/Watch": health.watch,
+            f"/{messages.REFLECTION}/ServerReflectionInfo": reflect,
+            f"/{messages.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
+        }
+        asked = messages.method_types(messages.SERVICE)
+        answers = Control(self._addresses).answerers().items()
+        single = {
+            f"/{messages.SERVICE}/{name}": self._single(asked[name][0], answerer)
+            for name, answerer in answers
+        }
+        return {**single, **streams}
+
+    def _single(self, kind: Any, answerer: Answerer) -> Route:
+        async def route(call: Call) -> None:
+            params = parsed(kind, await call.one())
+            answer = await self._desk.ask(lambda clerk: answerer(clerk, params))
+            await call.send([answer.SerializeToString()])
+
+        return route
+
+    async def _announce(self) -> None:
+        while True:
+            try:
+                await self._desk.ask(lambda clerk: service.announce(clerk.session, self.address))
+            except TamiasError as error:
+                _log.warning("cannot say that this instance is alive: %s", error)
+            await asyncio.sleep(_ANNOUNCE_SECONDS)
+
+    async def _stop(self) -> None:
+        """No new calls; those under way get some seconds."""
+        tasks = [task for connection in self._connections for task in connection.tasks()]
+        for connection in self._connections:
+            connection.go_away()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_STOP_SECONDS)
+        for connection in list(self._connections):
+            connection.close()
+
+
+def serve(database: Database, options: Options, ready: Callable[[str], None]) -> None:
+    """Runs one instance until a signal ends it."""
+    import uvloop
+
+    uvloop.run(_until_signal(database, options, ready))
+
+
+async def _until_signal(database: Database, options: Options, ready: Callable[[str], None]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await FrontierServer(database, options).run(ready, stop)
+
+
+def _context(options: Options) -> ssl.SSLContext | None:
+    if options.certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(options.certificate, options.key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"cannot use the certificate {options.certificate}: {error}") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["h2"])
+    return context

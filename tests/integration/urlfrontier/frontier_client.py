@@ -1,0 +1,103 @@
+"""A real gRPC client of the service, made of grpcio and the messages of our own description."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import grpc
+
+from tamias.serve.urlfrontier.messages import SERVICE, message, method_types
+
+STREAMS = {"PutURLs": "stream_stream", "PutDiscovered": "stream_stream", "GetURLs": "unary_stream"} | {
+    "ListURLs": "unary_stream"
+}
+
+
+def make(name, **words):
+    return message(f"urlfrontier.{name}")(**words)
+
+
+class Client:
+    """Calls by name; server streams come as lists."""
+
+    def __init__(self, address, token=None, credentials=None):
+        self.channel = (
+            grpc.secure_channel(address, credentials) if credentials else grpc.insecure_channel(address)
+        )
+        self.metadata = [("authorization", f"Bearer {token}")] if token else []
+        self.types = method_types(SERVICE)
+
+    def call(self, name, *requests, timeout=20, **words):
+        asked, answered = self.types[name]
+        kind = STREAMS.get(name, "unary_unary")
+        stub = getattr(self.channel, kind)(
+            f"/{SERVICE}/{name}", asked.SerializeToString, answered.FromString
+        )
+        request = iter(requests) if kind == "stream_stream" else (requests[0] if requests else asked(**words))
+        answer = stub(request, timeout=timeout, metadata=self.metadata)
+        return answer if kind == "unary_unary" else list(answer)
+
+    def put(self, *items):
+        return [(ack.ID, ack.status) for ack in self.call("PutURLs", *items)]
+
+    def discover(self, *urls, key="", crawl=""):
+        return [status for _, status in self.put(*(discovered(url, key, crawl) for url in urls))]
+
+    def get(self, urls=0, queues=0, hold=0, **words):
+        asked = {"max_urls_per_queue": urls, "max_queues": queues, "delay_requestable": hold, **words}
+        return [info.url for info in self.call("GetURLs", **asked)]
+
+    def stats(self, key="", crawl=""):
+        return self.call("GetStats", key=key, crawlID=crawl)
+
+    def close(self):
+        self.channel.close()
+
+
+def info(url, key="", crawl="", **metadata):
+    made = make("URLInfo", url=url, key=key, crawlID=crawl)
+    for name, values in metadata.items():
+        made.metadata[name].values.extend(values)
+    return made
+
+
+def discovered(url, key="", crawl="", ID="", **metadata):
+    item = make("URLItem", ID=ID)
+    item.discovered.info.CopyFrom(info(url, key, crawl, **metadata))
+    return item
+
+
+def known(url, date, key="", crawl="", ID="", **metadata):
+    item = make("URLItem", ID=ID)
+    item.known.info.CopyFrom(info(url, key, crawl, **metadata))
+    item.known.refetchable_from_date = date
+    return item
+
+
+class Instance:
+    """A `tamias frontier` process of its own."""
+
+    def __init__(self, data, *options, port=0, env=None):
+        words = [sys.executable, "-m", "tamias", "frontier", "--data", str(data), "--port", str(port)]
+        self.process = subprocess.Popen(
+            [*words, "--json", *options], stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the service did not start")
+        self.address = json.loads(line)["address"]
+        self.port = int(self.address.rpartition(":")[2])
+
+    def kill(self):
+        self.process.kill()
+        self._reap()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self._reap()
+
+    def _reap(self):
+        self.process.wait(30)
+        self.process.stdout.close()
