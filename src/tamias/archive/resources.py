@@ -30,6 +30,9 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     visited_at: int | None
     fails: int
     hint_at: int | None
+    """When somebody says that it last changed."""
+    frequency: str | None = None
+    """How often somebody says that it changes."""
 
 
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +90,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
     if row is None:
         return None
     (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
-     visited_at, fails, hint_at) = row  # fmt: skip
+     visited_at, fails, hint_at, frequency) = row  # fmt: skip
     known = Known(
         sha256=digest.hex() if digest else None,
         fingerprint=fingerprint.hex() if fingerprint else None,
@@ -96,7 +99,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
     )
     return Watched(
         id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
-        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at,
+        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
     )  # fmt: skip
 
 

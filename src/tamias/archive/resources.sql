@@ -29,7 +29,7 @@ SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded
 -- What must be known of a resource to judge what came.
 SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
        resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
-       resource.visited_at, resource.fails, resource.hint_at
+       resource.visited_at, resource.fails, resource.hint_at, resource.frequency
 FROM resource WHERE resource.resource = %(resource)b::text
 
 -- name: count_shared

@@ -34,12 +34,21 @@ def archive(place: Place, size: int, versions: int, resources: int) -> int:
 @command.command()
 @click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
+@click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")
+@click.option("--target", help="With --grpc: measure the empty URLFrontier server at this HOST:PORT instead.")
 @common
-def frontier(place: Place, sizes: tuple[int, ...], clients: tuple[int, ...]) -> int:
-    """Put, lease and finish at growing sizes, beside the obvious one-table queue.
+def frontier(
+    place: Place, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None
+) -> int:
+    """Put, lease and finish at growing sizes, beside the obvious one-table queue; or the gRPC service.
 
     Example: tamias bench frontier --size 100000 --clients 1
     """
+    if grpc:
+        from tamias.bench import urlfrontier
+
+        size = sizes[0] if sizes else urlfrontier.URLS
+        return _told(place, urlfrontier.run(size, urlfrontier.QUEUES, target, _out(place)))
     from tamias.bench.frontier import CLIENTS, SIZES, run
 
     return _told(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))

@@ -12,6 +12,7 @@ from tamias.model.errors import TamiasError
 VERBS = {
     "crawl": "crawl from seeds until nothing is left",
     "add": "put resources, portals and endpoints under archive watch",
+    "serve": "the service: scheduler, workers, REST API, Memento, metrics",
     "versions": "the history of a resource",
     "get": "one version, byte for byte",
     "diff": "what changed between two versions",

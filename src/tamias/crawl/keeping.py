@@ -13,6 +13,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
 from tamias.archive.fingerprints import fingerprint
+from tamias.archive.hints import read_trust, write_trust
 from tamias.archive.judgement import Came, Judgement, Known, Meaning, judge
 from tamias.archive.resources import (
     NewVersion,
@@ -31,6 +32,7 @@ from tamias.model.capture import Body, Capture
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
+from tamias.schedule.hints import Told, Trust, first_interval, said_changed, told_by_http
 from tamias.schedule.history import pack, unpack
 from tamias.schedule.visit import NextVisit, Policy, next_visit
 
@@ -45,6 +47,7 @@ _SEEN = {
     Meaning.GONE: "gone",
     Meaning.FAILED: "failed",
 }
+_TELLING = (Meaning.CHANGED, Meaning.NOISE, Meaning.UNCHANGED)
 
 
 class Kept(msgspec.Struct, kw_only=True):
@@ -57,13 +60,15 @@ class Kept(msgspec.Struct, kw_only=True):
     fingerprint: str | None
     prepared: Prepared | None
     next: NextVisit
+    trust: Trust | None
+    """In the dates that the host's sitemaps and catalogues tell, after this visit."""
     is_new: bool
     now: int
 
     @property
     def believed(self) -> bool:
         """Whether what came is what the resource is."""
-        return self.judgement.meaning in (Meaning.CHANGED, Meaning.NOISE, Meaning.UNCHANGED)
+        return self.judgement.meaning in _TELLING
 
     def record(self, cursor: Cursor, capture_id: str) -> None:
         """Inside the transaction of the visit."""
@@ -74,6 +79,8 @@ class Kept(msgspec.Struct, kw_only=True):
             insert_blobs(cursor, [self.prepared])
             self._add(cursor, self._version(capture_id, self.prepared))
         note_visit(cursor, self._note())
+        if self.trust is not None:
+            write_trust(cursor, self.watched.host, self.trust.right, self.trust.checked)
 
     def _add(self, cursor: Cursor, version: NewVersion) -> None:
         if self.judgement.meaning is Meaning.SUSPECT:
@@ -179,6 +186,7 @@ class Keeping:
             fingerprint=print_of,
             prepared=prepared,
             next=self._next(watched, judgement, capture),
+            trust=self._tested(watched, judgement, capture.ended_at),
             is_new=is_new,
             now=self._now(),
         )
@@ -214,11 +222,31 @@ class Keeping:
             return None
         return _fingerprint_of(body, media_type)
 
+    def _expected(self, watched: Watched, capture: Capture) -> float | None:
+        """How often it changes by the word of others, before anything was seen."""
+        now = capture.ended_at
+        told = told_by_http(capture.hops[-1].header, now) if capture.hops else Told()
+        dates = [date for date in (told.modified_at, watched.hint_at) if date is not None]
+        told = msgspec.structs.replace(
+            told, frequency=watched.frequency, modified_at=max(dates, default=None)
+        )
+        return first_interval(told, now, self._policy.terms)
+
+    def _tested(self, watched: Watched, judgement: Judgement, now: int) -> Trust | None:
+        """What the visit says about the host's dates, if there was one to be put to the test."""
+        if watched.hint_at is None or watched.visited_at is None or judgement.meaning not in _TELLING:
+            return None
+        known = Trust(*read_trust(self._session, [watched.host]).get(watched.host, (0, 0)))
+        said = said_changed(watched.hint_at, watched.visited_at, now)
+        return known.after(said, judgement.meaning is Meaning.CHANGED)
+
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
+        history = unpack(watched.history)
         found = next_visit(
-            unpack(watched.history),
+            history,
             _SEEN[judgement.meaning],  # type: ignore[arg-type]
             capture.ended_at,
+            expected_days=self._expected(watched, capture) if history.visited_at is None else None,
             threshold=self._timetable.threshold(watched.host),
             importance=watched.importance,
             policy=self._policy,

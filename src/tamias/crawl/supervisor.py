@@ -14,9 +14,11 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.crawl.admit import same_url, seed_items
 from tamias.crawl.commit import PUT_BATCH
 from tamias.crawl.deliver import Deliveries, outside
+from tamias.crawl.housekeeping import keep_house
 from tamias.crawl.keeping import WATCH
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
 from tamias.crawl.recover import recover, recover_worker
@@ -155,7 +157,14 @@ class Supervisor:
             raise _told(self._error)
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         await self._wait_for_deliveries()
+        if self._until is Until.VISITED and self._ended is Ended.DONE:
+            await self._in_database(self._keep_house)
         return self._snapshot(figures)
+
+    def _keep_house(self) -> None:
+        """For the archive as a whole, after its resources were visited."""
+        blobs = BlobReader(LocalPacks(self._data / "blobs"), self._session)
+        keep_house(self._session, blobs, self._settings)
 
     async def _wait_for_deliveries(self) -> None:
         """What is committed reaches the sinks, unless they stay away for longer than `--max-wait`."""

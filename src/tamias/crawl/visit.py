@@ -1,5 +1,6 @@
 """The path of one URL through a worker: seen, judged, handed over to be committed."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ import msgspec
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit import Committer, Visited
 from tamias.crawl.describing import describe
+from tamias.crawl.hinting import HintDesk, said_by_sitemap
 from tamias.crawl.keeping import WATCH, Keeping, Kept
 from tamias.crawl.pace import Held, NotNow
 from tamias.crawl.records import Recorder
@@ -69,6 +71,7 @@ class Visitor:
         sight: Sight,
         admission: Admission,
         wholes: Wholes,
+        hints: HintDesk,
         committer: Committer,
         recorder: Recorder,
         keeping: Keeping | None,
@@ -79,6 +82,7 @@ class Visitor:
         self._sight = sight
         self._admission = admission
         self._wholes = wholes
+        self._hints = hints
         self._committer = committer
         self._recorder = recorder
         self._keeping = keeping
@@ -109,6 +113,9 @@ class Visitor:
             _log.exception("visit of %s", task.url)
             reason = f"internal error: {type(error).__name__}: {error}"
             seen = Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
+        if seen.found.hints:
+            said = said_by_sitemap(seen.found.hints)
+            await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
         await self._committer.add(await self._visited(seen, task, held))
 
     async def _visited(self, seen: Seen, task: Task, held: Held) -> Visited:

@@ -23,6 +23,7 @@ from tamias.crawl.aside import aside
 from tamias.crawl.commit import Committer
 from tamias.crawl.describing import describe
 from tamias.crawl.guide import PoliteGuide
+from tamias.crawl.hinting import HintDesk, said_by_catalogue
 from tamias.crawl.keeping import WATCH
 from tamias.crawl.pace import Held
 from tamias.crawl.shelf import Shelf
@@ -90,6 +91,7 @@ class Walker:
         shelf: Shelf,
         committer: Committer,
         watcher: Watcher,
+        hints: HintDesk,
         now: Callable[[], int],
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,6 +103,7 @@ class Walker:
         self._shelf = shelf
         self._committer = committer
         self._watcher = watcher
+        self._hints = hints
         self._now = now
 
     def opens(self, kind: str) -> bool:
@@ -181,6 +184,7 @@ class Walker:
         if task.crawl == WATCH:
             offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
             self._watcher.add(each for each in offered if is_address(each.url))
+        self._hints.take(said_by_catalogue(found.datasets))
 
     async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Found:
         """What the walk brought, its quads now in a segment."""

@@ -24,6 +24,7 @@ from tamias.crawl.asking import Asker
 from tamias.crawl.commit import Committer, Tally, Visited
 from tamias.crawl.contexts import ContextCache, ContextDesk
 from tamias.crawl.fetching import fetchers, user_agent
+from tamias.crawl.hinting import HintDesk
 from tamias.crawl.keeping import Keeping
 from tamias.crawl.marker import Marker
 from tamias.crawl.pace import Held
@@ -143,6 +144,7 @@ class Worker:
         self._coverage = Coverage(self._session)
         in_database = self._in_database
         now = self._session.time
+        hints = HintDesk(self._session, self._frontier, admission)
         walker = Walker(
             doors(),
             data / "walks",
@@ -152,6 +154,7 @@ class Worker:
             shelf=self._shelf,
             committer=self._committer,
             watcher=Watcher(self._session, self._frontier, admission),
+            hints=hints,
             now=now,
         )
         contexts = ContextDesk(cache, self._session, in_database, admission, self._committer, now)
@@ -181,6 +184,7 @@ class Worker:
             sight=sight,
             admission=admission,
             wholes=Wholes(self._session, in_database, admission, now),
+            hints=hints,
             committer=self._committer,
             recorder=Recorder(str(self.number), user_agent(settings)),
             keeping=self._keeping,

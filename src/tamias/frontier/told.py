@@ -81,6 +81,8 @@ class Intake:
         self._hash_key = hash_key
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         self._queues: set[tuple[int, int]] = set()
+        # Asking first is cheaper where most are known, and a waste where most are new.
+        self._expects_new = True
 
     def put(self, batch: Sequence[Told]) -> list[bool]:
         """For each URL whether it was taken; a new one that is known already is not."""
@@ -128,8 +130,9 @@ class Intake:
         self, cursor: Cursor, bucket: int, places: list[Place]
     ) -> tuple[set[tuple[int, int, int]], list[Place]]:
         where = {"bucket": bucket, "now": self._session.now()}
-        unknown, strangers = self._find_known(cursor, where, places)
+        unknown, strangers = (places, []) if self._expects_new else self._find_known(cursor, where, places)
         inserted = self._insert(cursor, where, unknown)
+        self._expects_new = len(inserted) * 2 > len(places)
         if len(inserted) < len(unknown):
             missed, late = self._find_known(cursor, where, [p for p in unknown if p.place not in inserted])
             if missed:

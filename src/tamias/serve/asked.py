@@ -1,5 +1,6 @@
-"""What a request asks for: the URL at the end of its path, its parameters, its page, its body. All bounded."""
+"""What a request asks for: the URL in its path, its parameters, its page, its body. All of it is bounded."""
 
+import asyncio
 import re
 from typing import TypeVar
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ from tamias.serve.problems import Problem
 T = TypeVar("T")
 LONGEST_TEXT = 4096
 MOST_ITEMS = 1000
+BODY_SECONDS = 60.0
 USUAL_ITEMS = 100
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -106,12 +108,15 @@ async def body(request: Request, most: int) -> bytes:
         raise too_large
     content = bytearray()
     try:
-        async for piece in request.stream():
-            content += piece
-            if len(content) > most:
-                raise too_large
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                content += piece
+                if len(content) > most:
+                    raise too_large
     except ClientDisconnect:
         raise Problem(400, "the connection ended within the body") from None
+    except TimeoutError:
+        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds") from None
     return bytes(content)
 
 
@@ -137,5 +142,3 @@ def stored_text(what: str, value: str | None, most: int) -> str | None:
     if value is not None and len(value.encode("utf-8", "surrogatepass")) > most:
         raise Problem(400, f"{what} is longer than {most} bytes")
     return value
-
-

@@ -21,7 +21,9 @@ IN_MEMORY = 1024 * 1024
 CHUNKS_AT_ONCE = 16
 
 
-def pieces(desks: Desks, sha256: str, size: int, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+def pieces(
+    desks: Desks, sha256: str, size: int, start: int = 0, stop: int | None = None
+) -> AsyncIterator[bytes]:
     """The bytes of a body from `start` up to `stop`. Raises `BlobMissing`, `BlobDamaged`."""
     stop = size if stop is None else stop
     if size <= IN_MEMORY:
@@ -86,7 +88,7 @@ async def _some_chunks(
 
 
 def _spooled(desk: Desk, sha256: str) -> IO[bytes]:
-    file = tempfile.TemporaryFile(prefix="tamias-serve-")
+    file = tempfile.TemporaryFile(prefix="tamias-serve-")  # noqa: SIM115 - closed when it has been given out
     file.writelines(desk.reader.pieces(sha256))
     return file
 

@@ -1,4 +1,4 @@
-"""One version as an HTTP answer: streamed, in ranges, with its digest as tag, and never trusted by a browser."""
+"""One version as an HTTP answer: streamed, in ranges, with its digest as tag, never trusted by a browser."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -117,7 +117,11 @@ def _headers(version: Version) -> dict[str, str]:
 def _refusal(request: Request, version: Version, told: dict[str, str]) -> Response | None:
     wanted = request.headers.get("if-match")
     tag = told["ETag"]
-    if wanted is not None and wanted.strip() != "*" and tag not in {each.strip() for each in wanted.split(",")}:
+    if (
+        wanted is not None
+        and wanted.strip() != "*"
+        and tag not in {each.strip() for each in wanted.split(",")}
+    ):
         raise Problem(412, f"this version has the tag {tag}")
     if "if-none-match" in request.headers:
         seen = has_already(request, tag)

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,7 +75,7 @@ class Desks:
 
     def __init__(self, database: Database, data: Path, settings: Settings, threads: int = THREADS) -> None:
         self._threads = ThreadPoolExecutor(threads, "desk")
-        self._make = lambda: Desk(database, data, settings)
+        self._make: Callable[[], Desk] = partial(Desk, database, data, settings)
         self._local = threading.local()
         self._open: list[Desk] = []
         self._waiting = 0

@@ -1,4 +1,4 @@
-"""An endpoint: what it does, and what a client must know of it; routes and their description come from here."""
+"""An endpoint: what it does and what a client must know of it. Routes and their description come from it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
@@ -25,7 +25,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
     name: str
     about: str
-    schema: Schema = TEXT
+    schema: Schema = msgspec.field(default_factory=lambda: TEXT)
     where: Literal["query", "path", "header"] = "query"
     required: bool = False
 
@@ -54,7 +54,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     secret: bool = False
 
 
-LIMIT = Parameter("limit", "how many items", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100})
+LIMIT = Parameter(
+    "limit", "how many items", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+)
 CURSOR = Parameter("cursor", "where the page before ended, as it said")
 PAGED = (LIMIT, CURSOR)
 _REST = ("{URL}", "{TYPE}")

@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.profiles import read_profile, sketched_columns
 from tamias.archive.resources import all_resources, read_suspects, read_versions
 from tamias.database.connect import Database
 
@@ -218,3 +219,17 @@ def test_killed_again_and_again_it_keeps_every_version_once_and_all_bytes(tamias
         }
     checked = tamias.run("check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_what_a_version_holds_is_looked_into_and_offered_for_joins(tamias, site, watch, shown):
+    names = "".join(f"{n},{name}\n" for n, name in enumerate("abcdefghijklmnopqrst"))
+    site.pages["/a.csv"] = Changing([f"id,letter\n{names}".encode()], "text/csv")
+    assert tamias.run("add", site.url("/a.csv")).returncode == 0
+    watch()
+    with shown() as archive:
+        (version,) = archive.versions(site.url("/a.csv"))
+        profile = read_profile(archive.session, version.sha256)
+        columns = list(sketched_columns(archive.session))
+    (table,) = profile.tables
+    assert (table.rows, [column.name for column in table.columns]) == (20, ["id", "letter"])
+    assert {column.url for column in columns} <= {site.url("/a.csv")}

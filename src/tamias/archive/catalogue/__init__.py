@@ -5,7 +5,7 @@ One named graph for each resource, catalogue and description, so that what chang
 
 from tamias.archive.catalogue.measures import measure_quads, metric_quads
 from tamias.archive.catalogue.resource import resource_quads
-from tamias.archive.catalogue.stream import catalogue_quads, quads_of_resources
+from tamias.archive.catalogue.stream import catalogue_quads, quads_of_portals, quads_of_resources
 from tamias.archive.catalogue.tables import table_quads
 from tamias.archive.catalogue.terms import ARC, PREFIXES, CatalogueBases, catalogue_graph
 
@@ -17,6 +17,7 @@ __all__ = [
     "catalogue_quads",
     "measure_quads",
     "metric_quads",
+    "quads_of_portals",
     "quads_of_resources",
     "resource_quads",
     "table_quads",

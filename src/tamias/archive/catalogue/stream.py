@@ -1,7 +1,7 @@
 """The catalogue graph out of the database: all of it in batches, or a few resources that have changed."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -48,6 +48,11 @@ def quads_of_resources(
     return {resource: found.get(resource, []) for resource in resources}
 
 
+def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Quad]]:
+    """The graphs of some portals and of their descriptions, in batches of whole named graphs."""
+    return _portals(session, urls)
+
+
 def _whole(bases: CatalogueBases) -> list[Quad]:
     """The archive itself."""
     told = Statements(catalogue_graph())
@@ -92,11 +97,11 @@ def _read_tables(session: Session, digests: set[str]) -> dict[str, list[TablePro
     return {digest: msgspec.convert(profile, list[TableProfile]) for digest, profile in rows}
 
 
-def _portals(session: Session) -> Iterator[list[Quad]]:
+def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:
     """Portals and the quality of what they describe: one graph for each portal and each description."""
     for portal, url, first_seen, walked_at in _rows(session, "portals", {}):
         node = address(url)
-        if node is None:
+        if node is None or (only is not None and url not in only):
             continue
         told = Statements(catalogue_graph("portal", str(portal)))
         told.each(

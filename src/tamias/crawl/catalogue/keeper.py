@@ -1,7 +1,7 @@
 """The keeper of the SPARQL server: starts it, hands out connections to it, ends it when nobody needs it.
 
 Alone in a network of its own with the server, it listens on a socket in `catalogue/socket`, which only the
-owner of the data can reach, and passes connected descriptors through it: no byte of a query goes by its hands.
+owner of the data can reach, and passes connected descriptors through it; it sees no byte of a query.
 """
 
 import os
@@ -32,6 +32,7 @@ _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 30.0
 _PATIENCE_SECONDS = 5.0
 """How long the server may work for a client that has gone, beyond the time limit of a query."""
+_LOOK_SECONDS = 1.0
 _LOG_LIMIT = 10 << 20
 
 
@@ -76,6 +77,7 @@ class Keeper:
         port = _secluded_port() if orders.guarded else _free_port()
         self._server = StoreServer(folder / "store" / "oxigraph", _log_file(folder), port, orders.seconds)
         self._deserted: dict[str, float] = {}
+        self._looked_at = 0.0
 
     def keep(self, ready: IO[bytes]) -> None:
         """Until nobody uses it."""
@@ -129,6 +131,9 @@ class Keeper:
     def _end_deserted(self) -> None:
         """Ends a server that goes on with a query which nobody waits for."""
         now = time.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return
+        self._looked_at = now
         self._deserted = {each: self._deserted.get(each, now) for each in self._server.deserted()}
         if any(now - since > _PATIENCE_SECONDS for since in self._deserted.values()):
             sys.stderr.write("a query did not end at the time limit; the SPARQL server is started again\n")
@@ -141,8 +146,8 @@ def _secluded_port() -> int:
         seclude()
     except OSError as error:
         raise StoreError(
-            f"the SPARQL server cannot be shut off from other users of this machine ({error.strerror}); allow "
-            "user namespaces, name another server with [serve] sparql, or set [serve] sparql_guard = false "
+            f"the SPARQL server cannot be shut off from other users of this machine ({error.strerror}); "
+            "allow user namespaces, name another server with [serve] sparql, or set [serve] sparql_guard = false "
             "where nobody else can reach the loopback address, as in a container"
         ) from error
     return PORT

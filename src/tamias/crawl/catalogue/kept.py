@@ -1,4 +1,4 @@
-"""A Tamias process and the SPARQL server of its data: holds the users' lock, sees to a keeper, gets connections."""
+"""A Tamias process and the SPARQL server of its data: sees to it that a keeper is there, gets connections."""
 
 import fcntl
 import os

@@ -82,8 +82,8 @@ class StoreServer:
     def deserted(self) -> set[str]:
         """Connections whose client has gone, while the server is still at work for it.
 
-        The server looks at its time limit in most steps of a query, but not while it sorts or removes doubles;
-        nor does it notice then that nobody waits for it any more.
+        The server looks at its time limit in most steps of a query, but not while it sorts; nor does it
+        notice then that nobody waits for it any more.
         """
         lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
         rows = [line.split() for line in lines]

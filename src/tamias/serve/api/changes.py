@@ -78,7 +78,7 @@ async def _changes(request: Request, service: Service) -> tuple[list[Change], st
     }
     rows = await service.desks.ask(partial(_rows, asked=asked))
     last = rows[-1] if len(rows) == most else None
-    return [_change(row, base) for row in rows], last and f"{last[2]}-{last[0]}-{last[1]}"
+    return [_change(row, base) for row in rows], f"{last[2]}-{last[0]}-{last[1]}" if last else None
 
 
 def _rows(desk: Desk, asked: dict[str, Any]) -> list[tuple[Any, ...]]:

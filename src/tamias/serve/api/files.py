@@ -67,7 +67,9 @@ async def zip_answer(request: Request, desks: Desks, wanted: AsyncIterator[Found
     headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
-    return StreamingResponse(await begun(zipped(desks, wanted)), headers=headers, media_type="application/zip")
+    return StreamingResponse(
+        await begun(zipped(desks, wanted)), headers=headers, media_type="application/zip"
+    )
 
 
 def _current(desk: Desk, url: str, at: str | None, number: str | None) -> Found:

@@ -112,7 +112,7 @@ async def add_one(request: Request, service: Service) -> Response:
 
 async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
-    new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)  # type: ignore[arg-type]
+    new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
     return json_answer(request, await service.desks.ask(partial(_add, wanted=new)))
 
 

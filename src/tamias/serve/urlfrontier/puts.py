@@ -10,7 +10,7 @@ from tamias.frontier.service import crawl_number
 from tamias.frontier.told import Told
 from tamias.serve.urlfrontier.calls import Call
 from tamias.serve.urlfrontier.desk import Desk
-from tamias.serve.urlfrontier.lane import SKIPPED, Lane
+from tamias.serve.urlfrontier.lane import SKIPPED, Lanes
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.serve.urlfrontier.status import Code, Refused
@@ -36,7 +36,7 @@ class Puts:
     def __init__(self, desk: Desk, addresses: Addresses) -> None:
         self._desk = desk
         self._addresses = addresses
-        self._lane = Lane(desk)
+        self._lanes = Lanes(desk)
         self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
 
     async def put_urls(self, call: Call) -> None:
@@ -99,10 +99,10 @@ class Puts:
     def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
-        coming = self._lane.put(good) if good else None
+        coming = self._lanes.put(good)
 
         async def verdicts() -> list[int]:
-            judged = iter(await coming if coming is not None else ())
+            judged = iter(await coming())
             return [SKIPPED if each is None else next(judged) for each in told]
 
         return verdicts

@@ -1,0 +1,101 @@
+"""`tamias query`: asks the catalogue and the crawled graphs."""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from tamias.cli.common import Place, common, printable, say
+from tamias.cli.output import to_stdout
+from tamias.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamias.crawl.catalogue.exchange import Answer
+
+_ACCEPT = {
+    "table": "text/tab-separated-values, application/n-triples;q=0.9",
+    "json": "application/sparql-results+json, application/ld+json;q=0.9",
+    "csv": "text/csv",
+    "nquads": "application/n-quads",
+}
+_WIDEST = 80
+_LONGEST_QUERY = 1 << 20
+
+
+@click.command()
+@click.argument("sparql")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(_ACCEPT)),
+    help="How to write the answer; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
+)
+@common
+def command(place: Place, sparql: str, form: str | None) -> None:
+    """Asks the catalogue and the crawled graphs, all together or one by one with GRAPH.
+
+    SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat, dct,
+    prov, csvw, ...) need not be declared.
+
+    Example: tamias query 'SELECT ?url ?title { ?url dct:hasVersion ?version ; dct:title ?title }'
+    """
+    form = form or ("json" if place.json else "table")
+    with closing(_ask(place, _query(sparql), _ACCEPT[form]).content) as content:
+        if form == "table":
+            _table(content)
+        else:
+            to_stdout(lambda out: _copy(content, out))
+
+
+def _ask(place: Place, query: str, accept: str) -> "Answer":
+    from tamias.crawl.catalogue.catalogue import Catalogue
+    from tamias.database.connect import Database
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        Catalogue(place.data) as catalogue,
+    ):
+        if catalogue.is_filled_by_us:
+            with (
+                closing(database.session()) as session,
+                closing(catalogue.refresher(session)) as refresher,
+            ):
+                refresher.round()
+        return catalogue.ask(query, accept)
+
+
+def _query(sparql: str) -> str:
+    try:
+        if sparql == "-":
+            content = sys.stdin.buffer.read(_LONGEST_QUERY + 1)
+        elif sparql.startswith("@"):
+            with Path(sparql[1:]).open("rb") as file:
+                content = file.read(_LONGEST_QUERY + 1)
+        else:
+            return sparql
+        if len(content) > _LONGEST_QUERY:
+            raise UsageError(f"the query has more than {_LONGEST_QUERY} bytes")
+        return content.decode()
+    except OSError as error:
+        raise UsageError(f"cannot read the query {sparql}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the query {sparql} is not UTF-8 at byte {error.start}") from error
+
+
+def _table(content: BinaryIO) -> None:
+    """Columns as wide as what is in the first thousand rows; a yes or no, or statements, as they are."""
+    lines = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content.readlines()]
+    widths = [0] * max((len(line) for line in lines[:1000]), default=0)
+    for line in lines[:1000]:
+        widths = [
+            max(width, min(_WIDEST, len(printable(cell)))) for width, cell in zip(widths, line, strict=False)
+        ] + widths[len(line) :]
+    for line in lines:
+        say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip())
+
+
+def _copy(content: BinaryIO, out: BinaryIO) -> None:
+    while piece := content.read(64 * 1024):
+        out.write(piece)

@@ -1,0 +1,101 @@
+"""`tamias serve`: the archive over HTTP, and the workers that keep it up to date."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tamias.cli.common import Place, common, say_json
+
+if TYPE_CHECKING:
+    from tamias.crawl.policy import Policy
+    from tamias.serve.run import Plan
+    from tamias.serve.secret import Secret
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="And the port.")
+@click.option("--no-crawl", is_flag=True, help="Serve only: nothing is fetched.")
+@click.option(
+    "--secret-file",
+    type=click.Path(path_type=Path),
+    help="File of the secret for writing. [TAMIAS_SECRET, else DATA/secret, made at the first start]",
+)
+@click.option(
+    "--delay", type=click.FloatRange(min=0), help="Least seconds between two requests to one queue. [1]"
+)
+@click.option("--no-robots", is_flag=True, help="Do not ask robots.txt.")
+@click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
+@click.option("--contact", help="Page or address about you, sent with every request.")
+@common
+def command(
+    place: Place,
+    *,
+    host: str,
+    port: int,
+    no_crawl: bool,
+    secret_file: Path | None,
+    delay: float | None,
+    no_robots: bool,
+    allow_private: bool,
+    workers: int | None,
+    contact: str | None,
+) -> int:
+    """Serves the archive: REST API, Memento, metrics; scheduler and workers visit what is under watch.
+
+    Ends at Ctrl-C or SIGTERM. Several on one database share the work.
+
+    Example: tamias serve --port 8080 --contact https://example.org/about
+    """
+    from tamias.serve.run import Plan, check_place, run
+    from tamias.serve.secret import find_secret
+
+    flags = {
+        "fetch__delay": delay,
+        "fetch__contact": contact,
+        "permit__robots": False if no_robots else None,
+        "permit__allow_private": allow_private or None,
+        "crawl__workers": workers,
+    }
+    given = {key: value for key, value in flags.items() if value is not None}
+    place.settings(**given)
+    secret = find_secret(place.data, secret_file)
+    check_place(host, port, secret)
+    policy = _policy(place, given)
+    settings = place.settings(**{**policy.flags, **given}).settings
+    plan = Plan(
+        data=place.data.absolute(),
+        db=place.db,
+        settings=settings,
+        seeds=() if settings.filters.scope == "any" else policy.seeds,
+        host=host,
+        port=port,
+        crawl=not no_crawl,
+    )
+    run(plan, secret, lambda: _tell(place, plan, secret))
+    return 0
+
+
+def _policy(place: Place, given: dict[str, Any]) -> "Policy":
+    """What a crawl on the same data was told, for the workers go on with that as well."""
+    from tamias.crawl.policy import read_policy
+    from tamias.database.connect import Database
+
+    buckets = place.settings(**given).settings.frontier.buckets
+    with (
+        closing(Database(place.data, place.db, buckets=buckets)) as database,
+        closing(database.session()) as session,
+    ):
+        return read_policy(session)
+
+
+def _tell(place: Place, plan: "Plan", secret: "Secret") -> None:
+    name = f"[{plan.host}]" if ":" in plan.host else plan.host
+    address = f"http://{name}:{plan.port}"
+    if place.json:
+        say_json({"address": address, "secret": secret.place, "crawl": plan.crawl})
+    if place.verbosity >= 0:
+        click.echo(f"serving at {address}; the secret for writing is in {secret.place}", err=True)

@@ -1,0 +1,137 @@
+"""The catalogue of a data directory as its users see it: asked, followed, made anew."""
+
+import logging
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from tamias.archive.catalogue import PREFIXES, CatalogueBases
+from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, RemotePlace, SparqlClient
+from tamias.crawl.catalogue.kept import QUERY_SECONDS, KeptStore
+from tamias.crawl.catalogue.refresh import Refresher
+from tamias.crawl.catalogue.stores import OtherFilling, OwnFilling
+from tamias.database.connect import Database, Session
+from tamias.model.errors import TamiasError, UsageError
+from tamias.sinks.delivery import SinkError
+
+_LOG = logging.getLogger("tamias.catalogue")
+PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
+"""On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
+
+
+class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where queries go and what they may cost."""
+
+    server: str | None = None
+    """The URL at which another SPARQL server answers queries; None: the one that is kept in the data."""
+    server_graphs: str | None = None
+    """Where that one takes graphs; None: somebody else fills it."""
+    seconds: float = QUERY_SECONDS
+    bytes: int = ANSWER_BYTES
+    guarded: bool = True
+
+
+class Catalogue:
+    """Asked by any number of threads. The server starts when it is first needed."""
+
+    def __init__(self, data: Path, options: CatalogueOptions | None = None) -> None:
+        self.data = data
+        self.options = options or CatalogueOptions()
+        self._kept: KeptStore | None = None
+        if self.options.server is None:
+            self._kept = KeptStore(data, seconds=self.options.seconds, guarded=self.options.guarded)
+        self._client = SparqlClient(self._kept or RemotePlace(self.options.server or ""))
+
+    def ask(self, query: str, accept: str, graphs: dict[str, list[str]] | None = None) -> Answer:
+        """The whole answer to a query, in one of the media types accepted. Raises `StoreError`."""
+        limits = Limits(self.options.seconds, self.options.bytes)
+        return self._client.ask(PROLOGUE + query, accept, limits, graphs)
+
+    def refresher(self, session: Session, bases: CatalogueBases | None = None) -> Refresher:
+        """What brings the news to the store, for one thread. Raises `UsageError` where others fill it."""
+        if self._kept is not None:
+            return Refresher(session, self.data, OwnFilling(self._kept), bases)
+        if self.options.server_graphs is None:
+            raise UsageError(
+                "the SPARQL server is filled by others; [serve] sparql_update says where to write"
+            )
+        return Refresher(session, self.data, OtherFilling(self.options.server_graphs), bases)
+
+    @property
+    def kept(self) -> KeptStore | None:
+        """The server that is ours."""
+        return self._kept
+
+    @property
+    def is_filled_by_us(self) -> bool:
+        """Whether news are brought to it."""
+        return self._kept is not None or self.options.server_graphs is not None
+
+    def close(self) -> None:
+        """Lets go of the server. May be called twice."""
+        self._client.close()
+        if self._kept is not None:
+            self._kept.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Following:
+    """A thread that keeps a catalogue up with the database until it is closed."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        database: Database,
+        bases: CatalogueBases | None = None,
+        seconds: float = 1.0,
+    ) -> None:
+        self._catalogue = catalogue
+        self._database = database
+        self._bases = bases
+        self._seconds = seconds
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
+
+    def start(self) -> None:
+        """From now on."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends after what is under way."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _follow(self) -> None:
+        pause = self._seconds
+        while not self._ending.wait(pause):
+            try:
+                with (
+                    closing(self._database.session()) as session,
+                    closing(self._catalogue.refresher(session, self._bases)) as refresher,
+                ):
+                    while not self._ending.is_set():
+                        refresher.round()
+                        pause = self._seconds
+                        self._ending.wait(pause)
+            except (TamiasError, SinkError) as error:
+                _LOG.warning("the catalogue does not follow: %s", error)
+                pause = min(60.0, pause * 2)
+
+
+def rebuild(database: Database, data: Path, options: CatalogueOptions | None = None) -> int:
+    """Makes the catalogue anew; returns how many crawled documents are in it."""
+    with (
+        Catalogue(data, options) as catalogue,
+        closing(database.session()) as session,
+        closing(catalogue.refresher(session)) as refresher,
+    ):
+        return refresher.rebuild()

@@ -1,0 +1,49 @@
+"""The web application: every endpoint, and places for what others add."""
+
+from collections.abc import Sequence
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from tamias.serve import cdx, health, memento
+from tamias.serve.api import changes, datasets, files, hosts, resources, stats, versions
+from tamias.serve.endpoints import Answer, Endpoint, routes
+from tamias.serve.openapi import describe_api
+from tamias.serve.problems import problem_response
+from tamias.serve.service import Service
+from tamias.serve.traffic import TrafficCounter
+
+_MODULES = (stats, datasets, files, resources, versions, changes, hosts, memento, cdx, health)
+
+
+def application(
+    service: Service, endpoints: Sequence[Endpoint] = (), mounted: Sequence[BaseRoute] = ()
+) -> Starlette:
+    """The application. Further `endpoints` are described with the others, what is `mounted` is not."""
+    table = [*_endpoints(), *endpoints]
+    description = msgspec.json.encode(describe_api(table))
+
+    async def openapi(_: Request, __: Service) -> Response:
+        return Response(description, media_type="application/json")
+
+    about = Endpoint(
+        path="/api/v1/openapi.json",
+        handle=openapi,
+        about="This description",
+        answers={200: Answer("An OpenAPI document", media_types=("application/json",))},
+    )
+    usual = msgspec.structs.replace(about, path="/openapi.json")
+    return Starlette(
+        routes=[*routes([*table, about, usual], service), *mounted],
+        middleware=[Middleware(TrafficCounter, traffic=service.traffic)],
+        exception_handlers={HTTPException: problem_response},
+    )
+
+
+def _endpoints() -> list[Endpoint]:
+    return [endpoint for module in _MODULES for endpoint in module.ENDPOINTS]

@@ -1,0 +1,170 @@
+"""Runs the service: the web beside the scheduler and the workers, until somebody says stop."""
+
+import asyncio
+import ipaddress
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+
+import msgspec
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from tamias.crawl.supervisor import Snapshot, Supervisor, Until
+from tamias.crawl.timetable import set_thresholds
+from tamias.database.connect import Database
+from tamias.model.errors import TamiasError, UsageError
+from tamias.serve.app import application
+from tamias.serve.desks import Desks
+from tamias.serve.secret import VARIABLE, Secret
+from tamias.serve.service import Service
+from tamias.settings import Settings
+
+HEAD_SECONDS = 15
+"""A connection that has sent no whole request head by then is dropped."""
+LARGEST_HEAD = 64 * 1024
+MOST_CONNECTIONS = 16_384
+KEPT_FILES = 256
+"""Open files that are not connections."""
+PATIENCE_SECONDS = 5.0
+"""How long a request waits for a database that is away."""
+SCHEDULE_SECONDS = 600.0
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run."""
+
+    data: Path
+    db: str | None
+    settings: Settings
+    seeds: tuple[str, ...] = ()
+    """What the crawl must stay near to."""
+    host: str
+    port: int
+    crawl: bool
+
+
+def check_place(host: str, port: int, secret: Secret) -> None:
+    """Raises `UsageError` where it would be rash, or impossible, to listen."""
+    if not is_loopback(host) and not secret.chosen:
+        raise UsageError(
+            f"{host} can be reached by others: choose a secret first ({VARIABLE} or --secret-file FILE)"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with closing(socket.socket(family, socket.SOCK_STREAM)) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError as error:
+            raise UsageError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    (True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
+    """Serves until a signal comes; `ready` is called when requests are answered."""
+    with ExitStack() as stack:
+        buckets = plan.settings.frontier.buckets
+        database = stack.enter_context(
+            closing(Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS))
+        )
+        desks = stack.enter_context(closing(Desks(database, plan.data, plan.settings)))
+        crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
+        asyncio.run(_run(plan, Service(plan.data, plan.settings, desks, secret), crawl, ready))
+
+
+def _supervisor(plan: Plan) -> Supervisor:
+    supervisor = Supervisor(plan.data, plan.db, plan.settings, plan.seeds, until=Until.STOPPED)
+    supervisor.put_seeds(())
+    return supervisor
+
+
+async def _run(plan: Plan, service: Service, crawl: Supervisor | None, ready: Callable[[], None]) -> None:
+    server = _server(plan, service)
+    server.on_startup(ready)
+    web = asyncio.create_task(server.serve())
+    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, crawl))
+    await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
+    other.cancel()
+    with suppress(asyncio.CancelledError):
+        await other
+    if web.done():
+        web.result()
+        raise TamiasError("the web server ended by itself")
+    server.stop()  # type: ignore[no-untyped-call]
+    await web
+
+
+async def _stopped() -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await stop.wait()
+
+
+async def _crawled(service: Service, crawl: Supervisor) -> None:
+    """The crawl, which ends at a signal, and its schedule."""
+    latest: Snapshot | None = None
+
+    def show(now: Snapshot) -> None:
+        nonlocal latest
+        latest = now
+
+    service.crawl = lambda: latest
+    schedule = asyncio.create_task(_schedule(service))
+    try:
+        await crawl.run(show)
+    finally:
+        schedule.cancel()
+
+
+async def _schedule(service: Service) -> None:
+    """Shares out the visits again and again."""
+    while True:
+        with suppress(TamiasError):
+            await service.desks.ask(lambda desk: set_thresholds(desk.session, service.settings.schedule))
+        await asyncio.sleep(SCHEDULE_SECONDS)
+
+
+def _server(plan: Plan, service: Service) -> Server:
+    connections = min(MOST_CONNECTIONS, _open_files() - KEPT_FILES)
+    return Server(
+        application(service),
+        address=plan.host,
+        port=plan.port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=1000 * HEAD_SECONDS, max_buffer_size=LARGEST_HEAD, pipeline_flush=True
+        ),
+        websockets=False,
+        backlog=1024,
+        backpressure=max(64, connections),
+        log_enabled=False,
+        log_access=False,
+    )
+
+
+def _open_files() -> int:
+    """As many as the system lets us have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if 0 < most < 65_536 else 65_536
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

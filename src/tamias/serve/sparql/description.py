@@ -1,0 +1,90 @@
+"""The description of the service, as SPARQL 1.1 Service Description has it."""
+
+from typing import Final
+
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, serialize
+
+from tamias.archive.catalogue import PREFIXES
+
+_SD: Final = "http://www.w3.org/ns/sparql-service-description#"
+_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_FORMATS: Final = (
+    "SPARQL_Results_JSON",
+    "SPARQL_Results_XML",
+    "SPARQL_Results_CSV",
+    "SPARQL_Results_TSV",
+    "Turtle",
+    "N-Triples",
+    "N-Quads",
+    "TriG",
+    "RDF_XML",
+    "JSON-LD",
+)
+_WRITTEN: Final = {
+    "text/turtle": RdfFormat.TURTLE,
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+    "application/ld+json": RdfFormat.JSON_LD,
+}
+
+
+def description(endpoint: str, accept: str) -> tuple[bytes, str] | None:
+    """The description and its media type; None when none of ours is accepted."""
+    kind = preferred(accept, list(_WRITTEN))
+    if kind is None:
+        return None
+    prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
+    written = serialize(_statements(NamedNode(endpoint)), format=_WRITTEN[kind], prefixes=prefixes)
+    return written or b"", kind
+
+
+def preferred(accept: str, offered: list[str]) -> str | None:
+    """The media type that a client likes best, the first of those it likes equally; None: it likes none.
+
+    >>> preferred("text/*;q=0.5, application/ld+json", ["text/turtle", "application/ld+json"])
+    'application/ld+json'
+    """
+    if not accept.strip():
+        return offered[0]
+    liked = [_liked(part) for part in accept.split(",")[:100]]
+    weights = {kind: _weight(kind, liked) for kind in offered}
+    best = max(weights.values())
+    return next(kind for kind in offered if weights[kind] == best) if best > 0 else None
+
+
+def _liked(part: str) -> tuple[str, float]:
+    kind, *words = (word.strip().lower() for word in part.split(";"))
+    told = next((word[2:] for word in words if word.startswith("q=")), "1")
+    try:
+        return kind, min(1.0, max(0.0, float(told)))
+    except ValueError:
+        return kind, 0.0
+
+
+def _weight(kind: str, liked: list[tuple[str, float]]) -> float:
+    """That of the closest range."""
+    for pattern in (kind, kind.partition("/")[0] + "/*", "*/*"):
+        for name, weight in liked:
+            if name == pattern:
+                return weight
+    return 0.0
+
+
+def _statements(endpoint: NamedNode) -> list[Triple]:
+    service, dataset, graph = NamedNode(endpoint.value + "#service"), BlankNode("dataset"), BlankNode("graph")
+    told = [
+        Triple(service, _TYPE, _term("Service")),
+        Triple(service, _term("endpoint"), endpoint),
+        Triple(service, _term("supportedLanguage"), _term("SPARQL11Query")),
+        Triple(service, _term("feature"), _term("UnionDefaultGraph")),
+        Triple(service, _term("defaultDataset"), dataset),
+        Triple(dataset, _TYPE, _term("Dataset")),
+        Triple(dataset, _term("defaultGraph"), graph),
+        Triple(graph, _TYPE, _term("Graph")),
+    ]
+    space = "http://www.w3.org/ns/formats/"
+    return told + [Triple(service, _term("resultFormat"), NamedNode(space + each)) for each in _FORMATS]
+
+
+def _term(name: str) -> NamedNode:
+    return NamedNode(_SD + name)

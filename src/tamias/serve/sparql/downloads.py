@@ -1,0 +1,104 @@
+"""Downloads by query: every version or dataset that a result names becomes a version to be had."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from pyoxigraph import (
+    NamedNode,
+    QueryBoolean,
+    QueryResultsFormat,
+    QuerySolutions,
+    RdfFormat,
+    parse,
+    parse_query_results,
+)
+
+from tamias.crawl.catalogue.exchange import Answer
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.serve.problems import Problem
+from tamias.serve.sparql.endpoint import SparqlEndpoint
+from tamias.serve.sparql.protocol import by_get
+
+ACCEPT: Final = "application/sparql-results+json, application/n-triples;q=0.9"
+MOST_VERSIONS: Final = 10_000
+_AT_ONCE: Final = 500
+_SQL = statements("tamias.serve.sparql", "downloads.sql")
+_FILE: Final = re.compile(r"https?://[^?#]+/get/file/id/([0-9a-f]{24}_[1-9][0-9]{0,8})")
+_DATASET: Final = re.compile(
+    r"https?://[^?#]+/dataset/([0-9a-f]{24})(?:/([1-9][0-9]{0,8}))?(?:#distribution)?"
+)
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What an IRI of a result stands for: a version, the newest one of a dataset, or an address on the Web."""
+
+    version: str | None = None
+    dataset: str | None = None
+    address: str | None = None
+
+
+def named(iri: str) -> Named:
+    """What an IRI stands for.
+
+    >>> named("http://archive.example/dataset/0123456789abcdef01234567/2").version
+    '0123456789abcdef01234567_2'
+    """
+    if found := _FILE.fullmatch(iri):
+        return Named(version=found[1])
+    if found := _DATASET.fullmatch(iri):
+        return Named(version=f"{found[1]}_{found[2]}") if found[2] else Named(dataset=found[1])
+    return Named(address=iri)
+
+
+def iris(answer: Answer) -> Iterator[str]:
+    """The IRIs of a result, in its order. Raises `Problem` for an answer of yes or no."""
+    with answer.content as content:
+        if answer.media_type.startswith("application/n-triples"):
+            for quad in parse(content, format=RdfFormat.N_TRIPLES):
+                yield from _iris((quad.subject, quad.object))
+            return
+        found = parse_query_results(content, format=QueryResultsFormat.JSON)
+        if isinstance(found, QueryBoolean):
+            raise Problem(400, "the query asks for yes or no; one that names versions or datasets is wanted")
+        assert isinstance(found, QuerySolutions)
+        for solution in found:
+            yield from _iris(solution)
+
+
+def version_ids(session: Session, found: Iterable[str]) -> list[str]:
+    """The versions that IRIs stand for, in their order, each once; what the archive has not is left out.
+
+    Raises `Problem` when they are too many.
+    """
+    wanted = [named(iri) for iri in dict.fromkeys(found)]
+    versions: dict[str, None] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        versions |= dict.fromkeys(_known(session, wanted[start : start + _AT_ONCE]))
+        if len(versions) > MOST_VERSIONS:
+            raise Problem(422, f"the result names more than {MOST_VERSIONS} versions; ask for less")
+    return list(versions)
+
+
+async def iris_of_query(endpoint: SparqlEndpoint, query: str) -> list[str]:
+    """The IRIs in the result of a query; `version_ids` says which versions they are. Raises `Problem`."""
+    asked = by_get([("query", query)])
+    assert asked is not None
+    answer = await endpoint.ask(asked, ACCEPT)
+    return await endpoint.work(lambda: list(iris(answer)))
+
+
+def _known(session: Session, wanted: list[Named]) -> Iterator[str]:
+    asked = {
+        "version": [each.version for each in wanted],
+        "dataset": [each.dataset for each in wanted],
+        "address": [each.address for each in wanted],
+    }
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["known_versions"].text, asked).fetchall())
+    return (f"{resource}_{number}" for resource, number in rows)
+
+
+def _iris(terms: Iterable[object]) -> Iterator[str]:
+    return (term.value for term in terms if isinstance(term, NamedNode))

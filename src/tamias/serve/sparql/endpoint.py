@@ -1,0 +1,121 @@
+"""The endpoint: reads a request, has the catalogue asked in a thread, sends an answer that is whole."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tamias.crawl.catalogue.catalogue import Catalogue
+from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
+from tamias.crawl.catalogue.exchange import Answer
+from tamias.serve.asked import base_of, body
+from tamias.serve.problems import Problem, problem_of
+from tamias.serve.sparql.description import description
+from tamias.serve.sparql.protocol import LONGEST_QUERY, Asked, by_get, by_post
+
+T = TypeVar("T")
+AT_ONCE = 4
+"""Queries that are worked on."""
+MOST_WAITING = 64
+_LONGEST_ACCEPT = 4096
+_PIECE = 64 * 1024
+_ANYTHING = "application/sparql-results+json, text/turtle;q=0.9, */*;q=0.1"
+
+
+class SparqlEndpoint:
+    """Asks one catalogue. Its route is `/sparql`."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._threads = ThreadPoolExecutor(AT_ONCE, "sparql")
+        self._waiting = 0
+
+    def route(self, path: str = "/sparql") -> Route:
+        """To be mounted in the application."""
+        return Route(path, self.answer, methods=["GET", "HEAD", "POST"])
+
+    async def answer(self, request: Request) -> Response:
+        """One request; what cannot be answered is a problem document."""
+        try:
+            asked = await _read(request)
+            if asked is None:
+                return _described(request)
+            accept = request.headers.get("accept", "").strip() or _ANYTHING
+            return _sent(request, await self.ask(asked, _bounded(accept)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a document
+            return problem_of(error).response()
+
+    async def ask(self, asked: Asked, accept: str) -> Answer:
+        """The answer to a query. Raises `Problem`."""
+        return await self.work(lambda: self._catalogue.ask(asked.query, accept, asked.graphs))
+
+    async def work(self, work: Callable[[], T]) -> T:
+        """Does something with the catalogue in a thread. Raises `Problem`."""
+        if self._waiting >= MOST_WAITING:
+            raise Problem(503, f"{MOST_WAITING} queries are waiting already", {"Retry-After": "5"})
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except QueryRefused as error:
+            raise Problem(error.status, str(error)) from error
+        except QueryTooLong as error:
+            raise Problem(504, str(error)) from error
+        except AnswerTooLarge as error:
+            raise Problem(422, str(error)) from error
+        except StoreAway as error:
+            raise Problem(503, str(error), {"Retry-After": "5"}) from error
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """When what is under way is done."""
+        self._threads.shutdown()
+
+
+async def _read(request: Request) -> Asked | None:
+    parameters = request.query_params.multi_items()
+    if request.method != "POST":
+        return by_get(parameters)
+    # In a form every byte may take three.
+    content = await body(request, 3 * LONGEST_QUERY)
+    return by_post(request.headers.get("content-type", ""), content, parameters)
+
+
+def _bounded(accept: str) -> str:
+    if len(accept) > _LONGEST_ACCEPT or not accept.isascii() or not accept.isprintable():
+        raise Problem(400, f"Accept must be ASCII, {_LONGEST_ACCEPT} characters at most")
+    return accept
+
+
+def _described(request: Request) -> Response:
+    endpoint = base_of(request) + request.url.path
+    found = description(endpoint, request.headers.get("accept", ""))
+    if found is None:
+        # Whoever asks without a query and wants a page looks for the description anyhow.
+        found = description(endpoint, "")
+    assert found is not None
+    return Response(found[0], media_type=found[1], headers={"Vary": "Accept"})
+
+
+def _sent(request: Request, answer: Answer) -> Response:
+    headers = {
+        "Content-Length": str(answer.size),
+        "Content-Type": answer.media_type,
+        "Vary": "Accept",
+        "Cache-Control": "no-cache",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if request.method == "HEAD":
+        answer.content.close()
+        return Response(headers=headers)
+    return StreamingResponse(_pieces(answer.content), headers=headers)
+
+
+async def _pieces(content: BinaryIO) -> AsyncIterator[bytes]:
+    with content:
+        while piece := content.read(_PIECE):
+            yield piece

@@ -1,0 +1,114 @@
+"""What a request of the SPARQL 1.1 Protocol asks for. No sockets here: parameters and bodies in, a query out."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from tamias.serve.problems import Problem
+
+LONGEST_QUERY: Final = 128 * 1024
+_MOST_PARAMETERS: Final = 1000
+_GRAPHS: Final = ("default-graph-uri", "named-graph-uri")
+_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_TOKEN: Final = re.compile(
+    r"""<[^<>"{}|^`\\\s]*>
+    | \"{3}(?:[^"\\]|\\.|"(?!""))*\"{3} | '{3}(?:[^'\\]|\\.|'(?!''))*'{3}
+    | "(?:[^"\\\n\r]|\\.)*" | '(?:[^'\\\n\r]|\\.)*'
+    | \#[^\n\r]*
+    | [?$@][\w-]+
+    | [\w.\-]*:[\w.\-:%\\]*
+    | (?P<word>\w+)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+Parameters = Sequence[tuple[str, str]]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A query and the graphs that it is about; without graphs it is about all."""
+
+    query: str
+    graphs: dict[str, list[str]]
+
+
+def by_get(parameters: Parameters) -> Asked | None:
+    """A query by its parameters; None asks for the description of the service."""
+    _refuse_update(parameters)
+    queries = [value for name, value in parameters if name == "query"]
+    if not queries:
+        return None
+    return _asked(queries, parameters)
+
+
+def by_post(content_type: str, body: bytes, parameters: Parameters) -> Asked:
+    """A query by either form of POST. Raises `Problem`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    _refuse_update(parameters)
+    if kind == "application/sparql-query":
+        return _asked([_decoded(body)], parameters)
+    if kind == "application/x-www-form-urlencoded":
+        form = _form(body)
+        _refuse_update(form)
+        return _asked([value for name, value in form if name == "query"], form)
+    if kind == "application/sparql-update":
+        raise _read_only()
+    raise Problem(
+        415, "a query is posted as application/sparql-query or as application/x-www-form-urlencoded"
+    )
+
+
+def asks_elsewhere(query: str) -> bool:
+    """Whether a query would have the server ask another one.
+
+    >>> asks_elsewhere("SELECT * { SERVICE <http://elsewhere.example/> { ?s ?p ?o } }")
+    True
+    >>> asks_elsewhere("SELECT ?service { ?service ex:service 'SERVICE' } # SERVICE")
+    False
+    """
+    plain = _ESCAPE.sub(_unescaped, query)
+    return any((found["word"] or "").upper() == "SERVICE" for found in _TOKEN.finditer(plain))
+
+
+def _asked(queries: list[str], parameters: Parameters) -> Asked:
+    if len(queries) != 1 or not queries[0].strip():
+        raise Problem(400, "exactly one 'query' is wanted")
+    (query,) = queries
+    if len(query) > LONGEST_QUERY:
+        raise Problem(413, f"a query may have {LONGEST_QUERY} characters at most")
+    if asks_elsewhere(query):
+        raise Problem(400, "SERVICE is not done here: other servers are not asked")
+    graphs = {name: [value for each, value in parameters if each == name] for name in _GRAPHS}
+    return Asked(query, {name: values for name, values in graphs.items() if values})
+
+
+def _form(body: bytes) -> Parameters:
+    try:
+        return parse_qsl(
+            _decoded(body), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict"
+        )
+    except ValueError as error:
+        raise Problem(400, f"the form cannot be read: {error}") from None
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise Problem(400, f"the query is not UTF-8 at byte {error.start}") from None
+
+
+def _refuse_update(parameters: Parameters) -> None:
+    if any(name == "update" for name, _ in parameters):
+        raise _read_only()
+
+
+def _read_only() -> Problem:
+    return Problem(403, "this endpoint is for reading only: it takes no updates")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = int(found[1] or found[2], 16)
+    return chr(code) if code < 0x110000 else found[0]
