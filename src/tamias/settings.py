@@ -53,7 +53,12 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "any"
     include: Annotated[tuple[str, ...], _about("only URLs that match one of these regular expressions")] = ()
     exclude: Annotated[tuple[str, ...], _about("no URL that matches one of these regular expressions")] = ()
-    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = ("http", "https", "ftp", "ftps")
+    schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = (
+        "http",
+        "https",
+        "ftp",
+        "ftps",
+    )
     max_length: Annotated[int, _about("longest URL, in characters", ge=1)] = 2083
     max_segments: Annotated[int, _about("most segments in a path", ge=1)] = 20
     max_repeats: Annotated[int, _about("most repeats of a path segment", ge=1)] = 2
@@ -190,6 +195,23 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 86_400.0
 
 
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the archive is known to its users, and what their queries may cost."""
+
+    address: Annotated[str, _about("what the IRIs of the catalogue begin with")] = "http://127.0.0.1:8080"
+    sparql: Annotated[
+        str | None, _about("URL of a SPARQL server to ask instead of the one in the data directory")
+    ] = None
+    sparql_update: Annotated[
+        str | None, _about("where that server takes graphs or updates; unless set, others must fill it")
+    ] = None
+    sparql_seconds: Annotated[float, _about("longest time for a query, in seconds", ge=1)] = 60.0
+    sparql_bytes: Annotated[int, _about("largest answer to a query, in bytes", ge=1)] = 256 << 20
+    sparql_guard: Annotated[
+        bool, _about("shut the SPARQL server off from other users of the machine; needs user namespaces")
+    ] = True
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings; a table in the file for each folder of the code."""
 
@@ -203,6 +225,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     analyse: AnalyseSettings = AnalyseSettings()
     sinks: SinksSettings = SinksSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    serve: ServeSettings = ServeSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -7,14 +7,14 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.model.quad_lines import QuadLines
 
-_WEB = ("http://", "https://", "HTTP://", "HTTPS://")
-_WEB_WORD = (b"<http", b"<HTTP")
+_WEB = ("http://", "https://", "HTTP://", "HTTPS://", "ftp://", "ftps://")
+_WEB_WORD = (b"<http", b"<HTTP", b"<ftp")
 
 
 def rdf_links(
     quads: Sequence[Quad], *, subjects: bool = True, predicates: bool = True, objects: bool = True
 ) -> set[str]:
-    """The distinct http(s) IRIs in the places that are asked for, as they stand.
+    """The distinct IRIs of the Web and of FTP in the places that are asked for, as they stand.
 
     Graph names are left out: they say where a statement was, not what it is about.
     """

@@ -16,6 +16,7 @@ VERBS = {
     "versions": "the history of a resource",
     "get": "one version, byte for byte",
     "diff": "what changed between two versions",
+    "query": "ask the catalogue and the crawled graphs in SPARQL",
     "frontier": "the frontier as a gRPC service, for any crawler",
     "export": "write what was crawled to a file",
     "read": "read one file or URL as the crawler would",

@@ -1,7 +1,9 @@
 """`tamias query`: asks the catalogue and the crawled graphs."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,6 +23,7 @@ _ACCEPT = {
     "nquads": "application/n-quads",
 }
 _WIDEST = 80
+_MEASURED_ROWS = 1000
 _LONGEST_QUERY = 1 << 20
 
 
@@ -36,8 +39,8 @@ _LONGEST_QUERY = 1 << 20
 def command(place: Place, sparql: str, form: str | None) -> None:
     """Asks the catalogue and the crawled graphs, all together or one by one with GRAPH.
 
-    SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat, dct,
-    prov, csvw, ...) need not be declared.
+    SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat,
+    dct, prov, csvw, ...) need not be declared.
 
     Example: tamias query 'SELECT ?url ?title { ?url dct:hasVersion ?version ; dct:title ?title }'
     """
@@ -50,17 +53,18 @@ def command(place: Place, sparql: str, form: str | None) -> None:
 
 
 def _ask(place: Place, query: str, accept: str) -> "Answer":
-    from tamias.crawl.catalogue.catalogue import Catalogue
+    from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
     from tamias.database.connect import Database
 
+    serve = place.settings().settings.serve
     with (
         closing(Database(place.data, place.db, create=False)) as database,
-        Catalogue(place.data) as catalogue,
+        Catalogue(place.data, options_of(serve)) as catalogue,
     ):
         if catalogue.is_filled_by_us:
             with (
                 closing(database.session()) as session,
-                closing(catalogue.refresher(session)) as refresher,
+                closing(catalogue.refresher(session, bases_of(serve))) as refresher,
             ):
                 refresher.round()
         return catalogue.ask(query, accept)
@@ -85,15 +89,15 @@ def _query(sparql: str) -> str:
 
 
 def _table(content: BinaryIO) -> None:
-    """Columns as wide as what is in the first thousand rows; a yes or no, or statements, as they are."""
-    lines = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content.readlines()]
-    widths = [0] * max((len(line) for line in lines[:1000]), default=0)
-    for line in lines[:1000]:
-        widths = [
-            max(width, min(_WIDEST, len(printable(cell)))) for width, cell in zip(widths, line, strict=False)
-        ] + widths[len(line) :]
-    for line in lines:
-        say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip())
+    """Columns as wide as what is in the first rows; a yes or no, or statements, as they are."""
+    rows = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content]
+    widths = [_width(column) for column in zip_longest(*rows[:_MEASURED_ROWS], fillvalue="")]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
+
+
+def _width(cells: Iterable[str]) -> int:
+    return min(_WIDEST, max(len(printable(cell)) for cell in cells))
 
 
 def _copy(content: BinaryIO, out: BinaryIO) -> None:

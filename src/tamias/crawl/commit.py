@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
@@ -47,6 +48,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     references: tuple[Reference, ...] = ()
     items: tuple[Item, ...] = ()
     """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
+    prepared: Prepared | None = None
+    """A body for the archive, written and soon durable; its row comes before all that refers to it."""
     also: Callable[[Cursor], None] | None = None
     """What else becomes true in the same transaction."""
     afterwards: Callable[[bool], None] | None = None
@@ -213,6 +216,7 @@ class Committer:
             insert_captures(cursor, tried)
             enqueue(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks)
             commit_segments(cursor, durable)
+            insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
             for each in kept:
                 if each.also is not None:
                     each.also(cursor)

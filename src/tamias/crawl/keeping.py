@@ -5,13 +5,14 @@ Compressing takes its time, so it has a thread and a session of its own.
 
 import random
 import tempfile
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from tamias.archive.blobs import BlobWriter, Prepared, insert_blobs
+from tamias.archive.blobs import BlobWriter, Prepared
 from tamias.archive.fingerprints import fingerprint
 from tamias.archive.hints import read_trust, write_trust
 from tamias.archive.judgement import Came, Judgement, Known, Meaning, judge
@@ -71,12 +72,11 @@ class Kept(msgspec.Struct, kw_only=True):
         return self.judgement.meaning in _TELLING
 
     def record(self, cursor: Cursor, capture_id: str) -> None:
-        """Inside the transaction of the visit."""
+        """Inside the transaction of the visit, after the blob's own row."""
         if self.is_new:
             resource = Resource(id=self.watched.id, url=self.watched.url, added_at=self.now)
             put_resources(cursor, [(resource, self.watched.host)], self.now)
         if self.prepared is not None:
-            insert_blobs(cursor, [self.prepared])
             self._add(cursor, self._version(capture_id, self.prepared))
         note_visit(cursor, self._note())
         if self.trust is not None:
@@ -140,6 +140,7 @@ class Keeping:
         self._now = now
         self._thread = ThreadPoolExecutor(1, "archive")
         self._unsettled = 0
+        self._lock = threading.Lock()
         self._timetable = Timetable(session)
 
     def wants(self, task: Task) -> bool:
@@ -148,9 +149,17 @@ class Keeping:
 
     def keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
         """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
-        kept = self._thread.submit(self._keep, task, capture, media_type).result()
-        self._unsettled += kept.prepared is not None
-        return kept
+        self._count(1)  # before it is prepared, or its pack might be sealed too early
+        try:
+            return self._thread.submit(self._keep, task, capture, media_type).result()
+        except BaseException:
+            self._count(-1)
+            raise
+
+    def _count(self, change: int) -> int:
+        with self._lock:
+            self._unsettled += change
+            return self._unsettled
 
     def sync(self) -> None:
         """Makes durable what was written; before the transactions that rely on it."""
@@ -159,8 +168,7 @@ class Keeping:
 
     def settle(self, kept: Kept) -> None:
         """The transaction has ended, whichever way."""
-        self._unsettled -= kept.prepared is not None
-        if not self._unsettled:
+        if self._count(-1) == 0 and kept.prepared is not None:
             self._thread.submit(self._writer.settled)
 
     def close(self) -> None:

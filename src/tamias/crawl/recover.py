@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.archive.blobs import LocalPacks
+from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.segments import commit_segments, open_segments
 from tamias.crawl.marker import left_by
 from tamias.database.connect import Database, Session
@@ -25,6 +27,8 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
         for worker in dead:
             recover_worker(session, frontier, data, worker)
             embedded.forget(worker)
+        if dead:
+            recover_packs(LocalPacks(data / "blobs"), session)
     return len(dead)
 
 

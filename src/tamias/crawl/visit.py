@@ -140,6 +140,7 @@ class Visitor:
             ),
             references=(*seen.references, *self._redirect_links(capture, task)),
             items=(*seen.items, *news.items, *self._reached(capture, task)),
+            prepared=seen.kept.prepared if seen.kept else None,
             also=_all(
                 seen.also,
                 news.also,

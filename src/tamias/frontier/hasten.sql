@@ -8,7 +8,7 @@ FROM (SELECT url.qid, url.crawl, url.uid, url.due
       FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS wanted (qid, crawl, uid)
       JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
               AND url.uid = wanted.uid
-      WHERE url.due > %(now)b::int8 AND url.held_until IS DISTINCT FROM url.due) AS later
+      WHERE url.due > %(now)b::int8 AND (url.held_until IS NULL OR url.held_until <> url.due)) AS later
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = later.qid AND url.crawl = later.crawl AND url.uid = later.uid
   AND url.due = later.due
 RETURNING url.qid, url.crawl, url.score, later.due = 9223372036854775807

@@ -102,7 +102,7 @@ class Holds:
 
 
 class Handing(msgspec.Struct):
-    """How far a client's wish has been met. A host is served once: not if it was ready only after the question."""
+    """How far a client's wish has been met. A host is served once: what is ready only later is for others."""
 
     wish: Wish
     asked_at: int

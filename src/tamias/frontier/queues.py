@@ -16,6 +16,9 @@ _QUEUES_AT_ONCE = 200
 _DAY_MS = 86_400_000
 _MOST_SALTS = 3
 
+Work = Callable[[int, int, list[int], Cursor], int]
+"""Works on queues: bucket, crawl, hosts."""
+
 
 class QueueFigures(msgspec.Struct, frozen=True):
     """What a queue, or a crawl, has."""
@@ -170,13 +173,11 @@ class Queues:
         done_by(cursor, "refresh_queues", hosts)
         done_by(cursor, "refresh_hosts", hosts)
 
-    def _each_some(
-        self, crawl: int, host: str | None, work: Callable[[Cursor, int, int, list[int]], int]
-    ) -> int:
+    def _each_some(self, crawl: int, host: str | None, work: Work) -> int:
         """Works on the queues of a crawl, some at a time; each of them in one transaction."""
         if host is not None:
             place = self._place(host)
-            return self._session.transact(lambda cursor: work(cursor, place["bucket"], crawl, [place["qid"]]))
+            return self._session.transact(partial(work, place["bucket"], crawl, [place["qid"]]))
         total = 0
         for bucket in self._all_buckets():
             after = _FIRST
@@ -185,10 +186,10 @@ class Queues:
             ):
                 qids = [row[0] for row in found]
                 after = qids[-1]
-                total += self._session.transact(lambda cursor, b=bucket, q=qids: work(cursor, b, crawl, q))
+                total += self._session.transact(partial(work, bucket, crawl, qids))
         return total
 
-    def _delete_some(self, cursor: Cursor, bucket: int, crawl: int, qids: list[int]) -> int:
+    def _delete_some(self, bucket: int, crawl: int, qids: list[int], cursor: Cursor) -> int:
         queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
         done_by(cursor, "lock_hosts", queues)
         urls = done_by(cursor, "delete_urls", queues)
@@ -196,7 +197,7 @@ class Queues:
         self._refresh(cursor, bucket, qids)
         return urls
 
-    def _purge_some(self, before: int, cursor: Cursor, bucket: int, crawl: int, qids: list[int]) -> int:
+    def _purge_some(self, before: int, bucket: int, crawl: int, qids: list[int], cursor: Cursor) -> int:
         queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
         done_by(cursor, "lock_hosts", queues)
         gone = rows_of(cursor, "purge_urls", {**queues, "before": before})

@@ -1,4 +1,6 @@
-"""What holds for all instances of the frontier service: whether it is active, the usual delay, who is there."""
+"""What holds for all instances of the frontier service: is it active, the usual delay, who is there."""
+
+from functools import partial
 
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.asking import count_of, done_by, rows_of
@@ -35,8 +37,8 @@ def set_usual_delay(session: Session, delay_ms: int) -> None:
     session.transact(lambda cursor: done_by(cursor, "set_usual_delay", {"delay_ms": delay_ms}))
     for bucket in range(buckets):
         after = _FIRST
-        while qids := session.transact(lambda cursor, b=bucket, a=after: _undelayed(cursor, b, a, usual)):
-            session.transact(lambda cursor, b=bucket, q=qids: _delay(cursor, b, q, delay_ms))
+        while qids := session.transact(partial(_undelayed, bucket, after, usual)):
+            session.transact(partial(_delay, bucket, qids, delay_ms))
             after = qids[-1]
 
 
@@ -79,12 +81,12 @@ def nodes(session: Session) -> list[str]:
     return [row[0] for row in session.transact(lambda cursor: rows_of(cursor, "list_nodes", since))]
 
 
-def _undelayed(cursor: Cursor, bucket: int, after: int, usual: int) -> list[int]:
+def _undelayed(bucket: int, after: int, usual: int, cursor: Cursor) -> list[int]:
     asked = {"bucket": bucket, "after": after, "usual_ms": usual, "limit": _HOSTS_AT_ONCE}
     return [row[0] for row in rows_of(cursor, "find_undelayed", asked)]
 
 
-def _delay(cursor: Cursor, bucket: int, qids: list[int], delay_ms: int) -> None:
+def _delay(bucket: int, qids: list[int], delay_ms: int, cursor: Cursor) -> None:
     hosts = {"bucket": bucket, "qid": qids, "delay_ms": delay_ms}
     done_by(cursor, "lock_hosts", hosts)
     done_by(cursor, "set_delays", hosts)

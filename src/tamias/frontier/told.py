@@ -10,12 +10,15 @@ from tamias.database.connect import Cursor, Session
 from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.frontier.offer import Hash
 from tamias.frontier.service import usual_delay
 from tamias.model.item import NEVER, priority_class
 
 SCORE = 0.5
 """Of URLs that come without one."""
 _REMEMBERED_QUEUES = 100_000
+
+Same = Callable[[str, str], bool]
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -69,13 +72,7 @@ class _QueueGone(Exception):
 class Intake:
     """Takes URLs into the frontier and says which of them were taken. One for each thread."""
 
-    def __init__(
-        self,
-        session: Session,
-        *,
-        same_url: Callable[[str, str], bool],
-        hash_key: Callable[[str], int] = hash64,
-    ) -> None:
+    def __init__(self, session: Session, *, same_url: Same, hash_key: Hash = hash64) -> None:
         self._session = session
         self._same_url = same_url
         self._hash_key = hash_key

@@ -38,6 +38,7 @@ def page_answer(request: Request, items: Sequence[Any], cursor: str | None) -> R
     headers = {}
     if cursor is not None:
         asked = {**request.query_params, "cursor": cursor}
+        asked.pop("secret", None)
         path = request.scope["raw_path"].decode("latin-1")
         headers["Link"] = f'<{base_of(request)}{path}?{urlencode(asked)}>; rel="next"'
     return json_answer(request, Page(items, cursor), headers=headers)

@@ -25,7 +25,7 @@ def application(
     service: Service, endpoints: Sequence[Endpoint] = (), mounted: Sequence[BaseRoute] = ()
 ) -> Starlette:
     """The application. Further `endpoints` are described with the others, what is `mounted` is not."""
-    table = [*_endpoints(), *endpoints]
+    table = [*all_endpoints(), *endpoints]
     description = msgspec.json.encode(describe_api(table))
 
     async def openapi(_: Request, __: Service) -> Response:
@@ -45,5 +45,6 @@ def application(
     )
 
 
-def _endpoints() -> list[Endpoint]:
+def all_endpoints() -> list[Endpoint]:
+    """The table of what is described, without what others add."""
     return [endpoint for module in _MODULES for endpoint in module.ENDPOINTS]

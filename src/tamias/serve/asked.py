@@ -16,7 +16,11 @@ T = TypeVar("T")
 LONGEST_TEXT = 4096
 MOST_ITEMS = 1000
 BODY_SECONDS = 60.0
+LATEST = 2**62
+"""Later than all that can be asked for, in milliseconds."""
+DAY_MS = 86_400_000
 USUAL_ITEMS = 100
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
@@ -27,7 +31,7 @@ def base_of(request: Request) -> str:
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
     if not _HOST.fullmatch(host):
         raise Problem(400, "the Host header is no host")
-    return f"{request.url.scheme}://{host}"
+    return f"{request.scope['scheme']}://{host}"
 
 
 def url_behind(request: Request, prefix: str) -> str:
@@ -86,10 +90,20 @@ def cursor(request: Request, form: re.Pattern[str]) -> re.Match[str] | None:
     return found
 
 
-def moment(request: Request, name: str, usual: int) -> int:
-    """A time, in milliseconds UTC."""
+def until(request: Request, name: str, usual: int = LATEST) -> int:
+    """A time up to which something is wanted, in milliseconds UTC: the end of its day or second."""
     told = parameter(request, name)
-    return usual if told is None else max(-(2**62), min(2**62, milliseconds(told)))
+    return usual if told is None else milliseconds(told)
+
+
+def since(request: Request, name: str) -> int:
+    """A time from which on something is wanted: the beginning of its day or second."""
+    told = parameter(request, name)
+    if told is None:
+        return 0
+    if _DAY.fullmatch(told.strip()):
+        return milliseconds(told) - (DAY_MS - 1)
+    return milliseconds(told) - (0 if "." in told else 999)
 
 
 def media_type(told: str) -> str:

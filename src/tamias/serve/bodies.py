@@ -18,6 +18,7 @@ from tamias.serve.desks import Desk, Desks
 PIECE = 256 * 1024
 IN_MEMORY = 1024 * 1024
 """A larger body waits in a file for a client that may be slow."""
+KEPT_BODY = 256 * 1024
 CHUNKS_AT_ONCE = 16
 
 
@@ -32,7 +33,11 @@ def pieces(
 
 
 async def _small(desks: Desks, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-    content = await desks.ask(lambda desk: desk.reader.read(sha256))
+    content = desks.bodies.get(sha256)
+    if content is None:
+        content = await desks.ask(lambda desk: desk.reader.read(sha256))
+        if len(content) <= KEPT_BODY:
+            desks.bodies.put(sha256, content)
     if start < stop:
         yield content[start:stop]
 

@@ -2,19 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.database.sql import statements
 from tamias.model.url import fetch_url, host
 from tamias.serve.answers import json_answer
-from tamias.serve.asked import cursor, moment, number, parameter
+from tamias.serve.asked import cursor, number, parameter, since, until
 from tamias.serve.delivery import UNKNOWN
-from tamias.serve.desks import Desk
 from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
@@ -22,7 +19,6 @@ from tamias.serve.timemaps import digits
 from tamias.sinks.cdxj import surt
 
 MOST = 10_000
-_SQL = statements("tamias.serve", "serve.sql")
 _SCHEMES = ("http", "https", "ftp")
 _MATCHES = ("exact", "prefix", "host", "domain")
 _CURSOR = re.compile(r"([0-9]{1,9}) (.{1,4000})")
@@ -62,12 +58,12 @@ async def query(request: Request, service: Service) -> Response:
         "domain": domain,
         "url": after[2] if after else "",
         "number": int(after[1]) if after else 0,
-        "since": moment(request, "from", 0),
-        "until": moment(request, "to", 2**62),
+        "since": since(request, "from"),
+        "until": until(request, "to"),
         "limit": most,
     }
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
-    rows = await service.desks.ask(partial(_rows, asked=asked))
+    rows = await service.desks.ask(lambda desk: desk.rows("cdx", asked))
     lines = [line for line in map(_line, rows) if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
         lines = list(_collapsed(lines))
@@ -118,10 +114,6 @@ def _filter(told: str) -> Callable[[Line], bool]:
         return same is not bool(found[1])
 
     return fits
-
-
-def _rows(desk: Desk, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return desk.session.transact(lambda cursor: cursor.execute(_SQL["cdx"].text, asked).fetchall())
 
 
 def _line(row: tuple[Any, ...]) -> Line:

@@ -1,24 +1,22 @@
 """Where blocking work is done: a few threads, each with a session, a reader and a watcher of its own."""
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import psycopg
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.library import NotArchived
-from tamias.archive.resources import read_resources
+from tamias.archive.blobs.cache import BodyCache
 from tamias.crawl.admit import Admission, same_url
 from tamias.crawl.watching import Watcher
-from tamias.database.connect import Database
+from tamias.database.connect import Connection, Database
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.resource import Resource, resource_id
-from tamias.model.url import fetch_url
 from tamias.serve.problems import Problem
 from tamias.settings import Settings
 
@@ -27,8 +25,7 @@ THREADS = 6
 MOST_WAITING = 1000
 """Requests that wait for a thread; more are sent away."""
 CACHE_BYTES = 32 * 1024 * 1024
-_SQL = statements("tamias.serve", "serve.sql")
-_ID = re.compile(r"[0-9a-f]{24}")
+SQL = statements("tamias.serve", "serve.sql")
 
 
 class Desk:
@@ -38,6 +35,7 @@ class Desk:
         self.session = database.session()
         self.reader = BlobReader(LocalPacks(data / "blobs"), self.session, CACHE_BYTES)
         self.settings = settings
+        self._connection: Connection | None = None
 
     @cached_property
     def admission(self) -> Admission:
@@ -56,18 +54,17 @@ class Desk:
         """Puts resources under watch."""
         return Watcher(self.session, self.frontier, self.admission)
 
-    def resource(self, named: str) -> Resource:
-        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`, `UrlError`."""
-        by_id = _ID.fullmatch(named) is not None
-        url = "" if by_id else fetch_url(named)
-        asked = {"resource": named if by_id else resource_id(self.admission.key(url)), "url": url}
-        row = self.session.transact(
-            lambda cursor: cursor.execute(_SQL["find_resource"].text, asked).fetchone()
-        )
-        found = read_resources(self.session, [row[0]]) if row else []
-        if not found:
-            raise NotArchived(f"{named[:200]} is not in the archive")
-        return found[0]
+    def rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """What one statement of `serve.sql` reads; by itself, for a transaction would take two trips more."""
+        try:
+            if self._connection is None:
+                self._connection = self.session.transact(lambda cursor: cursor.connection)
+            with self._connection.cursor(binary=True) as cursor:
+                return cursor.execute(SQL[name].text, asked).fetchall()
+        except psycopg.OperationalError:
+            # The session mends itself; what is left of the old connection is not used again.
+            self._connection = None
+            return self.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
 
 
 class Desks:
@@ -79,6 +76,8 @@ class Desks:
         self._local = threading.local()
         self._open: list[Desk] = []
         self._waiting = 0
+        self.bodies = BodyCache(CACHE_BYTES)
+        """Small bodies that were asked for lately, by digest."""
 
     async def ask(self, work: Callable[[Desk], T]) -> T:
         """What the work gives, done at one of the desks. Raises `Problem` when too many wait."""

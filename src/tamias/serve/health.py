@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
-from tamias.database.sql import statements
 from tamias.model.figures import FrontierFigures
 from tamias.serve.answers import json_answer
 from tamias.serve.desks import Desk
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from tamias.serve.traffic import Traffic
 
 PATIENCE_SECONDS = 3.0
-_SQL = statements("tamias.serve", "serve.sql")
 _BEGUN = time.time()
 
 
@@ -59,7 +57,7 @@ async def metrics(_: Request, service: Service) -> Response:
 
 
 def _alive(desk: Desk) -> None:
-    desk.session.transact(lambda cursor: cursor.execute(_SQL["alive"].text))
+    desk.rows("alive", {})
 
 
 def _figures(desk: Desk) -> tuple[Basic, FrontierFigures]:

@@ -13,11 +13,9 @@ from starlette.responses import Response
 
 from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
-from tamias.archive.resources import read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.asked import base_of, url_behind
-from tamias.serve.delivery import FOR_EVER, deliver, http_date, read_http_date
-from tamias.serve.desks import Desk
+from tamias.serve.delivery import deliver, http_date, read_http_date
 from tamias.serve.endpoints import URL, Answer, Endpoint, Parameter, path_parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
@@ -28,7 +26,7 @@ _MEMENTO = re.compile(r"/memento/([0-9]{14}(?:[0-9]{3})?)/")
 _MAP = re.compile(r"/timemap/(link|json|cdxj)/(?:([1-9][0-9]{0,6})/(?=[A-Za-z][A-Za-z0-9+.-]*(?::|%3[Aa])))?")
 
 
-class History(msgspec.Struct, frozen=True):
+class Travels(msgspec.Struct, frozen=True):
     """A resource and the addresses of its Mementos, oldest first."""
 
     resource: Resource
@@ -94,17 +92,17 @@ class History(msgspec.Struct, frozen=True):
 
 async def gate(request: Request, service: Service) -> Response:
     """Leads to the version that held at the wanted time."""
-    history = await _history(request, service, url_behind(request, _GATE))
+    travels = await _travels(request, service, url_behind(request, _GATE))
     wanted = request.headers.get("accept-datetime")
     moment = 2**62 if wanted is None else read_http_date(wanted)
     vary = {"Vary": "accept-datetime"}
     if moment is None:
         raise Problem(400, "Accept-Datetime is no HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary)
-    place = history.place_at(moment)
+    place = travels.place_at(moment)
     headers = {
         **vary,
-        "Location": history.address(history.stamps()[place]),
-        "Link": history.link(place, with_gate=False),
+        "Location": travels.address(travels.stamps()[place]),
+        "Link": travels.link(place, with_gate=False),
         "Cache-Control": "no-cache",
     }
     return Response(status_code=302, headers=headers)
@@ -115,17 +113,16 @@ async def memento(request: Request, service: Service) -> Response:
     found = _MEMENTO.match(request.scope["raw_path"].decode("latin-1"))
     if found is None:
         raise Problem(404, "a Memento's time has 14 digits: YYYYMMDDhhmmss")
-    history = await _history(request, service, url_behind(request, found[0]))
-    stamps = history.stamps()
+    travels = await _travels(request, service, url_behind(request, found[0]))
+    stamps = travels.stamps()
     if found[1] not in stamps:
-        place = history.place_at(_moment(found[1]))
-        return Response(status_code=302, headers={"Location": history.address(stamps[place])})
+        place = travels.place_at(_moment(found[1]))
+        return Response(status_code=302, headers={"Location": travels.address(stamps[place])})
     place = stamps.index(found[1])
-    version = history.versions[place]
+    version = travels.versions[place]
     headers = {
         "Memento-Datetime": http_date(version.captured_at),
-        "Link": history.link(place, with_gate=True),
-        "Cache-Control": "no-cache" if place == len(stamps) - 1 else FOR_EVER,
+        "Link": travels.link(place, with_gate=True),
     }
     return await deliver(request, service, version, headers)
 
@@ -136,37 +133,31 @@ async def time_map(request: Request, service: Service) -> Response:
     if found is None:
         raise Problem(404, "a TimeMap has one of the forms link, json and cdxj")
     form, page = found[1], int(found[2] or 1)
-    history = await _history(request, service, url_behind(request, found[0]))
-    mementos = history.mementos()
+    travels = await _travels(request, service, url_behind(request, found[0]))
+    mementos = travels.mementos()
     pages = -(-len(mementos) // PAGE)
     if page > pages:
         raise Problem(404, f"this TimeMap has {pages} pages")
     told = TimeMap(
-        original=history.original,
-        gate=history.gate,
-        here=history.time_map(form, page),
-        forms={each: history.time_map(each) for each in FORMS},
+        original=travels.original,
+        gate=travels.gate,
+        here=travels.time_map(form, page),
+        forms={each: travels.time_map(each) for each in FORMS},
         mementos=mementos[(page - 1) * PAGE : page * PAGE],
         first=mementos[0],
         last=mementos[-1],
-        before=history.time_map(form, page - 1) if page > 1 else None,
-        after=history.time_map(form, page + 1) if page < pages else None,
+        before=travels.time_map(form, page - 1) if page > 1 else None,
+        after=travels.time_map(form, page + 1) if page < pages else None,
     )
     media_type, write = FORMS[form]
     return Response(write(told), media_type=media_type, headers={"Cache-Control": "no-cache"})
 
 
-async def _history(request: Request, service: Service, url: str) -> History:
-    base = base_of(request)
-
-    def find(desk: Desk) -> History:
-        resource = desk.resource(url)
-        return History(resource, read_versions(desk.session, [resource.id])[resource.id], base)
-
-    history = await service.desks.ask(find)
-    if not history.versions:
-        raise NotArchived(f"{history.original} has no version yet")
-    return history
+async def _travels(request: Request, service: Service, url: str) -> Travels:
+    found = await service.histories.find(url)
+    if not found.versions:
+        raise NotArchived(f"{found.resource.url} has no version yet")
+    return Travels(found.resource, found.versions, base_of(request))
 
 
 def _moment(stamp: str) -> int:

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import msgspec
+import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
@@ -24,7 +25,7 @@ from tamias.serve.secret import VARIABLE, Secret
 from tamias.serve.service import Service
 from tamias.settings import Settings
 
-HEAD_SECONDS = 15
+HEAD_SECONDS = 10
 """A connection that has sent no whole request head by then is dropped."""
 LARGEST_HEAD = 64 * 1024
 MOST_CONNECTIONS = 16_384
@@ -86,7 +87,7 @@ def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
         )
         desks = stack.enter_context(closing(Desks(database, plan.data, plan.settings)))
         crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
-        asyncio.run(_run(plan, Service(plan.data, plan.settings, desks, secret), crawl, ready))
+        uvloop.run(_run(plan, Service(plan.data, plan.settings, desks, secret), crawl, ready))
 
 
 def _supervisor(plan: Plan) -> Supervisor:

@@ -1,10 +1,30 @@
 -- What clients of the service ask.
 
--- name: find_resource
--- A resource by its name or its address; the name counts first.
-SELECT resource.resource FROM resource
-WHERE resource.resource = %(resource)b::text OR resource.url = %(url)b::text
-ORDER BY resource.resource <> %(resource)b::text LIMIT 1
+-- name: histories
+-- Resources by name or address (the name counts first), each with its sources and its versions as columns.
+SELECT wanted.place, resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
+       resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
+       named.source, named.portal, named.title, named.format,
+       kept.number, kept.captured_at, kept.sha256, kept.byte_size, kept.media_type, kept.told_type, kept.fingerprint,
+       kept.capture
+FROM unnest(%(resource)b::text[], %(url)b::text[]) WITH ORDINALITY AS wanted (resource, url, place)
+CROSS JOIN LATERAL (
+    SELECT resource.* FROM resource
+    WHERE resource.resource = wanted.resource OR resource.url = wanted.url
+    ORDER BY resource.resource <> wanted.resource LIMIT 1) AS resource
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(source.source ORDER BY source.first_seen, source.source), '{}') AS source,
+           array_agg(source.portal ORDER BY source.first_seen, source.source) AS portal,
+           array_agg(source.title ORDER BY source.first_seen, source.source) AS title,
+           array_agg(source.format ORDER BY source.first_seen, source.source) AS format
+    FROM source WHERE source.resource = resource.resource) AS named
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(version.number), '{}') AS number, array_agg(version.captured_at) AS captured_at,
+           array_agg(version.sha256) AS sha256, array_agg(version.byte_size) AS byte_size,
+           array_agg(version.media_type) AS media_type, array_agg(version.told_type) AS told_type,
+           array_agg(version.fingerprint) AS fingerprint, array_agg(version.capture) AS capture
+    FROM (SELECT version.* FROM version WHERE version.resource = resource.resource ORDER BY version.number)
+         AS version) AS kept
 
 -- name: changes
 -- Versions from the newest to the oldest, all or of a host or portal, after a given one.

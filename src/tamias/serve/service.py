@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamias.serve.desks import Desks
+from tamias.serve.history import Histories
 from tamias.serve.secret import Secret
 from tamias.serve.traffic import Traffic
 from tamias.settings import Settings
@@ -30,4 +31,5 @@ class Service:
         self.secret = secret
         self.crawl = crawl
         """How the crawl beside it stands; None where there is none."""
+        self.histories = Histories(desks, frozenset(settings.filters.session_names))
         self.traffic = Traffic()

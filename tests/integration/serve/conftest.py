@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -108,6 +109,7 @@ class Running:
 
     def __init__(self, data, *words, **variables):
         self.port = free_port()
+        self.said = None
         self.address = f"http://127.0.0.1:{self.port}"
         words = ["serve", "--data", str(data), "--port", str(self.port), *words]
         self.process = subprocess.Popen(
@@ -127,12 +129,12 @@ class Running:
                 return
         raise AssertionError(f"no answer: {self.stop()}")
 
-    def stop(self):
+    def stop(self, number=signal.SIGTERM):
         """Its exit code, and what it said on stdout and stderr."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        if self.said is None:
+            self.process.send_signal(number)
+            self.said = self.process.communicate(timeout=60)
+        return self.process.returncode, *self.said
 
 
 @pytest.fixture(scope="session")
@@ -156,3 +158,16 @@ def writer(served):
     headers = {"Authorization": f"Bearer {SECRET}"}
     with httpx.Client(base_url=served.address, headers=headers, timeout=30) as client:
         yield client
+
+
+@pytest.fixture
+def starting():
+    """`starting(data, *words)` is a service that runs until the test is over."""
+    with ExitStack() as stack:
+
+        def start(*words, **variables):
+            running = Running(*words, **variables)
+            stack.callback(running.stop)
+            return running
+
+        yield start

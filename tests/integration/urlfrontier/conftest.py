@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from frontier_client import Client, Instance  # noqa: E402
+from frontier_client import Client, Instance
 
 
 @pytest.fixture(scope="module")

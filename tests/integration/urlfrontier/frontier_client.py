@@ -32,9 +32,7 @@ class Client:
     def call(self, name, *requests, timeout=20, **words):
         asked, answered = self.types[name]
         kind = STREAMS.get(name, "unary_unary")
-        stub = getattr(self.channel, kind)(
-            f"/{SERVICE}/{name}", asked.SerializeToString, answered.FromString
-        )
+        stub = getattr(self.channel, kind)(f"/{SERVICE}/{name}", asked.SerializeToString, answered.FromString)
         request = iter(requests) if kind == "stream_stream" else (requests[0] if requests else asked(**words))
         answer = stub(request, timeout=timeout, metadata=self.metadata)
         return answer if kind == "unary_unary" else list(answer)
@@ -63,14 +61,14 @@ def info(url, key="", crawl="", **metadata):
     return made
 
 
-def discovered(url, key="", crawl="", ID="", **metadata):
-    item = make("URLItem", ID=ID)
+def discovered(url, key="", crawl="", name="", **metadata):
+    item = make("URLItem", ID=name)
     item.discovered.info.CopyFrom(info(url, key, crawl, **metadata))
     return item
 
 
-def known(url, date, key="", crawl="", ID="", **metadata):
-    item = make("URLItem", ID=ID)
+def known(url, date, key="", crawl="", name="", **metadata):
+    item = make("URLItem", ID=name)
     item.known.info.CopyFrom(info(url, key, crawl, **metadata))
     item.known.refetchable_from_date = date
     return item

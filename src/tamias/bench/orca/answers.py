@@ -19,7 +19,9 @@ SYNTAXES: dict[str, RdfFormat] = {
     "application/trig": RdfFormat.TRIG,
 }
 FAVOURITE = "text/turtle"
-AS_LINES = frozenset({"text/turtle", "application/n-triples", "text/n3", "application/n-quads", "application/trig"})
+AS_LINES = frozenset(
+    {"text/turtle", "application/n-triples", "text/n3", "application/n-quads", "application/trig"}
+)
 """Every N-Triples document is one of these too."""
 RESULTS = {"json": QueryResultsFormat.JSON, "xml": QueryResultsFormat.XML, "csv": QueryResultsFormat.CSV,
            "tab-separated": QueryResultsFormat.TSV}  # fmt: skip
@@ -71,7 +73,9 @@ class Endpoint:
     def reply(self, asked: Asked) -> bytes:
         """The answer to a query by GET or POST."""
         form = asked.body.decode() if asked.body else urlsplit(asked.target).query
-        given = parse_qs(form).get("query") or ([form] if asked.body and "=" not in form.split("{")[0] else [])
+        given = parse_qs(form).get("query") or (
+            [form] if asked.body and "=" not in form.split("{")[0] else []
+        )
         if not given:
             return self._description.reply(asked)
         try:
@@ -80,7 +84,9 @@ class Endpoint:
             return response(400, str(error).encode(), "text/plain")
         if isinstance(found, QueryTriples):
             return response(200, found.serialize(format=RdfFormat.N_TRIPLES) or b"", "application/n-triples")
-        chosen = next((form for word, form in RESULTS.items() if word in asked.accept), QueryResultsFormat.JSON)
+        chosen = next(
+            (form for word, form in RESULTS.items() if word in asked.accept), QueryResultsFormat.JSON
+        )
         return response(200, found.serialize(format=chosen) or b"", chosen.media_type)
 
     def _filled(self) -> Store:

@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 
 
-def newcomers(rng: random.Random, count: int, first: int, edges: int, degree: int) -> Iterator[tuple[int, int]]:
+def newcomers(
+    rng: random.Random, count: int, first: int, edges: int, degree: int
+) -> Iterator[tuple[int, int]]:
     """For each number from `first` on: how many of the `edges` it brings, `degree / 2` on average.
 
     Where half the degree makes too few of them, later newcomers bring one more on average.
@@ -21,9 +23,7 @@ def newcomers(rng: random.Random, count: int, first: int, edges: int, degree: in
         yield number, brings
 
 
-def popular(
-    rng: random.Random, popularity: Sequence[int], among: Collection[int], count: int
-) -> list[int]:
+def popular(rng: random.Random, popularity: Sequence[int], among: Collection[int], count: int) -> list[int]:
     """Some of those present, each once, drawn by popularity; all of them if there are no more."""
     if len(among) <= count:
         return list(among)

@@ -1,4 +1,4 @@
-"""Starts the service on an empty database, runs the phases at two numbers of queues, and judges the figures."""
+"""Starts the service on an empty database, runs the phases at two numbers of queues, judges the figures."""
 
 import os
 import signal
@@ -49,8 +49,8 @@ def run(
 ) -> dict[str, object]:
     """The whole benchmark; `target` is the address of another server, which must be empty, and asked once."""
     out(
-        f"{urls} URLs of 73 bytes, a lean client on this machine. Ratios: to the Java reference 2.6 on RocksDB, as "
-        "measured on another two cores."
+        f"{urls} URLs of 73 bytes, a lean client on this machine. Ratios are to the Java reference 2.6 on "
+        "RocksDB, measured with such a client on two cores at another time."
     )
     runs = []
     for number in queues[:1] if target else queues:

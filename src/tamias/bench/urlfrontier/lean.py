@@ -1,4 +1,4 @@
-"""A lean gRPC client: library clients in Python top out near 10,000 messages a second and hide the server's speed.
+"""A lean gRPC client: the libraries' own top out near 10,000 messages a second and hide the server's speed.
 
 Knows as much of HTTP/2 as a benchmark against a server on the same machine needs, and no more.
 """
@@ -134,7 +134,7 @@ class LeanClient:
         if kind == _DATA:
             self._answer.append(payload)
         elif kind == _HEADERS:
-            self._headers(dict(self._decoder.decode(payload)))
+            self._headers({str(name): str(value) for name, value in self._decoder.decode(payload)})
         elif kind == _SETTINGS and not flags & _ACK:
             self._settings(payload)
         elif kind == _PING and not flags & _ACK:

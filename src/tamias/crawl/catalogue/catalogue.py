@@ -15,7 +15,8 @@ from tamias.crawl.catalogue.refresh import Refresher
 from tamias.crawl.catalogue.stores import OtherFilling, OwnFilling
 from tamias.database.connect import Database, Session
 from tamias.model.errors import TamiasError, UsageError
-from tamias.sinks.delivery import SinkError
+from tamias.settings import ServeSettings
+from tamias.sinks.sparql import checked_address
 
 _LOG = logging.getLogger("tamias.catalogue")
 PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
@@ -32,6 +33,22 @@ class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = QUERY_SECONDS
     bytes: int = ANSWER_BYTES
     guarded: bool = True
+
+
+def options_of(settings: ServeSettings) -> CatalogueOptions:
+    """The options that the settings name. Raises `ConfigError`."""
+    return CatalogueOptions(
+        server=checked_address(settings.sparql) if settings.sparql else None,
+        server_graphs=checked_address(settings.sparql_update) if settings.sparql_update else None,
+        seconds=settings.sparql_seconds,
+        bytes=settings.sparql_bytes,
+        guarded=settings.sparql_guard,
+    )
+
+
+def bases_of(settings: ServeSettings) -> CatalogueBases:
+    """What the IRIs of the catalogue begin with."""
+    return CatalogueBases(service=settings.address.rstrip("/"))
 
 
 class Catalogue:
@@ -122,16 +139,17 @@ class Following:
                         refresher.round()
                         pause = self._seconds
                         self._ending.wait(pause)
-            except (TamiasError, SinkError) as error:
+            except TamiasError as error:
                 _LOG.warning("the catalogue does not follow: %s", error)
                 pause = min(60.0, pause * 2)
 
 
-def rebuild(database: Database, data: Path, options: CatalogueOptions | None = None) -> int:
+def rebuild(database: Database, data: Path, settings: ServeSettings | None = None) -> int:
     """Makes the catalogue anew; returns how many crawled documents are in it."""
+    settings = settings or ServeSettings()
     with (
-        Catalogue(data, options) as catalogue,
+        Catalogue(data, options_of(settings)) as catalogue,
         closing(database.session()) as session,
-        closing(catalogue.refresher(session)) as refresher,
+        closing(catalogue.refresher(session, bases_of(settings))) as refresher,
     ):
         return refresher.rebuild()

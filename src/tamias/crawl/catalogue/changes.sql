@@ -31,7 +31,8 @@ DELETE FROM catalogue_news WHERE catalogue_news.noted_at < now() - interval '7 d
 
 -- name: forget_store
 -- A store that is no more, with all that was noted for it.
-DELETE FROM sink WHERE sink.name = %(name)b::text
+WITH gone AS (DELETE FROM sink WHERE sink.name = %(name)b::text RETURNING sink.sink)
+DELETE FROM catalogue USING gone WHERE catalogue.sink = gone.sink
 
 -- name: forget_outbox
 -- Its documents.

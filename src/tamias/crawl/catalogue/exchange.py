@@ -14,6 +14,7 @@ import msgspec
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
 from tamias.sinks.placement import Triples
+from tamias.sinks.sparql_text import drop, insert
 
 ANSWER_BYTES = 256 << 20
 _MEMORY_BYTES = 1 << 20
@@ -152,9 +153,12 @@ class KeptGraphs:
     def remove(self, graph: str, beat: Beat) -> None:
         self._done("DELETE", _graph_path(graph), None, {})
 
-    def add(self, nquads: bytes) -> None:
-        """Adds quads to whatever graphs they name."""
-        self._done("POST", "/store", nquads, {"Content-Type": "application/n-quads"})
+    def replace_all(self, contents: Mapping[str, bytes]) -> None:
+        """Many graphs at once, each by its N-Triples; one without any is removed. All or nothing is seen."""
+        if contents:
+            words = [drop(graph) for graph in contents]
+            words += [insert(graph, [content]) for graph, content in contents.items() if content]
+            self._done("POST", "/update", b" ;\n".join(words), {"Content-Type": "application/sparql-update"})
 
     def close(self) -> None:
         if self._connection is not None:

@@ -147,8 +147,8 @@ def _secluded_port() -> int:
     except OSError as error:
         raise StoreError(
             f"the SPARQL server cannot be shut off from other users of this machine ({error.strerror}); "
-            "allow user namespaces, name another server with [serve] sparql, or set [serve] sparql_guard = false "
-            "where nobody else can reach the loopback address, as in a container"
+            "allow user namespaces, name another server with [serve] sparql, or set "
+            "[serve] sparql_guard = false where nobody else can reach the loopback address, as in a container"
         ) from error
     return PORT
 

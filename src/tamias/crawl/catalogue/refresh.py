@@ -1,4 +1,4 @@
-"""Keeps a store up with what is committed: graphs of changed resources and captured documents are replaced."""
+"""Keeps a store up with what is committed: the graphs of what changed are replaced."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from tamias.crawl.catalogue.changes import (
     forget_store,
     numbered,
 )
-from tamias.crawl.catalogue.documents import Documents
+from tamias.crawl.catalogue.documents import Documents, replace_all
 from tamias.database.connect import Session
 from tamias.database.locks import alone
 from tamias.sinks.placement import GraphStore
@@ -118,8 +118,9 @@ class Refresher:
     def _write_resources(self, news: News, bases: CatalogueBases) -> int:
         for start in range(0, len(news.resources), RESOURCES_AT_ONCE):
             some = news.resources[start : start + RESOURCES_AT_ONCE]
-            for resource, quads in quads_of_resources(self._session, some, bases).items():
-                self._write(catalogue_graph(resource).value, quads)
+            found = quads_of_resources(self._session, some, bases)
+            contents = {catalogue_graph(name).value: ntriples(quads) for name, quads in found.items()}
+            replace_all(self._store.graphs, contents)
         return len(news.resources)
 
     def _write_portals(self, news: News) -> int:
@@ -127,16 +128,10 @@ class Refresher:
             return 0
         written = 0
         for quads in quads_of_portals(self._session, frozenset(news.portals)):
-            for graph, some in by_graph(quads).items():
-                self._write(graph, some)
-                written += 1
+            contents = {graph: ntriples(some) for graph, some in by_graph(quads).items()}
+            replace_all(self._store.graphs, contents)
+            written += len(contents)
         return written
-
-    def _write(self, graph: str, quads: list[Quad]) -> None:
-        if quads:
-            self._store.graphs.replace(graph, lambda: iter([ntriples(quads)]), _no_beat)
-        else:
-            self._store.graphs.remove(graph, _no_beat)
 
 
 def by_graph(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
@@ -151,7 +146,3 @@ def by_graph(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
 def ntriples(quads: Iterable[Quad]) -> bytes:
     """The statements without their graph."""
     return serialize((quad.triple for quad in quads), format=RdfFormat.N_TRIPLES) or b""
-
-
-def _no_beat() -> None:
-    """Nothing is held that could be lost."""

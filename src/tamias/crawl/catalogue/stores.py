@@ -9,6 +9,7 @@ from pathlib import Path
 from pyoxigraph import Store
 
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads
+from tamias.crawl.catalogue.documents import replace_all
 from tamias.crawl.catalogue.exchange import KeptGraphs
 from tamias.crawl.catalogue.kept import KeptStore
 from tamias.crawl.catalogue.refresh import by_graph, ntriples
@@ -55,9 +56,7 @@ class OtherFilling:
 
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         for quads in catalogue_quads(session, bases):
-            for graph, some in by_graph(quads).items():
-                content = ntriples(some)
-                self.graphs.replace(graph, lambda content=content: iter([content]), _no_beat)  # type: ignore[misc]
+            replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
 def _make_store(folder: Path, session: Session, bases: CatalogueBases) -> None:
@@ -66,7 +65,3 @@ def _make_store(folder: Path, session: Session, bases: CatalogueBases) -> None:
     store.flush()
     del store
     gc.collect()  # only then are its files closed, and the server can have them
-
-
-def _no_beat() -> None:
-    """Nothing is held that could be lost."""

@@ -2,7 +2,7 @@
 
 -- One row for each store. Its documents come by the outbox, as those of any sink.
 CREATE TABLE catalogue (
-    sink int4 PRIMARY KEY REFERENCES sink ON DELETE CASCADE,
+    sink int4 PRIMARY KEY,                      -- its number among the sinks
     service text NOT NULL,                      -- what the IRIs of its resources begin with
     seen xid8 NOT NULL,                         -- news of older transactions are in it
     refreshed_at timestamptz NOT NULL DEFAULT now()

@@ -1,7 +1,6 @@
 """What is new: versions of all resources from the newest to the oldest, as JSON or as an Atom feed."""
 
 import re
-from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -10,17 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
-from tamias.database.sql import statements
 from tamias.serve.answers import Page, page_answer
-from tamias.serve.asked import base_of, cursor, limit, moment, parameter
-from tamias.serve.desks import Desk
+from tamias.serve.asked import base_of, cursor, limit, parameter, since, until
 from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
 from tamias.serve.feeds import ATOM, Entry, Feed, atom
 from tamias.serve.service import Service
 
-_SQL = statements("tamias.serve", "serve.sql")
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-([0-9]{1,9})")
-_LATEST = 2**62
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,23 +61,19 @@ async def as_atom(request: Request, service: Service) -> Response:
 
 async def _changes(request: Request, service: Service) -> tuple[list[Change], str | None]:
     most, after, base = limit(request), cursor(request, _CURSOR), base_of(request)
-    at, resource, number = after.groups() if after else (moment(request, "until", _LATEST - 1) + 1, "", 0)
+    at, resource, number = after.groups() if after else (until(request, "until") + 1, "", 0)
     asked = {
         "at": int(at),
         "resource": resource,
         "number": int(number),
-        "since": moment(request, "since", 0),
+        "since": since(request, "since"),
         "host": parameter(request, "host"),
         "portal": parameter(request, "portal"),
         "limit": most,
     }
-    rows = await service.desks.ask(partial(_rows, asked=asked))
+    rows = await service.desks.ask(lambda desk: desk.rows("changes", asked))
     last = rows[-1] if len(rows) == most else None
     return [_change(row, base) for row in rows], f"{last[2]}-{last[0]}-{last[1]}" if last else None
-
-
-def _rows(desk: Desk, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return desk.session.transact(lambda cursor: cursor.execute(_SQL["changes"].text, asked).fetchall())
 
 
 def _change(row: tuple[Any, ...], base: str) -> Change:

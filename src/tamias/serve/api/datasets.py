@@ -23,13 +23,9 @@ _BY_DOMAIN = "/api/v1/get/datasets/"
 
 async def by_url(request: Request, service: Service) -> Response:
     """One dataset."""
-    url = url_behind(request, _BY_URL)
-
-    def find(desk: Desk) -> DatasetDescription:
-        return described(desk, [desk.resource(url)], base)[0]
-
-    base = base_of(request)
-    return json_answer(request, await service.desks.ask(find))
+    url, base = url_behind(request, _BY_URL), base_of(request)
+    found = await service.histories.find(url)
+    return json_answer(request, describe(found.resource, found.versions, base))
 
 
 async def by_domain(request: Request, service: Service) -> Response:

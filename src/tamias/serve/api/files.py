@@ -15,6 +15,7 @@ from tamias.serve.asked import media_type, own_parameters, parameter, path_behin
 from tamias.serve.delivery import FOR_EVER, as_attachment, begun, deliver
 from tamias.serve.desks import Desk, Desks
 from tamias.serve.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.history import History
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 from tamias.serve.zips import zipped
@@ -32,8 +33,7 @@ async def by_url(request: Request, service: Service) -> Response:
     """The current version of a URL, or the one of a time or number."""
     url = url_behind(request, _BY_URL)
     asked = own_parameters(request, _BY_URL)
-    find = partial(_current, url=url, at=asked.get("at"), number=asked.get("version"))
-    resource, version = await service.desks.ask(find)
+    resource, version = _chosen(await service.histories.find(url), asked.get("at"), asked.get("version"))
     return await deliver(request, service, version, as_attachment(resource, version))
 
 
@@ -42,8 +42,7 @@ async def by_id(request: Request, service: Service) -> Response:
     named = _VERSION_ID.fullmatch(path_behind(request, _BY_ID))
     if named is None:
         raise Problem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
-    find = partial(_current, url=named[1], at=None, number=named[2])
-    resource, version = await service.desks.ask(find)
+    resource, version = _chosen(await service.histories.find(named[1]), None, named[2])
     headers = as_attachment(resource, version)
     return await deliver(
         request, service, version, headers | ({"Cache-Control": FOR_EVER} if named[2] else {})
@@ -72,9 +71,8 @@ async def zip_answer(request: Request, desks: Desks, wanted: AsyncIterator[Found
     )
 
 
-def _current(desk: Desk, url: str, at: str | None, number: str | None) -> Found:
-    resource = desk.resource(url)
-    versions = read_versions(desk.session, [resource.id])[resource.id]
+def _chosen(found: History, at: str | None, number: str | None) -> Found:
+    resource, versions = found.resource, found.versions
     if number is not None:
         fits = [version for version in versions if str(version.number) == number]
     elif at is not None:

@@ -1,21 +1,16 @@
 """The hosts of the archive, by name, with how much each has."""
 
 import re
-from functools import partial
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.database.sql import statements
 from tamias.serve.answers import Page, page_answer
 from tamias.serve.asked import base_of, cursor, limit
-from tamias.serve.desks import Desk
 from tamias.serve.endpoints import PAGED, Answer, Endpoint
 from tamias.serve.service import Service
 
-_SQL = statements("tamias.serve", "serve.sql")
 _NAME = re.compile(r".{1,300}")
 
 
@@ -31,14 +26,10 @@ class HostDescription(msgspec.Struct, frozen=True):
 async def listing(request: Request, service: Service) -> Response:
     """All hosts."""
     most, after, base = limit(request), cursor(request, _NAME), base_of(request)
-    rows = await service.desks.ask(partial(_rows, after=after[0] if after else "", most=most))
+    asked = {"after": after[0] if after else "", "limit": most}
+    rows = await service.desks.ask(lambda desk: desk.rows("hosts", asked))
     items = [HostDescription(host, n, f"{base}/api/v1/resources?host={host}") for host, n in rows]
     return page_answer(request, items, items[-1].host if len(items) == most else None)
-
-
-def _rows(desk: Desk, after: str, most: int) -> list[tuple[Any, ...]]:
-    asked = {"after": after, "limit": most}
-    return desk.session.transact(lambda cursor: cursor.execute(_SQL["hosts"].text, asked).fetchall())
 
 
 ENDPOINTS = [

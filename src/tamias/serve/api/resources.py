@@ -12,14 +12,13 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
 from tamias.crawl.keeping import WATCH
 from tamias.crawl.watching import Added, Wanted
-from tamias.database.sql import statements
 from tamias.frontier.hasten import hasten
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address
 from tamias.serve.answers import Page, json_answer, page_answer
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.asked import base_of, cursor, json_body, limit, media_type, parameter, stored_text
-from tamias.serve.desks import Desk
+from tamias.serve.desks import SQL, Desk
 from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
@@ -30,7 +29,6 @@ MOST_AT_ONCE = 100_000
 _KEY_BYTES = 2000
 """Of what stands in an index of the database."""
 _HASTEN_BATCH = 1000
-_SQL = statements("tamias.serve", "serve.sql")
 
 
 class ResourceDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,12 +171,12 @@ def _hasten(desk: Desk, named: str | None, host: str | None) -> Hastened:
 
 def _wanted_now(desk: Desk, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
     asked = {"after": after, "resource": named, "host": host, "limit": _HASTEN_BATCH}
-    return desk.session.transact(lambda cursor: cursor.execute(_SQL["wanted_now"].text, asked).fetchall())
+    return desk.rows("wanted_now", asked)
 
 
 def _note_wanted(desk: Desk, resources: list[str]) -> None:
     told = {"now": desk.session.now(), "resource": resources}
-    desk.session.transact(lambda cursor: cursor.execute(_SQL["note_wanted"].text, told))
+    desk.session.transact(lambda cursor: cursor.execute(SQL["note_wanted"].text, told))
 
 
 ENDPOINTS = [

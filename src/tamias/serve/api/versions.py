@@ -6,11 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.descriptions import VersionDescription, describe_version
-from tamias.archive.resources import read_versions
-from tamias.model.resource import Version
 from tamias.serve.answers import Page, page_answer
 from tamias.serve.asked import base_of, cursor, limit, parameter
-from tamias.serve.desks import Desk
 from tamias.serve.endpoints import ID, PAGED, URL, Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
@@ -24,13 +21,9 @@ async def listing(request: Request, service: Service) -> Response:
     if named is None:
         raise Problem(400, "say of which resource: ?url=URL or ?id=ID")
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
-
-    def find(desk: Desk) -> list[Version]:
-        resource = desk.resource(named)
-        return read_versions(desk.session, [resource.id])[resource.id]
-
+    found = await service.histories.find(named)
     seen = int(after[0]) if after else 0
-    later = [version for version in await service.desks.ask(find) if version.number > seen]
+    later = [version for version in found.versions if version.number > seen]
     items = [describe_version(version, base) for version in later[:most]]
     return page_answer(request, items, str(items[-1].number) if len(later) > most else None)
 

@@ -33,7 +33,7 @@ _DATASET: Final = re.compile(
 
 
 class Named(msgspec.Struct, frozen=True):
-    """What an IRI of a result stands for: a version, the newest one of a dataset, or an address on the Web."""
+    """What an IRI of a result stands for: a version, the newest of a dataset, or an address on the Web."""
 
     version: str | None = None
     dataset: str | None = None

@@ -7,13 +7,13 @@ from typing import BinaryIO, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.serve.asked import base_of, body
-from tamias.serve.problems import Problem, problem_of
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
 from tamias.serve.sparql.description import description
 from tamias.serve.sparql.protocol import LONGEST_QUERY, Asked, by_get, by_post
 
@@ -27,27 +27,20 @@ _ANYTHING = "application/sparql-results+json, text/turtle;q=0.9, */*;q=0.1"
 
 
 class SparqlEndpoint:
-    """Asks one catalogue. Its route is `/sparql`."""
+    """Asks one catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._threads = ThreadPoolExecutor(AT_ONCE, "sparql")
         self._waiting = 0
 
-    def route(self, path: str = "/sparql") -> Route:
-        """To be mounted in the application."""
-        return Route(path, self.answer, methods=["GET", "HEAD", "POST"])
-
-    async def answer(self, request: Request) -> Response:
-        """One request; what cannot be answered is a problem document."""
-        try:
-            asked = await _read(request)
-            if asked is None:
-                return _described(request)
-            accept = request.headers.get("accept", "").strip() or _ANYTHING
-            return _sent(request, await self.ask(asked, _bounded(accept)))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a document
-            return problem_of(error).response()
+    async def answer(self, request: Request, _: Service) -> Response:
+        """One request. Raises `Problem`."""
+        asked = await _read(request)
+        if asked is None:
+            return _described(request)
+        accept = request.headers.get("accept", "").strip() or _ANYTHING
+        return _sent(request, await self.ask(asked, _bounded(accept)))
 
     async def ask(self, asked: Asked, accept: str) -> Answer:
         """The answer to a query. Raises `Problem`."""

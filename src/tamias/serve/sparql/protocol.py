@@ -1,4 +1,4 @@
-"""What a request of the SPARQL 1.1 Protocol asks for. No sockets here: parameters and bodies in, a query out."""
+"""What a request of the SPARQL 1.1 Protocol asks for. Parameters and bodies in, a query out."""
 
 import re
 from collections.abc import Sequence

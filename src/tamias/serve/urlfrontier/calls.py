@@ -91,9 +91,7 @@ class Call:
         while end - at >= _PREFIX.size:
             packed, length = _PREFIX.unpack_from(data, at)
             if packed:
-                raise Refused(
-                    Code.UNIMPLEMENTED, "compressed messages are not understood: send them as they are"
-                )
+                raise Refused(Code.UNIMPLEMENTED, "compressed messages are not understood")
             if length > MAX_MESSAGE:
                 raise Refused(
                     Code.RESOURCE_EXHAUSTED, f"a message of {length} bytes is longer than {MAX_MESSAGE}"

@@ -1,4 +1,4 @@
-"""Between the event loop and the database: threads with a session each, some of them for puts alone."""
+"""Between the event loop and the database: threads with a session each, one of them for puts alone."""
 
 import asyncio
 import threading
@@ -12,8 +12,6 @@ from tamias.frontier.queues import Queues
 from tamias.frontier.told import Intake
 
 T = TypeVar("T")
-LANES = 1
-"""Threads for puts: while one prepares its rows, the database writes those of the other."""
 Same = Callable[[str, str], bool]
 
 
@@ -28,7 +26,7 @@ class Clerk:
 
 
 class Desk:
-    """Runs work on the database in threads. Puts have threads of their own, so that they keep their order."""
+    """Runs work on the database in threads. Puts have one of their own, so that they keep their order."""
 
     def __init__(self, database: Database, same_url: Same, threads: int) -> None:
         self._database = database
@@ -36,19 +34,19 @@ class Desk:
         self._own = threading.local()
         self._clerks: list[Clerk] = []
         self._many = ThreadPoolExecutor(threads, "frontier")
-        self._lanes = [ThreadPoolExecutor(1, f"puts-{number}") for number in range(LANES)]
+        self._lane = ThreadPoolExecutor(1, "puts")
 
     async def ask(self, work: Callable[[Clerk], T]) -> T:
         """The result of work that any thread may do."""
         return await asyncio.get_running_loop().run_in_executor(self._many, self._run, work)
 
-    async def put(self, lane: int, work: Callable[[Clerk], T]) -> T:
-        """The same in one of the threads for puts, one after another."""
-        return await asyncio.get_running_loop().run_in_executor(self._lanes[lane], self._run, work)
+    async def put(self, work: Callable[[Clerk], T]) -> T:
+        """The same in the thread for puts, one after another."""
+        return await asyncio.get_running_loop().run_in_executor(self._lane, self._run, work)
 
     def close(self) -> None:
         """Waits for what is being done."""
-        for threads in (self._many, *self._lanes):
+        for threads in (self._many, self._lane):
             threads.shutdown(cancel_futures=True)
         for clerk in self._clerks:
             clerk.session.close()

@@ -32,7 +32,7 @@ class Gets:
         self._names: dict[int, str] = {}
 
     async def get_urls(self, call: Call) -> None:
-        """Part by part: while one is sent, the next is fetched; none is fetched for a client that does not read."""
+        """Part by part: while one is sent, the next is fetched, and no further one before that is sent."""
         params = parsed(_GET, await call.one())
         wish = await self._desk.ask(lambda clerk: _wish(clerk, params))
         if wish is None:
@@ -55,7 +55,8 @@ class Gets:
         crawl = await self._desk.ask(lambda clerk: found_crawl(clerk.session, checked(params.crawlID)))
         if crawl is None:
             return
-        listing, left, spot = listing_of(params, crawl), params.size or PAGE, Spot(skip=params.start)
+        listing, left = listing_of(params, crawl), params.size or PAGE
+        spot: Spot | None = Spot(skip=params.start)
         await self._know_names({crawl})
         while left > 0 and spot is not None:
             page, spot = await self._page(listing, spot, min(left, _URLS_AT_ONCE))

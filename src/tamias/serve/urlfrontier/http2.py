@@ -1,5 +1,6 @@
-"""HTTP/2 for one connection: streams become calls, answers go out as the client has room. The h2 library knows
-the protocol; here are the bounds, so that a client that floods or stalls hurts nobody but itself.
+"""HTTP/2 for one connection: streams become calls, answers go out as the client has room.
+
+The h2 library knows the protocol; here are the bounds, so that who floods or stalls hurts nobody else.
 """
 
 import asyncio
@@ -206,7 +207,7 @@ class Connection(asyncio.Protocol):
             code, sentence = told.code, told.sentence
         except ConnectionError:
             return
-        except Exception:
+        except Exception:  # noqa: BLE001 (the service goes on, whatever a call met)
             _log.exception("a call of %s failed", call.path)
             code, sentence = Code.INTERNAL, "the service made a mistake; its log says more"
         self._end(stream, code, sentence)

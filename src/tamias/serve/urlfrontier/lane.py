@@ -1,16 +1,11 @@
-"""The ways of all puts into the database: what the streams bring is gathered into transactions.
-
-A host always takes the same lane, so what is told of one URL keeps its order and two lanes never meet in a row.
-"""
+"""The way of all puts into the database: what the streams bring is gathered into transactions, in order."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 
-from tamias.frontier.keys import host_hash
 from tamias.frontier.told import Told
 from tamias.model.errors import TamiasError
-from tamias.serve.urlfrontier.desk import LANES, Desk
+from tamias.serve.urlfrontier.desk import Desk
 
 OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
@@ -23,9 +18,8 @@ Load = tuple[list[Told], "asyncio.Future[list[int]]"]
 class Lane:
     """While one transaction runs, what comes in waits for the next."""
 
-    def __init__(self, desk: Desk, number: int) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._number = number
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
 
@@ -57,35 +51,14 @@ class Lane:
 
     async def _verdicts(self, urls: list[Told]) -> list[int]:
         try:
-            taken = await self._desk.put(self._number, lambda clerk: clerk.intake.put(urls))
+            taken = await self._desk.put(lambda clerk: clerk.intake.put(urls))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
-        except Exception:  # the lane must go on: without it no put is ever answered
+        except Exception:  # noqa: BLE001 (without the lane no put is ever answered again)
             _log.exception("%d URLs were not put", len(urls))
             return [FAIL] * len(urls)
         return [OK if each else SKIPPED for each in taken]
-
-
-class Lanes:
-    """Some lanes side by side."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._lanes = [Lane(desk, number) for number in range(LANES)]
-
-    def put(self, urls: list[Told]) -> Callable[[], Awaitable[list[int]]]:
-        """What waits for the verdicts, in the order of the URLs."""
-        ways = [host_hash(told.host) % LANES for told in urls]
-        coming = [
-            lane.put(mine) if (mine := [told for told, way in zip(urls, ways, strict=True) if way == number]) else None
-            for number, lane in enumerate(self._lanes)
-        ]
-
-        async def verdicts() -> list[int]:
-            judged = [iter(await each if each is not None else ()) for each in coming]
-            return [next(judged[way]) for way in ways]
-
-        return verdicts
 
 
 def _deal(loads: list[Load], verdicts: list[int]) -> None:

@@ -10,7 +10,7 @@ from tamias.frontier.service import crawl_number
 from tamias.frontier.told import Told
 from tamias.serve.urlfrontier.calls import Call
 from tamias.serve.urlfrontier.desk import Desk
-from tamias.serve.urlfrontier.lane import SKIPPED, Lanes
+from tamias.serve.urlfrontier.lane import SKIPPED, Lane
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.serve.urlfrontier.status import Code, Refused
@@ -36,7 +36,7 @@ class Puts:
     def __init__(self, desk: Desk, addresses: Addresses) -> None:
         self._desk = desk
         self._addresses = addresses
-        self._lanes = Lanes(desk)
+        self._lane = Lane(desk)
         self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
 
     async def put_urls(self, call: Call) -> None:
@@ -89,20 +89,22 @@ class Puts:
         """Learns the numbers of crawls, except of names that cannot be one."""
         for name in names:
             if name not in self._crawls and is_name(name):
-                number = await self._desk.ask(lambda clerk, name=name: crawl_number(clerk.session, name))  # type: ignore[misc]
-                self._crawls[name] = number
+                self._crawls[name] = await self._number(name)
         if len(self._crawls) > _REMEMBERED_CRAWLS:
             self._crawls = {
                 name: self._crawls[name] for name in {"", "DEFAULT", *names} & self._crawls.keys()
             }
 
+    async def _number(self, name: str) -> int:
+        return await self._desk.ask(lambda clerk: crawl_number(clerk.session, name))
+
     def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
-        coming = self._lanes.put(good)
+        coming = self._lane.put(good) if good else None
 
         async def verdicts() -> list[int]:
-            judged = iter(await coming())
+            judged = iter(await coming if coming is not None else ())
             return [SKIPPED if each is None else next(judged) for each in told]
 
         return verdicts

@@ -1,0 +1,119 @@
+"""Resources with all their versions. What is asked at the same time is asked of the database at once."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.archive.library import NotArchived
+from tamias.model.resource import Resource, Source, Version, resource_id
+from tamias.model.url import fetch_url
+from tamias.model.url_key import url_key
+from tamias.serve.desks import Desk, Desks
+
+MOST_AT_ONCE = 64
+MOST_UNDER_WAY = 2
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+class History(msgspec.Struct, frozen=True):
+    """A resource and its versions, oldest first."""
+
+    resource: Resource
+    versions: list[Version]
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    resource: str
+    url: str
+    found: asyncio.Future[History | None]
+
+
+class Histories:
+    """Finds histories. Who comes while a question is under way waits for the next: no answer is stale."""
+
+    def __init__(self, desks: Desks, session_names: frozenset[str]) -> None:
+        self._desks = desks
+        self._session_names = session_names
+        self._waiting: list[_Wanted] = []
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def find(self, named: str) -> History:
+        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`, `UrlError`."""
+        by_id = _ID.fullmatch(named) is not None
+        url = "" if by_id else fetch_url(named)
+        name = named if by_id else resource_id(url_key(url, self._session_names))
+        wanted = _Wanted(name, url, asyncio.get_running_loop().create_future())
+        self._waiting.append(wanted)
+        self._ask_on()
+        found = await wanted.found
+        if found is None:
+            raise NotArchived(f"{named[:200]} is not in the archive")
+        return found
+
+    def _ask_on(self) -> None:
+        while self._waiting and len(self._under_way) < MOST_UNDER_WAY:
+            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            task = asyncio.create_task(self._ask(batch))
+            self._under_way.add(task)
+            task.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._ask_on()
+
+    async def _ask(self, batch: Sequence[_Wanted]) -> None:
+        asked = {"resource": [each.resource for each in batch], "url": [each.url for each in batch]}
+        try:
+            found = await self._desks.ask(partial(_read, asked=asked))
+        except Exception as error:  # noqa: BLE001 - it belongs to those who wait
+            for each in batch:
+                if not each.found.done():
+                    each.found.set_exception(error)
+            return
+        for place, each in enumerate(batch, 1):
+            if not each.found.done():
+                each.found.set_result(found.get(place))
+
+
+def _read(desk: Desk, asked: dict[str, Any]) -> dict[int, History]:
+    return {row[0]: history_of(row[1:]) for row in desk.rows("histories", asked)}
+
+
+def history_of(row: tuple[Any, ...]) -> History:
+    """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
+    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions = row[:10]
+    sources = zip(*row[10:14], strict=True) if row[10] else ()
+    resource = Resource(
+        id=identifier,
+        url=url,
+        state=state,
+        title=title,
+        media_type=media_type,
+        expected=expected,
+        added_at=added_at,
+        next_visit=next_visit,
+        change_rate=rate,
+        versions=versions,
+        sources=tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources),
+    )
+    kept = zip(*row[14:], strict=True) if row[14] else ()
+    return History(resource, [_version(identifier, each) for each in kept])
+
+
+def _version(resource: str, row: tuple[Any, ...]) -> Version:
+    number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, capture = row
+    return Version(
+        resource=resource,
+        number=number,
+        captured_at=captured_at,
+        sha256=sha256.hex(),
+        byte_size=byte_size,
+        media_type=media_type,
+        told_type=told_type,
+        fingerprint=fingerprint.hex() if fingerprint else None,
+        capture=str(capture),
+    )

@@ -1,0 +1,82 @@
+"""The routes: `/sparql` for queries, and the files that the result of a query names as a zip."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.serve.api.files import Found, versions_named, zip_answer
+from tamias.serve.desks import Desks
+from tamias.serve.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+from tamias.serve.sparql.downloads import iris_of_query, version_ids
+from tamias.serve.sparql.endpoint import SparqlEndpoint
+
+_AT_ONCE = 100
+_FORMATS = (
+    "application/sparql-results+json",
+    "application/sparql-results+xml",
+    "text/csv",
+    "text/tab-separated-values",
+    "text/turtle",
+    "application/n-triples",
+    "application/n-quads",
+    "application/trig",
+    "application/rdf+xml",
+    "application/ld+json",
+)
+_ANSWER = Answer("The whole answer, in the format that Accept names", media_types=_FORMATS)
+_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=("application/zip",))
+_GRAPHS = (
+    Parameter("default-graph-uri", "ask only this graph"),
+    Parameter("named-graph-uri", "GRAPH knows only this one"),
+)
+
+
+def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
+    """To be given to the application."""
+    return [
+        Endpoint(
+            path="/sparql",
+            handle=endpoint.answer,
+            about="The SPARQL 1.1 Protocol, for reading; without a query, the description of the service",
+            parameters=(Parameter("query", "SPARQL 1.1; the usual prefixes need not be declared"), *_GRAPHS),
+            answers={200: _ANSWER},
+        ),
+        Endpoint(
+            method="POST",
+            path="/sparql",
+            handle=endpoint.answer,
+            about="The same with the query as body, by itself or in a form",
+            parameters=_GRAPHS,
+            answers={200: _ANSWER},
+        ),
+        Endpoint(
+            path="/api/v1/get/files/sparql",
+            handle=partial(_files, endpoint),
+            about="Every version, and the current one of every dataset, that the result of a query names",
+            parameters=(Parameter("q", "a query whose result names versions or datasets", required=True),),
+            answers={200: _ZIP},
+        ),
+    ]
+
+
+async def _files(endpoint: SparqlEndpoint, request: Request, service: Service) -> Response:
+    query = request.query_params.get("q")
+    if not query:
+        raise Problem(400, "'q' must be a SPARQL query")
+    iris = await iris_of_query(endpoint, query)
+    ids = await service.desks.ask(lambda desk: version_ids(desk.session, iris))
+    if not ids:
+        raise Problem(
+            404, f"none of the {len(iris)} IRIs in the result is a version or dataset of the archive"
+        )
+    return await zip_answer(request, service.desks, _found(service.desks, ids), "query")
+
+
+async def _found(desks: Desks, ids: list[str]) -> AsyncIterator[Found]:
+    for start in range(0, len(ids), _AT_ONCE):
+        for each in await desks.ask(partial(versions_named, ids=ids[start : start + _AT_ONCE])):
+            yield each

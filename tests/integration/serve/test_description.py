@@ -1,0 +1,58 @@
+"""The OpenAPI document: a fuzzer that believes it finds no server error and no answer but those described."""
+
+from contextlib import nullcontext, suppress
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tamias.serve.app import all_endpoints
+
+SECRET = "open sesame"
+EXAMPLES = 12
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+def test_the_description_is_served_and_names_every_route(client):
+    told = client.get("/openapi.json").json()
+    assert told["openapi"].startswith("3.1")
+    assert {
+        "/api/v1/stats/basic", "/api/v1/get/dataset/{URL}", "/api/v1/get/datasets/{domain}",
+        "/api/v1/get/dataset/type/{TYPE}", "/api/v1/get/file/{URL}", "/api/v1/get/file/id/{ID}",
+        "/api/v1/get/files/type/{TYPE}", "/api/v1/post/resource", "/api/v1/post/resources", "/api/v1/crawl",
+        "/api/v1/resources", "/api/v1/versions", "/api/v1/changes", "/api/v1/hosts", "/timegate/{URL}",
+        "/timemap/{form}/{URL}", "/memento/{time}/{URL}", "/cdx", "/metrics", "/healthz",
+    } <= set(told["paths"])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def described(served):
+    schema = schemathesis.openapi.from_url(f"{served.address}/openapi.json")
+    return {(each.ok().method.upper(), each.ok().path): each.ok() for each in schema.get_all_operations()}
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fit", "unfit"])
+@pytest.mark.parametrize(("method", "path"), [(each.method, each.path) for each in all_endpoints()])
+def test_a_fuzzer_finds_no_fault(described, method, path, mode):
+    @given(case=described[method, path].as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    def fuzz(case):
+        case.call_and_validate(headers={"Authorization": f"Bearer {SECRET}"}, checks=CHECKS)
+
+    # Some routes take every text: nothing is unfit for them.
+    with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
+        fuzz()

@@ -1,0 +1,163 @@
+"""`tamias serve` as a process: the secret, where it listens, how it crawls, how it stops."""
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+
+SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"]*",?)*\})? [0-9.e+-]+')
+
+
+def refused(data, *words):
+    """What a `tamias serve` that cannot begin says."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "tamias", "serve", "--no-crawl", "--data", str(data), *words], env=clean,
+        text=True, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A data directory that is not there yet."""
+    return tmp_path / "data"
+
+
+def test_the_first_start_makes_a_secret_that_only_its_owner_can_read(starting, empty):
+    running = starting(empty, "--no-crawl")
+    secret = empty / "secret"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    told = {"secret": secret.read_text().strip()}
+    assert httpx.post(f"{running.address}/api/v1/crawl?domain=x.example", params=told).status_code == 400
+    assert str(secret) in running.stop()[2]
+
+
+def test_others_are_not_listened_to_without_a_chosen_secret(empty):
+    ended = refused(empty, "--host", "0.0.0.0", "--port", "18999")
+    assert ended.returncode == 2
+    assert "TAMIAS_SECRET" in ended.stderr
+
+
+def test_others_are_listened_to_with_a_chosen_secret(starting, empty, tmp_path):
+    file = tmp_path / "chosen"
+    file.write_text("chosen secret\n")
+    running = starting(empty, "--no-crawl", "--host", "0.0.0.0", "--secret-file", str(file))
+    assert httpx.get(f"{running.address}/healthz").json()["status"] == "ok"
+
+
+def test_an_empty_secret_file_is_a_bad_configuration(empty, tmp_path):
+    (tmp_path / "chosen").write_text("\n")
+    assert refused(empty, "--secret-file", str(tmp_path / "chosen")).returncode == 4
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence(empty):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = refused(empty, "--port", str(taken.getsockname()[1]))
+    assert ended.returncode == 2
+    assert "cannot listen" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_when_it_is_told_to(starting, empty, number):
+    running = starting(empty, "--workers", "1")
+    code, _, said = running.stop(number)
+    assert (code, len(said.splitlines())) == (0, 1), said
+
+
+def test_two_on_one_archive_both_answer(filled, starting):
+    one, two = starting(filled.data, "--no-crawl"), starting(filled.data, "--no-crawl")
+    first, second = (httpx.get(f"{each.address}/api/v1/stats/basic").json() for each in (one, two))
+    assert first == second
+
+
+def test_what_stands_in_a_query_string_is_never_logged(filled, starting):
+    running = starting(filled.data, "--no-crawl", "-v", "-v")
+    httpx.get(f"{running.address}/api/v1/resources?secret=whisper&host=whisper")
+    httpx.post(f"{running.address}/api/v1/crawl?secret=whisper")
+    said = running.stop()[2]
+    assert "/api/v1/crawl" in said
+    assert "whisper" not in said
+
+
+def test_metrics_are_in_the_text_format_of_prometheus(client):
+    lines = client.get("/metrics").text.splitlines()
+    samples = [line for line in lines if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in samples), samples
+    names = {line.split("{")[0].split(" ")[0] for line in samples}
+    told = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert {"tamias_datasets", "tamias_versions", "tamias_http_requests_total"} <= names <= told
+
+
+def test_connections_that_say_nothing_are_dropped_and_disturb_nobody(served, client):
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(300)]
+    try:
+        assert client.get("/healthz").status_code == 200
+        silent[-1].settimeout(60)
+        assert silent[-1].recv(1) == b""
+    finally:
+        for each in silent:
+            each.close()
+
+
+class Site(BaseHTTPRequestHandler):
+    """A file that changes when it is told to, and no robots.txt."""
+
+    def do_GET(self):
+        content = self.server.content if self.path == "/data.csv" else b""
+        self.send_response(200 if content else 404)
+        self.send_header("Content-Type", "text/csv")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def site():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    server.content = b"a,b\n1,2\n"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def versions(client, url, count):
+    """The versions of a resource as soon as there are so many."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = client.get(f"/api/v1/get/dataset/{url}").json().get("versions", [])
+        if len(found) >= count:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"only {found}")
+
+
+def test_what_is_put_under_watch_is_visited_and_visited_again_when_that_is_wanted(starting, empty, site):
+    running = starting(empty, "--allow-private", "--delay", "0", "--workers", "1", TAMIAS_SECRET="s")
+    url = f"http://127.0.0.1:{site.server_port}/data.csv"
+    with httpx.Client(base_url=running.address, headers={"Authorization": "Bearer s"}, timeout=30) as client:
+        assert client.post("/api/v1/post/resource", json={"url": url}).status_code == 201
+        (first,) = versions(client, url, 1)
+        assert client.get(first["download"]).content == b"a,b\n1,2\n"
+        site.content = b"a,b\n1,3\n"
+        name = client.get(f"/api/v1/get/dataset/{url}").json()["id"]
+        assert client.post(f"/api/v1/crawl?id={name}").status_code == 202
+        found = versions(client, url, 2)
+        assert client.get(found[1]["download"]).content == b"a,b\n1,3\n"
+        assert "tamias_crawl_workers 1" in client.get("/metrics").text
+        assert client.get("/healthz").json()["crawl"] is True

@@ -1,0 +1,70 @@
+"""`tamias query` on a real data directory."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+QUERY = "SELECT ?title ?n { ?v dcat:version ?n ; dct:title ?title } ORDER BY ?n"
+
+
+@pytest.fixture
+def tamias(corpus, tmp_path):
+    corpus.put("http://data.example/a.csv", b"a\n", b"b\n")
+    corpus.crawl(
+        "http://d.example/doc",
+        b'<http://d.example/s> <http://d.example/p> "\x1b[2J" <http://d.example/doc> .\n',
+    )
+
+    def run(*words, data=corpus.data, text=None):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+        return subprocess.run(
+            [sys.executable, "-m", "tamias", "query", *words, "--data", str(data)], cwd=tmp_path, env=clean,
+            text=True, capture_output=True, timeout=120, check=False, input=text,
+        )  # fmt: skip
+
+    return run
+
+
+def test_the_answer_is_a_table(tamias):
+    told = tamias(QUERY)
+    assert told.stdout.splitlines()[0].split() == ["?title", "?n"], told.stderr
+    assert len(told.stdout.splitlines()) == 3
+
+
+def test_the_answer_is_json(tamias):
+    assert len(json.loads(tamias(QUERY, "--json").stdout)["results"]["bindings"]) == 2
+
+
+def test_the_answer_is_csv(tamias):
+    assert tamias(QUERY, "--format", "csv").stdout.splitlines()[0] == "title,n"
+
+
+def test_statements_come_as_nquads(tamias):
+    query = "CONSTRUCT WHERE { ?s <http://d.example/p> ?o }"
+    assert tamias(query, "--format", "nquads").stdout.startswith("<http://d.example/s>")
+
+
+def test_the_query_comes_from_a_file(tamias, tmp_path):
+    (tmp_path / "q.rq").write_text(QUERY)
+    assert len(tamias("@q.rq", "--format", "csv").stdout.splitlines()) == 3
+
+
+def test_the_query_comes_from_stdin(tamias):
+    assert len(tamias("-", "--format", "csv", text=QUERY).stdout.splitlines()) == 3
+
+
+def test_crawled_text_cannot_steer_the_terminal(tamias):
+    assert "\x1b" not in tamias("SELECT ?o { ?s <http://d.example/p> ?o }").stdout
+
+
+@pytest.mark.parametrize("query", ["SELECT * {", "DROP ALL", "@absent.rq"])
+def test_what_is_no_query_is_wrong_usage(tamias, query):
+    told = tamias(query)
+    assert (told.returncode, told.stdout) == (2, "")
+
+
+def test_no_data_is_no_answer(tamias, tmp_path):
+    assert tamias(QUERY, data=tmp_path / "absent").returncode == 10

@@ -1,0 +1,171 @@
+"""The store follows what is committed: resources, documents, what is gone; and is made anew."""
+
+import shutil
+import time
+
+import pytest
+
+from tamias.archive.resources import stop_resources
+from tamias.crawl.catalogue.catalogue import Catalogue, Following, rebuild
+from tamias.model.outcome import Outcome
+
+URL = "http://data.example/a.csv"
+DOC = "http://d.example/doc"
+OTHER = "http://d.example/other"
+
+
+def line(value, graph=DOC):
+    return f'<http://d.example/s> <http://d.example/p> "{value}" <{graph}> .\n'.encode()
+
+
+@pytest.fixture
+def ask(client):
+    """The values of the only variable."""
+
+    def values(query):
+        answer = client.get("/sparql", params={"query": query})
+        rows = answer.json()["results"]["bindings"]
+        return sorted(next(iter(row.values()))["value"] for row in rows)
+
+    return values
+
+
+def numbers(ask):
+    return ask(
+        f"SELECT ?n {{ ?v dcat:isVersionOf/dcat:distribution/dcat:accessURL <{URL}> ; dcat:version ?n }}"
+    )
+
+
+def objects(ask):
+    return ask("SELECT ?o { ?s <http://d.example/p> ?o }")
+
+
+def test_what_was_there_before_is_found(corpus, refresher, ask):
+    corpus.put(URL, b"a\n", b"b\n")
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    assert (numbers(ask), objects(ask)) == (["1", "2"], ["1"])
+
+
+def test_a_version_more_is_found_after_the_next_round(corpus, refresher, ask):
+    refresher.round()
+    corpus.put(URL, b"a\n")
+    refresher.round()
+    assert numbers(ask) == ["1"]
+
+
+def test_a_state_that_changes_is_replaced(corpus, refresher, ask):
+    name = corpus.put(URL, b"a\n")
+    refresher.round()
+    stop_resources(corpus.session, [name])
+    refresher.round()
+    assert ask("SELECT ?s { ?d arc:state ?s }") == ["stopped"]
+
+
+def test_a_resource_that_is_taken_away_is_taken_from_the_store(corpus, refresher, ask):
+    corpus.put(URL, b"a\n")
+    refresher.round()
+    corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM resource"))
+    refresher.round()
+    assert ask("SELECT ?s { ?d arc:state ?s }") == []
+
+
+def test_a_transaction_that_commits_late_is_not_missed(corpus, refresher, ask):
+    refresher.round()
+    with corpus.database._connection() as late:
+        late.autocommit = False
+        late.execute("SELECT pg_current_xact_id()")
+        corpus.put("http://data.example/b.csv", b"b\n")
+        refresher.round()
+        late.execute(
+            "INSERT INTO resource (resource, url, host, added_at) VALUES (%s, %s, 'data.example', 1)",
+            ["a" * 24, "http://data.example/late.csv"],
+        )
+        refresher.round()
+        late.commit()
+    refresher.round()
+    assert "a" * 24 in ask("SELECT ?i { ?d arc:state ?s ; dct:identifier ?i }")
+
+
+def test_a_document_that_is_captured_again_is_replaced(corpus, refresher, ask):
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    corpus.crawl(DOC, line(2))
+    refresher.round()
+    assert objects(ask) == ["2"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.GONE, Outcome.OK])
+def test_a_document_that_holds_nothing_any_more_is_taken_away(corpus, refresher, ask, outcome):
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    corpus.crawl(DOC, b"", outcome)
+    refresher.round()
+    assert objects(ask) == []
+
+
+def test_two_documents_may_write_into_one_graph(corpus, refresher, ask):
+    corpus.crawl(DOC, line(1))
+    corpus.crawl(OTHER, line(2, DOC) + line(3, OTHER))
+    refresher.round()
+    corpus.crawl(DOC, line(4))
+    refresher.round()
+    assert objects(ask) == ["2", "3", "4"]
+
+
+def test_a_capture_that_was_long_under_way_is_found(corpus, refresher, ask):
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    corpus.crawl(OTHER, line(2, OTHER), ago=20_000)
+    refresher.round()
+    assert objects(ask) == ["1", "2"]
+
+
+def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
+    following = Following(catalogue, corpus.database, seconds=0.2)
+    following.start()
+    try:
+        corpus.put(URL, b"a\n")
+        corpus.crawl(DOC, line(1))
+        deadline = time.monotonic() + 20
+        while (numbers(ask), objects(ask)) != (["1"], ["1"]) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert (numbers(ask), objects(ask)) == (["1"], ["1"])
+    finally:
+        following.close()
+
+
+def test_a_store_that_is_made_anew_holds_the_same(corpus, catalogue, refresher, ask):
+    corpus.put(URL, b"a\n", b"b\n")
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    before = ask("SELECT ?x { { ?x ?p ?o } UNION { ?s ?x ?o } FILTER(isIRI(?x)) }")
+    assert rebuild(corpus.database, corpus.data) == 1
+    assert ask("SELECT ?x { { ?x ?p ?o } UNION { ?s ?x ?o } FILTER(isIRI(?x)) }") == before
+
+
+def test_news_are_brought_to_a_store_that_another_process_made_anew(corpus, catalogue, refresher, ask):
+    refresher.round()
+    rebuild(corpus.database, corpus.data)
+    corpus.crawl(DOC, line(1))
+    refresher.round()
+    assert objects(ask) == ["1"]
+
+
+def test_a_store_that_was_deleted_is_made_anew(corpus, tmp_path):
+    corpus.crawl(DOC, line(1))
+    session = corpus.database.session()
+    for _ in range(2):
+        with Catalogue(tmp_path) as other:
+            refresher = other.refresher(session)
+            refresher._data = corpus.data
+            refresher.round()
+            answer = other.ask("SELECT ?o { ?s <http://d.example/p> ?o }", "text/csv")
+            with answer.content as content:
+                assert content.read() == b"o\r\n1\r\n"
+            refresher.close()
+        while (tmp_path / "catalogue" / "running.json").exists():
+            time.sleep(0.05)
+        time.sleep(1)
+        shutil.rmtree(tmp_path / "catalogue")
+    session.close()

@@ -1,0 +1,176 @@
+"""`/sparql` over a real server: the protocol, the formats, the limits, and what survives."""
+
+import os
+import signal
+import time
+
+import pytest
+
+QUERY = "SELECT ?o { <http://a.example/s> <http://a.example/p> ?o }"
+CONSTRUCT = "CONSTRUCT WHERE { <http://a.example/s> ?p ?o }"
+DOCUMENT = b'<http://a.example/s> <http://a.example/p> "\xc3\xbc" <http://a.example/doc> .\n'
+SELECT_TYPES = {
+    "application/sparql-results+json": b'"value":"\xc3\xbc"',
+    "application/sparql-results+xml": b"<literal>\xc3\xbc</literal>",
+    "text/csv": b"o\r\n\xc3\xbc\r\n",
+    "text/tab-separated-values": b'?o\n"\xc3\xbc"\n',
+}
+GRAPH_TYPES = {
+    "text/turtle": b'<http://a.example/s> <http://a.example/p> "\xc3\xbc"',
+    "application/n-triples": b'<http://a.example/s> <http://a.example/p> "\xc3\xbc"',
+    "application/n-quads": b'<http://a.example/s> <http://a.example/p> "\xc3\xbc"',
+    "application/trig": b'<http://a.example/s> <http://a.example/p> "\xc3\xbc"',
+    "application/rdf+xml": b"<rdf:RDF",
+    "application/ld+json": b'"@id":"http://a.example/s"',
+}
+CROSS = "{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+SORTED = f"SELECT DISTINCT ?c ?f {CROSS} ORDER BY ?l"
+
+
+@pytest.fixture
+def asked(client, corpus, refresher):
+    corpus.crawl("http://a.example/doc", DOCUMENT)
+    refresher.round()
+    return client
+
+
+@pytest.fixture
+def heavy(client, corpus, refresher):
+    """Enough statements that four of them joined are more than a day's work."""
+    lines = [
+        f'<http://h.example/{n}> <http://h.example/p> "{n}" <http://h.example/doc> .\n' for n in range(2000)
+    ]
+    corpus.crawl("http://h.example/doc", "".join(lines).encode())
+    refresher.round()
+    return client
+
+
+def test_a_query_is_taken_by_get(asked):
+    answer = asked.get("/sparql", params={"query": QUERY})
+    assert answer.json()["results"]["bindings"] == [{"o": {"type": "literal", "value": "ü"}}]
+
+
+def test_a_query_is_taken_as_a_posted_form(asked):
+    answer = asked.post("/sparql", data={"query": QUERY})
+    assert len(answer.json()["results"]["bindings"]) == 1
+
+
+def test_a_query_is_taken_as_a_posted_body(asked):
+    headers = {"Content-Type": "application/sparql-query"}
+    answer = asked.post("/sparql", content=QUERY, headers=headers)
+    assert len(answer.json()["results"]["bindings"]) == 1
+
+
+@pytest.mark.parametrize("kind", SELECT_TYPES)
+def test_solutions_come_in_every_format(asked, kind):
+    answer = asked.get("/sparql", params={"query": QUERY}, headers={"Accept": kind})
+    assert answer.headers["content-type"].startswith(kind)
+    assert SELECT_TYPES[kind] in answer.content
+
+
+@pytest.mark.parametrize("kind", GRAPH_TYPES)
+def test_statements_come_in_every_format(asked, kind):
+    answer = asked.get("/sparql", params={"query": CONSTRUCT}, headers={"Accept": kind})
+    assert answer.headers["content-type"].startswith(kind)
+    assert GRAPH_TYPES[kind] in answer.content
+
+
+def test_a_format_that_there_is_not_is_refused(asked):
+    answer = asked.get("/sparql", params={"query": QUERY}, headers={"Accept": "image/png"})
+    assert answer.status_code == 406
+
+
+def test_graphs_are_chosen_by_the_protocol(asked):
+    words = {"query": QUERY, "default-graph-uri": "http://elsewhere.example/"}
+    assert asked.get("/sparql", params=words).json()["results"]["bindings"] == []
+
+
+def test_the_usual_prefixes_need_not_be_declared(asked):
+    answer = asked.get("/sparql", params={"query": "SELECT * { ?s dcat:x ?o ; arc:y ?o }"})
+    assert answer.status_code == 200
+
+
+def test_a_query_may_declare_a_usual_prefix_otherwise(asked):
+    query = "PREFIX dcat: <http://a.example/> SELECT * { ?s dcat:p ?o }"
+    assert len(asked.get("/sparql", params={"query": query}).json()["results"]["bindings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ({"query": "SELECT * {"}, 400),
+        ({"query": ""}, 400),
+        ({"query": [QUERY, QUERY]}, 400),
+        ({"query": "INSERT DATA { <a:a> <a:a> <a:a> }"}, 400),
+        ({"query": "SELECT * { SERVICE <http://127.0.0.1/> { ?s ?p ?o } }"}, 400),
+        ({"query": "SELECT * { \\u0053ervice <http://127.0.0.1/> { ?s ?p ?o } }"}, 400),
+        ({"query": "SELECT * {} #" + "x" * 200_000}, 413),
+        ({"update": "DROP ALL"}, 403),
+    ],
+)
+def test_what_is_no_query_is_refused_with_a_problem_document(asked, words, status):
+    answer = asked.post("/sparql", data=words)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_an_update_as_a_body_is_refused(asked):
+    headers = {"Content-Type": "application/sparql-update"}
+    assert asked.post("/sparql", content="DROP ALL", headers=headers).status_code == 403
+
+
+def test_nothing_is_changed_by_what_is_refused(asked):
+    asked.post("/sparql", data={"update": "DROP ALL"})
+    asked.post("/sparql", data={"query": "DROP ALL"})
+    assert len(asked.get("/sparql", params={"query": QUERY}).json()["results"]["bindings"]) == 1
+
+
+def test_without_a_query_the_service_is_described(asked):
+    answer = asked.get("/sparql", headers={"Accept": "application/n-triples"})
+    assert "<http://www.w3.org/ns/sparql-service-description#SPARQL11Query>" in answer.text
+
+
+def test_a_query_that_would_run_for_days_is_stopped_with_an_error(heavy):
+    answer = heavy.get("/sparql", params={"query": f"SELECT (COUNT(*) AS ?n) {CROSS}"})
+    assert (answer.status_code, answer.headers["content-type"]) == (504, "application/problem+json")
+
+
+def test_the_server_survives_a_query_that_it_stops(heavy, catalogue):
+    before = catalogue.kept.running().server_pid
+    heavy.get("/sparql", params={"query": f"SELECT (COUNT(*) AS ?n) {CROSS}"})
+    assert heavy.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
+    assert catalogue.kept.running().server_pid == before
+
+
+def test_a_server_that_does_not_stop_a_query_is_started_again(heavy, catalogue):
+    before = catalogue.kept.running().server_pid
+    assert heavy.get("/sparql", params={"query": SORTED}).status_code == 504
+    deadline = time.monotonic() + 60
+    while catalogue.kept.running().server_pid == before and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert catalogue.kept.running().server_pid != before
+    assert heavy.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/sparql-results+json"])
+def test_an_answer_that_is_too_large_is_an_error(heavy, kind):
+    answer = heavy.get("/sparql", params={"query": f"SELECT * {CROSS}"}, headers={"Accept": kind})
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+
+
+def test_a_server_that_was_killed_is_started_again(asked, catalogue):
+    before = catalogue.kept.running()
+    os.kill(before.server_pid, signal.SIGKILL)
+    assert len(asked.get("/sparql", params={"query": QUERY}).json()["results"]["bindings"]) == 1
+    assert catalogue.kept.running().keeper_pid == before.keeper_pid
+
+
+def test_a_keeper_that_was_killed_is_started_again(asked, catalogue):
+    os.kill(catalogue.kept.running().keeper_pid, signal.SIGKILL)
+    assert len(asked.get("/sparql", params={"query": QUERY}).json()["results"]["bindings"]) == 1
+
+
+def test_the_server_cannot_be_reached_by_the_loopback_address_of_the_machine(asked, catalogue):
+    ours, theirs = (
+        os.readlink(f"/proc/{pid}/ns/net") for pid in ("self", catalogue.kept.running().server_pid)
+    )
+    assert ours != theirs

@@ -1,0 +1,86 @@
+"""Token, TLS, health and reflection, as the usual gRPC tools use them."""
+
+import subprocess
+from contextlib import closing
+
+import grpc
+import pytest
+from frontier_client import Client, Instance
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / "token").write_text("open sesame\n", encoding="utf-8")
+    make = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    )
+    alternative = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    try:
+        subprocess.run([*make.split(), *alternative], cwd=folder, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    words = ["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--token-file", "token"]
+    files = [str(folder / word) if not word.startswith("--") else word for word in words]
+    instance = Instance(folder / "data", *files)
+    yield instance, grpc.ssl_channel_credentials((folder / "cert.pem").read_bytes())
+    instance.stop()
+
+
+def test_with_certificate_and_token_calls_are_answered(guarded):
+    instance, credentials = guarded
+    with closing(Client(instance.address, token="open sesame", credentials=credentials)) as client:
+        assert client.discover("http://a.example/", "http://b.example/") == [0, 0]
+        assert len(client.get()) == 2
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_without_the_token_no_call_is_answered(guarded, token):
+    instance, credentials = guarded
+    with closing(Client(instance.address, token=token, credentials=credentials)) as client:
+        with pytest.raises(grpc.RpcError) as error:
+            client.stats()
+        assert error.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_health_is_told_without_the_token(guarded):
+    instance, credentials = guarded
+    with grpc.secure_channel(instance.address, credentials) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=10)
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_plain_text_is_not_answered_where_tls_is_wanted(guarded):
+    with closing(Client(guarded[0].address)) as client, pytest.raises(grpc.RpcError):
+        client.call("GetActive", timeout=3)
+
+
+def test_health_of_an_unknown_service_is_not_found(instance):
+    with grpc.insecure_channel(instance.address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        with pytest.raises(grpc.RpcError) as error:
+            stub.Check(health_pb2.HealthCheckRequest(service="nonsense"), timeout=10)
+    assert error.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_health_can_be_watched(instance):
+    with grpc.insecure_channel(instance.address) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=10)
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        watch.cancel()
+
+
+def test_reflection_tells_the_services_and_describes_ours(instance):
+    asked = [
+        reflection_pb2.ServerReflectionRequest(list_services=""),
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol="urlfrontier.URLFrontier"),
+        reflection_pb2.ServerReflectionRequest(file_by_filename="nonsense.proto"),
+    ]
+    with grpc.insecure_channel(instance.address) as channel:
+        stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+        listed, described, refused = stub.ServerReflectionInfo(iter(asked), timeout=10)
+    assert "urlfrontier.URLFrontier" in {each.name for each in listed.list_services_response.service}
+    assert b"PutDiscovered" in described.file_descriptor_response.file_descriptor_proto[0]
+    assert refused.error_response.error_code == 5

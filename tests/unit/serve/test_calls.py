@@ -1,0 +1,76 @@
+"""gRPC's framing: messages come out whole, however their bytes came in."""
+
+import asyncio
+
+import pytest
+
+from tamias.serve.urlfrontier.calls import MAX_MESSAGE, Call
+from tamias.serve.urlfrontier.status import Refused
+
+
+class Silence:
+    """A connection that notes what it is told."""
+
+    def __init__(self):
+        self.sent = b""
+        self.credit = 0
+
+    async def send(self, stream, data):
+        self.sent += data
+
+    def consumed(self, stream, length):
+        self.credit += length
+
+
+def framed(message):
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def read(chunks):
+    async def work():
+        call = Call(Silence(), 1, "/x", {})
+        for chunk in chunks:
+            call.feed(chunk, len(chunk))
+        call.end()
+        return [message async for batch in call.batches() for message in batch]
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_messages_come_out_whole_however_they_are_cut(size):
+    messages = [b"", b"a", b"b" * 50]
+    data = b"".join(map(framed, messages))
+    assert read([data[at : at + size] for at in range(0, len(data), size)]) == messages
+
+
+def test_a_message_that_is_cut_off_is_told():
+    with pytest.raises(Refused, match="cut off"):
+        read([framed(b"abc")[:-1]])
+
+
+def test_a_compressed_message_is_refused():
+    with pytest.raises(Refused, match="compressed"):
+        read([b"\1" + framed(b"abc")[1:]])
+
+
+def test_a_message_that_says_it_is_huge_is_refused_before_it_comes():
+    with pytest.raises(Refused, match=str(MAX_MESSAGE)):
+        read([b"\0\xff\xff\xff\xff"])
+
+
+def test_messages_go_out_in_one_piece():
+    async def work():
+        channel = Silence()
+        await Call(channel, 1, "/x", {}).send([b"a", b"", b"bc"])
+        return channel.sent
+
+    assert asyncio.run(work()) == framed(b"a") + framed(b"") + framed(b"bc")
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [("1S", 1.0), ("250m", 0.25), ("2H", 7200.0), ("nonsense", None), ("", None), ("123456789S", None)],
+)
+def test_how_long_a_client_waits(told, seconds):
+    assert Call(Silence(), 1, "/x", {"grpc-timeout": told}).seconds() == seconds

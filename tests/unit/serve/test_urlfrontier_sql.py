@@ -1,0 +1,45 @@
+"""The statements of the service obey the rules that let them run on a cluster."""
+
+import re
+
+import pytest
+
+from tamias.database.sql import statements
+
+SQL = {**statements("tamias.frontier", "held.sql"), **statements("tamias.frontier", "queues.sql")}
+TABLES = ("host", "queue", "url")
+REFERENCE = re.compile(r"\b(?:FROM|JOIN|UPDATE|INSERT INTO)\s+(host|queue|url)\b")
+INSERTED = re.compile(r"\bINSERT INTO\s+(host|queue|url)\b")
+
+
+def named_buckets(text, table):
+    return len(re.findall(rf"\b{table}\.bucket = %\(bucket\)b::int2", text))
+
+
+@pytest.mark.parametrize("name", sorted(SQL))
+def test_every_table_reference_of_a_statement_names_the_bucket(name):
+    text = SQL[name].text.decode()
+    for table in TABLES:
+        references = REFERENCE.findall(text).count(table)
+        inserted = INSERTED.findall(text).count(table)
+        assert named_buckets(text, table) >= references - inserted, f"{name}: {table} without its bucket"
+
+
+@pytest.mark.parametrize("name", sorted(SQL))
+def test_no_statement_joins_buckets_of_two_tables(name):
+    assert not re.search(r"\w+\.bucket = \w+\.bucket", SQL[name].text.decode())
+
+
+@pytest.mark.parametrize("name", [name for name, block in SQL.items() if b"ORDER BY url.due" in block.text])
+def test_a_search_by_due_time_repeats_the_condition_of_the_partial_index(name):
+    assert b"url.due < 9223372036854775807" in SQL[name].text
+
+
+@pytest.mark.parametrize("name", sorted(SQL))
+def test_every_statement_says_what_it_is_for(name):
+    assert len(SQL[name].purpose) > 20
+
+
+@pytest.mark.parametrize("name", sorted(SQL))
+def test_times_are_parameters(name):
+    assert not re.search(rb"\b(now|clock_timestamp|random)\(\)", SQL[name].text)
