@@ -29,7 +29,7 @@ check: setup
 interop: setup
 	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
-	$(BIN)/pip install --quiet wacz==0.6.0
+	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0
 	$(BIN)/pytest tests/interop
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.

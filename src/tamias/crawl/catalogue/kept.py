@@ -86,6 +86,7 @@ class KeptStore:
         connection.auto_open = 0
         connection.sock = socket.socket(fileno=descriptors[0])
         connection.sock.setblocking(True)
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def _asking(self, word: bytes, seconds: float) -> socket.socket:
