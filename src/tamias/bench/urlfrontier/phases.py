@@ -8,17 +8,13 @@ import msgspec
 
 from tamias.bench.frontier.report import times
 from tamias.bench.urlfrontier.lean import CallFailed, LeanClient
-from tamias.serve.urlfrontier.messages import SERVICE, message
+from tamias.bench.urlfrontier.coding import SERVICE, batch, item, wish
 
 BATCH = 256
 STREAM_SHARE = 4
 """One URL in so many is put in a stream of items, the others in batches."""
 _ITEMS_IN_FLIGHT, _BATCHES_IN_FLIGHT = 1000, 16
 _HOLD_SECONDS = 3600
-_ITEM = message("urlfrontier.URLItem")
-_INFO = message("urlfrontier.URLInfo")
-_BATCH = message("urlfrontier.DiscoveredBatch")
-_GET = message("urlfrontier.GetParams")
 
 
 class Phase(msgspec.Struct, frozen=True):
@@ -42,7 +38,7 @@ class Phases:
 
     def put_stream(self, name: str) -> Phase:
         """Items one by one."""
-        items = [self._item(number) for number in range(self._streamed)]
+        items = [item(str(number), *self._url(number)) for number in range(self._streamed)]
         return self._told(name, "PutURLs", items, len(items), _ITEMS_IN_FLIGHT)
 
     def put_batches(self, name: str) -> Phase:
@@ -54,7 +50,7 @@ class Phases:
 
     def get(self, name: str, calls: int) -> Phase:
         """100 queues with 10 URLs each; every queue is asked at most once."""
-        asked = _GET(max_queues=100, max_urls_per_queue=10, delay_requestable=_HOLD_SECONDS)
+        asked = wish(10, 100, _HOLD_SECONDS)
         seconds, got = [], 0
         for _ in range(min(calls, self._queues // 100)):
             took, answer = _timed(lambda: self._ask("GetURLs", asked))
@@ -65,7 +61,7 @@ class Phases:
 
     def drain(self, name: str) -> Phase:
         """Everything that is left, in one call."""
-        took, answer = _timed(lambda: self._ask("GetURLs", _GET(delay_requestable=_HOLD_SECONDS)))
+        took, answer = _timed(lambda: self._ask("GetURLs", wish(0, 0, _HOLD_SECONDS)))
         return Phase(name, len(answer), len(answer) / took)
 
     def _told(self, name: str, call: str, messages: list[bytes], urls: int, in_flight: int) -> Phase:
@@ -74,23 +70,16 @@ class Phases:
             raise CallFailed(f"{len(messages)} messages of {call} got {answers} answers")
         return Phase(name, urls, urls / took)
 
-    def _ask(self, call: str, request: Any) -> list[bytes]:
-        return self._client.ask(f"/{SERVICE}/{call}", request.SerializeToString())
-
-    def _item(self, number: int) -> bytes:
-        item = _ITEM(ID=str(number))
-        item.discovered.info.CopyFrom(self._info(number))
-        return item.SerializeToString()  # type: ignore[no-any-return]
+    def _ask(self, call: str, request: bytes) -> list[bytes]:
+        return self._client.ask(f"/{SERVICE}/{call}", request)
 
     def _batch(self, start: int, end: int) -> bytes:
-        infos = [self._info(number) for number in range(start, end)]
-        return _BATCH(ID=str(start), items=infos).SerializeToString()  # type: ignore[no-any-return]
+        return batch(str(start), [self._url(number) for number in range(start, end)])
 
-    def _info(self, number: int) -> Any:
+    def _url(self, number: int) -> tuple[str, str]:
         """URLs go round the queues, which is the worst order for the puts: each meets another queue."""
         key = f"host{number % self._queues:05d}.example"
-        url = f"https://data.{key}/catalogue/datasets/{number:09d}/metadata.json"
-        return _INFO(url=url, key=key, crawlID="DEFAULT")
+        return f"https://data.{key}/catalogue/datasets/{number:09d}/metadata.json", key
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

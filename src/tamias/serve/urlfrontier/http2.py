@@ -17,6 +17,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
+from hyperframe.frame import GoAwayFrame
 
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.calls import Call
@@ -26,10 +27,12 @@ _log = logging.getLogger(__name__)
 
 STREAM_WINDOW = 1 << 20
 CONNECTION_WINDOW = 8 << 20
-MAX_STREAMS = 256
+MAX_STREAMS = 100
 MAX_RESETS = 1000
 """Calls that a client may begin and drop, or empty frames it may send, on one connection."""
 STALL_SECONDS = 120.0
+GREETING_SECONDS = 60.0
+"""Until the first call of a connection must have come."""
 _HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity")]
 _GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
 
@@ -54,6 +57,8 @@ class Connection(asyncio.Protocol):
         self._room = asyncio.Event()
         self._writable = True
         self._mischief = 0
+        self._greeted = False
+        self._leaving = False
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -71,6 +76,7 @@ class Connection(asyncio.Protocol):
                 h2.settings.SettingCodes.ENABLE_PUSH: 0,
             },
         )
+        asyncio.get_running_loop().call_later(GREETING_SECONDS, self._expect_greeting)
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(CONNECTION_WINDOW)
         self._flush()
@@ -111,9 +117,10 @@ class Connection(asyncio.Protocol):
 
     def go_away(self) -> None:
         """No further calls; those under way may end."""
-        with contextlib.suppress(h2.exceptions.ProtocolError):
-            self._h2.close_connection()
-        self._flush()
+        self._leaving = True
+        if self._transport is not None:
+            # Not through the library, for which the connection would be over at once.
+            self._transport.write(GoAwayFrame(0, last_stream_id=max(self._calls, default=0)).serialize())
 
     def close(self) -> None:
         """Ends the connection once what was written is sent."""
@@ -139,6 +146,10 @@ class Connection(asyncio.Protocol):
         with contextlib.suppress(h2.exceptions.ProtocolError):
             self._h2.acknowledge_received_data(length, stream)
         self._flush()
+
+    def _expect_greeting(self) -> None:
+        if not self._greeted:
+            self.close()
 
     async def _wait_for_room(self, stream: int) -> int:
         while True:
@@ -179,6 +190,10 @@ class Connection(asyncio.Protocol):
     def _begin(self, event: h2.events.RequestReceived) -> None:
         headers = {str(name): str(value) for name, value in event.headers or ()}
         stream = event.stream_id
+        self._greeted = True
+        if self._leaving:
+            self._h2.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
+            return
         if headers.get(":method") != "POST" or not _GRPC.fullmatch(headers.get("content-type", "")):
             self._h2.send_headers(stream, [(":status", "415")], end_stream=True)
             return

@@ -22,6 +22,7 @@ _BATCH_ACK = message("urlfrontier.BatchAck")
 
 MOST_ITEMS = 1024
 MOST_BATCHES = 16
+MOST_BYTES = 4 << 20
 """Unanswered in one stream; beyond that it is not read."""
 _REMEMBERED_CRAWLS = 10_000
 
@@ -110,51 +111,67 @@ class Puts:
         return verdicts
 
 
-async def _answered(call: Call, begin: Begin, most: int) -> None:
-    """Reads messages and answers them, with at most so many unanswered. What was read is always answered."""
-    under_way: asyncio.Queue[tuple[int, Answer] | None] = asyncio.Queue()
-    room = asyncio.Semaphore(most)
-    answers = asyncio.get_running_loop().create_task(_send_answers(call, under_way, room))
-    try:
-        await _read(call, begin, under_way, room, max(1, most // 2), answers)
-    finally:
-        under_way.put_nowait(None)
+class _Unanswered:
+    """What was read of a stream and is not answered yet: at most so many messages and so many bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.at_once = max(1, most // 2)
+        self._most = most
+        self._unit = MOST_BYTES // most
+        self._room = asyncio.Semaphore(most)
+        self._waiting: asyncio.Queue[tuple[int, Answer] | None] = asyncio.Queue()
+        self.over = False
+
+    async def enter(self, messages: Sequence[bytes]) -> int:
+        """Waits until there is room; a long message takes the room of several."""
+        weight = min(self._most, sum(1 + len(each) // self._unit for each in messages))
+        for _ in range(weight):
+            await self._room.acquire()
+        return weight
+
+    def add(self, weight: int, answer: Answer | None) -> None:
+        self._waiting.put_nowait(None if answer is None else (weight, answer))
+
+    async def send_answers(self, call: Call) -> None:
+        """In the order of the questions, until there are no more."""
         try:
-            await answers
+            while (each := await self._waiting.get()) is not None:
+                weight, answer = each
+                await call.send(await answer())
+                self._leave(weight)
         finally:
-            answers.cancel()
+            self.over = True
+            self._leave(self._most)
+
+    def _leave(self, weight: int) -> None:
+        for _ in range(weight):
+            self._room.release()
 
 
-async def _read(
-    call: Call,
-    begin: Begin,
-    under_way: "asyncio.Queue[tuple[int, Answer] | None]",
-    room: asyncio.Semaphore,
-    at_once: int,
-    answers: "asyncio.Task[None]",
-) -> None:
-    async for messages in call.batches():
-        for start in range(0, len(messages), at_once):
-            some = messages[start : start + at_once]
-            for _ in some:
-                await room.acquire()
-            if answers.done():
-                return
-            under_way.put_nowait((len(some), await begin(some)))
-
-
-async def _send_answers(
-    call: Call, under_way: "asyncio.Queue[tuple[int, Answer] | None]", room: asyncio.Semaphore
-) -> None:
+async def _answered(call: Call, begin: Begin, most: int) -> None:
+    """Reads messages and answers them. What was read is answered, also when what follows is refused."""
+    unanswered = _Unanswered(most)
+    answers = asyncio.get_running_loop().create_task(unanswered.send_answers(call))
     try:
-        while (each := await under_way.get()) is not None:
-            count, answer = each
-            await call.send(await answer())
-            for _ in range(count):
-                room.release()
+        await _read(call, begin, unanswered)
+        unanswered.add(0, None)
+        await answers
+    except Refused:
+        unanswered.add(0, None)
+        await answers
+        raise
     finally:
-        for _ in range(MOST_ITEMS):
-            room.release()
+        answers.cancel()
+
+
+async def _read(call: Call, begin: Begin, unanswered: _Unanswered) -> None:
+    async for messages in call.batches():
+        for start in range(0, len(messages), unanswered.at_once):
+            some = messages[start : start + unanswered.at_once]
+            weight = await unanswered.enter(some)
+            if unanswered.over:
+                return
+            unanswered.add(weight, await begin(some))
 
 
 def _info(item: Any) -> Any:

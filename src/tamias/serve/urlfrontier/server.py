@@ -29,7 +29,7 @@ from tamias.serve.urlfrontier.status import Code, Refused
 
 _log = logging.getLogger(__name__)
 _ANNOUNCE_SECONDS = 20.0
-_STOP_SECONDS = 10.0
+_STOP_SECONDS = 3.0
 
 Route = Callable[[Call], Awaitable[None]]
 
