@@ -160,6 +160,15 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
     gzip: Annotated[bool, _about("pack each Turtle or TriG file of turtle-files with gzip")] = False
 
 
+class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where versions are kept."""
+
+    store: Annotated[
+        str | None,
+        _about("s3://BUCKET/PREFIX; unless set, in the data directory; settled with the first version"),
+    ] = None
+
+
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """When resources under watch are visited again."""
 
@@ -224,6 +233,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     open: OpenSettings = OpenSettings()
     analyse: AnalyseSettings = AnalyseSettings()
     sinks: SinksSettings = SinksSettings()
+    archive: ArchiveSettings = ArchiveSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     serve: ServeSettings = ServeSettings()
 

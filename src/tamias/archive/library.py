@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.blobs import BlobReader
+from tamias.archive.blobs.store import packs_of
 from tamias.archive.content import Content
 from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.resources import page_of_resources, read_resources, read_versions
@@ -52,7 +53,7 @@ class Archive:
         self._session_names = session_names
         self.database = Database(self.data, url, create=False)
         self.session = self.database.session()
-        self.reader = BlobReader(LocalPacks(self.data / "blobs"), self.session)
+        self.reader = BlobReader(packs_of(self.session, self.data), self.session)
         self._catalogue: CatalogueStore | None = None
 
     def close(self) -> None:

@@ -102,6 +102,51 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 
 
 @command.command()
+@click.option(
+    "--experiment",
+    "experiments",
+    type=click.Choice(["I", "II", "kinds", "robots", "recrawl", "scale"]),
+    multiple=True,
+    help="May be repeated. [all but scale]",
+)
+@click.option("--nodes", type=int, help="Hosts of the web. [as published: I 100, II 200]")
+@click.option("--triples", type=int, help="Triples of each node. [as published: 1000; robots 100]")
+@click.option("--seed", type=int, help="The same seed gives the same web. [that of the published runs]")
+@click.option("--pages", type=int, default=1_000_000, show_default=True, help="Pages of the scale run.")
+@click.option("--hosts", type=int, default=10_000, show_default=True, help="Hosts of the scale run.")
+@click.option("--seconds", type=float, default=1200, show_default=True, help="The most one crawler may take.")
+@click.option("--rdfa-suite", type=click.Path(path_type=Path), help="Folder of the W3C's RDFa test suite.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME[=COMMAND]",
+    help="scrapy, rdf-dereference, comunica, wget, none; or a command with {seeds}, {output}, {scope}. [all]",
+)
+@click.option("--install-peers", is_flag=True, help="First install them into a cache folder of their own.")
+@click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and report.md.")
+@common
+def dataweb(  # noqa: PLR0917 (click passes them by name)
+    place: Place, experiments: tuple[str, ...], nodes: int | None, triples: int | None, seed: int | None,
+    pages: int, hosts: int, seconds: float, rdfa_suite: Path | None, peers: tuple[str, ...],
+    install_peers: bool, report: Path | None,
+) -> int:  # fmt: skip
+    """A Data Web as ORCA builds it, crawled beside Scrapy, Comunica, wget and any crawler you name.
+
+    Example: tamias bench dataweb --experiment II --nodes 20 --peer scrapy --report report
+    """
+    from tamias.bench.orca import rivals
+    from tamias.bench.orca.run import SHORT, Size, run
+
+    if install_peers:
+        rivals.install_peers()
+    size = Size(nodes, triples, seed, pages, hosts, seconds)
+    chosen = () if peers == ("none",) else peers or None
+    found = run(experiments or SHORT, size, peers=chosen, suite=rdfa_suite, report=report, out=_out(place))
+    return _told(place, found)
+
+
+@command.command()
 @click.option("--triples", type=int, default=200_000, show_default=True, help="Triples in each document.")
 @common
 def formats(place: Place, triples: int) -> int:

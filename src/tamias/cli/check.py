@@ -10,14 +10,16 @@ from tamias.cli.common import Place, common, say, say_json
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import Collected
     from tamias.crawl.checking import Checkup, Fault
+    from tamias.database.connect import Database
 
 
 @click.command()
 @click.option(
     "--repair", is_flag=True, help="Mend what can be mended, and free what no version needs any more."
 )
+@click.option("--rebuild", is_flag=True, help="Make the catalogue of the SPARQL endpoint anew.")
 @common
-def command(place: Place, repair: bool) -> int:
+def command(place: Place, repair: bool, rebuild: bool) -> int:
     """Reads blobs, versions, segments and WARC files to the last byte and says what is damaged.
 
     Ends with 1 when something is, and stays so.
@@ -33,11 +35,21 @@ def command(place: Place, repair: bool) -> int:
     ):
         faults, freed = _checked(place, checkup, repair)
         left = [fault for fault in faults if not fault.mended]
+        if rebuild:
+            _rebuild(place, database)
         if place.json:
             say_json({"ok": not left, "looked": checkup.looked, "faults": faults, "freed": freed})
         else:
             _tell(checkup, faults, left, freed)
     return 1 if left else 0
+
+
+def _rebuild(place: Place, database: "Database") -> None:
+    from tamias.crawl.catalogue.catalogue import rebuild
+
+    documents = rebuild(database, place.data, place.settings().settings.serve)
+    if not place.json:
+        say(f"rebuilt   the catalogue, with {documents:,} crawled documents")
 
 
 def _checked(place: Place, checkup: "Checkup", repair: bool) -> tuple[list["Fault"], "Collected | None"]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tamias.cli.common import Place, common, say, say_json
+from tamias.model.errors import ConfigError
 
 
 @click.command()
@@ -63,6 +64,9 @@ def _token(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("TAMIAS_TOKEN") or None
     try:
-        return file.read_text(encoding="utf-8").strip() or None
+        token = file.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise click.ClickException(f"cannot read the token in {file}: {error.strerror}") from error
+        raise ConfigError(f"cannot read the token in {file}: {error.strerror}") from error
+    if not token:
+        raise ConfigError(f"the token file {file} is empty")
+    return token

@@ -6,10 +6,11 @@ from typing import Literal, Self
 
 import msgspec
 
-from tamias.archive.blobs import BlobWriter, LocalPacks
+from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.check import Check, Damage
 from tamias.archive.blobs.collect import Collected, collect
 from tamias.archive.blobs.repair import repair
+from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import (
     Holder,
     agree,
@@ -53,8 +54,8 @@ class Checkup:
 
     def __init__(self, database: Database, data: Path) -> None:
         self._data = data
-        self._packs = LocalPacks(data / "blobs")
         self._session = database.session()
+        self._packs = packs_of(self._session, data)
         self._rows = database.session()
         self.looked = Looked()
         self._damages: dict[str, Damage] = {}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.blobs import LocalPacks
 from tamias.archive.blobs.collect import recover as recover_packs
+from tamias.archive.blobs.store import packs_of
 from tamias.archive.segments import commit_segments, open_segments
 from tamias.crawl.marker import left_by
 from tamias.database.connect import Database, Session
@@ -28,7 +28,7 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
             recover_worker(session, frontier, data, worker)
             embedded.forget(worker)
         if dead:
-            recover_packs(LocalPacks(data / "blobs"), session)
+            recover_packs(packs_of(session, data), session)
     return len(dead)
 
 

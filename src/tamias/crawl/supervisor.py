@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.blobs import BlobReader
+from tamias.archive.blobs.store import packs_of
 from tamias.crawl.admit import same_url, seed_items
 from tamias.crawl.commit import PUT_BATCH
 from tamias.crawl.deliver import Deliveries, outside
@@ -163,7 +164,7 @@ class Supervisor:
 
     def _keep_house(self) -> None:
         """For the archive as a whole, after its resources were visited."""
-        blobs = BlobReader(LocalPacks(self._data / "blobs"), self._session)
+        blobs = BlobReader(packs_of(self._session, self._data), self._session)
         keep_house(self._session, blobs, self._settings)
 
     async def _wait_for_deliveries(self) -> None:

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.archive.blobs import BlobWriter, LocalPacks
+from tamias.archive.blobs import BlobWriter
+from tamias.archive.blobs.store import choose_store, packs_of
 from tamias.crawl.admit import Admission, same_url
 from tamias.crawl.asking import Asker
 from tamias.crawl.commit import Committer, Tally, Visited
@@ -344,8 +345,9 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
 
 def _keeping(plan: WorkerPlan, database: Database, admission: Admission) -> Keeping:
     session = database.session()
+    choose_store(session, plan.settings.archive.store)
     return Keeping(
-        BlobWriter(LocalPacks(Path(plan.data) / "blobs"), session),
+        BlobWriter(packs_of(session, Path(plan.data)), session),
         session,
         policy_from(plan.settings.schedule),
         key=admission.key,

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.cache import BodyCache
+from tamias.archive.blobs.store import packs_of
 from tamias.crawl.admit import Admission, same_url
 from tamias.crawl.watching import Watcher
 from tamias.database.connect import Connection, Database
@@ -33,7 +34,7 @@ class Desk:
 
     def __init__(self, database: Database, data: Path, settings: Settings) -> None:
         self.session = database.session()
-        self.reader = BlobReader(LocalPacks(data / "blobs"), self.session, CACHE_BYTES)
+        self.reader = BlobReader(packs_of(self.session, data), self.session, CACHE_BYTES)
         self.settings = settings
         self._connection: Connection | None = None
 

@@ -34,6 +34,8 @@ KEPT_FILES = 256
 PATIENCE_SECONDS = 5.0
 """How long a request waits for a database that is away."""
 SCHEDULE_SECONDS = 600.0
+GRACE_SECONDS = 3.0
+"""For answers that are under way when the service stops."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +111,8 @@ async def _run(plan: Plan, service: Service, crawl: Supervisor | None, ready: Ca
         web.result()
         raise TamiasError("the web server ended by itself")
     server.stop()  # type: ignore[no-untyped-call]
-    await web
+    await asyncio.wait([web], timeout=GRACE_SECONDS)
+    web.cancel()
 
 
 async def _stopped() -> None:

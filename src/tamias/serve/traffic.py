@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,14 +19,14 @@ class Traffic:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         """By method, route and status."""
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         """By route, until the last byte was handed over."""
         self.open = 0
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """One request is done."""
         self.requests[method, route, status] += 1
-        self.seconds[route] += seconds  # type: ignore[assignment]
+        self.seconds[route] += seconds
 
 
 class TrafficCounter:

@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -107,8 +108,8 @@ class _Outlet(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, content: object) -> int:
-        view = memoryview(content)  # type: ignore[arg-type]
+    def write(self, content: Any) -> int:
+        view = memoryview(content)
         self._written += view
         return len(view)
 

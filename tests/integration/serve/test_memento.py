@@ -9,6 +9,10 @@ import pytest
 
 CSV = "http://data.example/a.csv"
 QUERIED = "http://data.example/export?format=csv&year=2026"
+MORE_VERSIONS = b"""
+INSERT INTO version (resource, number, captured_at, sha256, byte_size, media_type, capture)
+SELECT resource, 1 + n, captured_at + n::int8 * 3600000, sha256, byte_size, media_type, gen_random_uuid()
+FROM version, generate_series(1, 1200) AS n WHERE resource = %b"""
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[a-z]+="[^"]*")*)\s*(?:,|$)')
 _WORD = re.compile(r'([a-z]+)="([^"]*)"')
 
@@ -91,7 +95,8 @@ def test_a_client_walks_from_the_timegate_to_every_version(traveller, client):
 
 def test_a_client_walks_over_the_pages_of_a_long_timemap(traveller, filled):
     url = "http://long.example/"
-    filled.put(url, *(str(n).encode() for n in range(1201)), step=3_600_000)
+    name = filled.put(url, b"1")
+    filled.run(MORE_VERSIONS, name)
     mementos = traveller.time_map(time_map_of(traveller.negotiate(f"/timegate/{url}")))
     assert len(mementos) == 1201
 

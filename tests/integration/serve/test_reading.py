@@ -332,8 +332,8 @@ def test_a_zip_of_the_latest_has_one_version_of_each(client, filled):
 
 
 def test_a_zip_tells_of_what_could_not_be_given(client, filled):
-    filled.put("http://zipped.example/4", b"1", b"2", media_type="application/lost")
-    filled.run("DELETE FROM blob WHERE sha256 = %b", hashlib.sha256(b"2").digest())
+    filled.put("http://zipped.example/4", b"kept", b"lost", media_type="application/lost")
+    filled.run("DELETE FROM blob WHERE sha256 = %b", hashlib.sha256(b"lost").digest())
     archive = zipfile.ZipFile(io.BytesIO(client.get(f"{API}/get/files/type/application/lost").content))
     members = [json.loads(line) for line in archive.read("manifest.jsonl").splitlines()]
     assert [bool(each["problem"]) for each in members] == [False, True]

@@ -161,3 +161,20 @@ def test_what_is_put_under_watch_is_visited_and_visited_again_when_that_is_wante
         assert client.get(found[1]["download"]).content == b"a,b\n1,3\n"
         assert "tamias_crawl_workers 1" in client.get("/metrics").text
         assert client.get("/healthz").json()["crawl"] is True
+
+
+def test_a_client_that_never_ends_does_not_keep_it_from_stopping(starting, empty):
+    running = starting(empty, "--no-crawl", TAMIAS_SECRET="s")
+    with socket.create_connection(("127.0.0.1", running.port)) as slow:
+        slow.sendall(
+            b"POST /api/v1/post/resource?secret=s HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{"
+        )
+        assert httpx.get(f"{running.address}/healthz").status_code == 200
+        assert running.stop()[0] == 0
+
+
+def test_connections_that_the_database_cuts_are_mended(client, filled):
+    others = b"FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = user"
+    for path in ("/api/v1/stats/basic", "/api/v1/get/dataset/http://data.example/a.csv", "/api/v1/hosts"):
+        filled.run(b"SELECT pg_terminate_backend(pid) " + others)
+        assert client.get(path).status_code == 200

@@ -38,7 +38,7 @@ TASK = Task(uid=1, url="", crawl=1, depth=0, score=0.0)
 LEASE = Lease(host="", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 TABLES = (
     "resource, source, version, suspect, shared_body, blob, pack, capture, segment, sink, outbox, placed, "
-    "catalogue, catalogue_news"
+    "catalogue, catalogue_news, portal"
 )
 
 

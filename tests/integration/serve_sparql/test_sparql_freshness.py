@@ -1,12 +1,11 @@
 """The store follows what is committed: resources, documents, what is gone; and is made anew."""
 
-import shutil
 import time
 
 import pytest
 
 from tamias.archive.resources import stop_resources
-from tamias.crawl.catalogue.catalogue import Catalogue, Following, rebuild
+from tamias.crawl.catalogue.catalogue import Following, rebuild
 from tamias.model.outcome import Outcome
 
 URL = "http://data.example/a.csv"
@@ -152,20 +151,18 @@ def test_news_are_brought_to_a_store_that_another_process_made_anew(corpus, cata
     assert objects(ask) == ["1"]
 
 
-def test_a_store_that_was_deleted_is_made_anew(corpus, tmp_path):
+def test_a_portal_that_is_seen_is_found(corpus, refresher, ask):
+    refresher.round()
+    words = "INSERT INTO portal (url, kind, first_seen) VALUES ('http://p.example/', 'ckan', 1)"
+    corpus.session.transact(lambda cursor: cursor.execute(words))
+    refresher.round()
+    assert ask("SELECT ?l { <http://p.example/> rdfs:label ?l }") == ["p.example"]
+
+
+def test_a_document_that_the_segment_does_not_hold_keeps_no_other_away(corpus, refresher, ask):
+    corpus.crawl(OTHER, line(2, OTHER))
     corpus.crawl(DOC, line(1))
-    session = corpus.database.session()
-    for _ in range(2):
-        with Catalogue(tmp_path) as other:
-            refresher = other.refresher(session)
-            refresher._data = corpus.data
-            refresher.round()
-            answer = other.ask("SELECT ?o { ?s <http://d.example/p> ?o }", "text/csv")
-            with answer.content as content:
-                assert content.read() == b"o\r\n1\r\n"
-            refresher.close()
-        while (tmp_path / "catalogue" / "running.json").exists():
-            time.sleep(0.05)
-        time.sleep(1)
-        shutil.rmtree(tmp_path / "catalogue")
-    session.close()
+    segments = sorted((corpus.data / "rdf").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    segments[-2].write_bytes(b"")
+    refresher.round()
+    assert objects(ask) == ["1"]

@@ -1,6 +1,7 @@
 """Token, TLS, health and reflection, as the usual gRPC tools use them."""
 
 import subprocess
+import sys
 from contextlib import closing
 
 import grpc
@@ -84,3 +85,13 @@ def test_reflection_tells_the_services_and_describes_ours(instance):
     assert "urlfrontier.URLFrontier" in {each.name for each in listed.list_services_response.service}
     assert b"PutDiscovered" in described.file_descriptor_response.file_descriptor_proto[0]
     assert refused.error_response.error_code == 5
+
+
+@pytest.mark.parametrize("content", [None, " \n"], ids=["no file", "empty file"])
+def test_a_token_file_without_a_token_stops_the_start(tmp_path, content):
+    if content is not None:
+        (tmp_path / "token").write_text(content, encoding="utf-8")
+    command = [sys.executable, "-m", "tamias", "frontier", "--data", str(tmp_path), "--token-file"]
+    told = subprocess.run([*command, str(tmp_path / "token")], capture_output=True, text=True, check=False)
+    assert told.returncode == 4
+    assert "token" in told.stderr

@@ -1,5 +1,6 @@
 """The experiments: which web, which crawlers, in which order; and what came out, as one value."""
 
+import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,6 @@ from tamias.bench.orca.scale import Scale
 from tamias.bench.orca.serving import free_ports, serving
 from tamias.bench.orca.trial import SCOPE, Out, Outcome, attempt, site, visit
 from tamias.bench.orca.web import Web, build_web
-from tamias.model.errors import TamiasError
 
 MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""
@@ -25,6 +25,22 @@ WATCHED = {
     "TAMIAS_SCHEDULE__MAX_INTERVAL": "1",
 }
 """Everything is due again at once, so that the second crawl shows what a visit costs and finds."""
+
+USUAL = {
+    "I": Wish(nodes=100, weights=MIXED, compressed=0.3),
+    "II": Wish(nodes=200, weights=DEREFERENCING),
+    "kinds": Wish(nodes=48, weights=EVERY_KIND, node_degree=6, compressed=0.5, more_packings=True),
+    "robots": Wish(
+        nodes=25,
+        weights=DEREFERENCING,
+        node_degree=3,
+        triples=100,
+        resource_degree=5,
+        disallowed=0.1,
+        delay=1.0,
+    ),
+    "recrawl": Wish(nodes=20, weights=DEREFERENCING, node_degree=6, changing=0.1),
+}
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -52,30 +68,15 @@ class Results(msgspec.Struct, frozen=True):
     scale: list[Scale] = []
 
 
-def wishes(name: str, nodes: int | None, seed: int | None, triples: int | None) -> Wish:
+def wish_for(name: str, nodes: int | None, seed: int | None, triples: int | None) -> Wish:
     """The web of an experiment; what is not given is as in the published runs."""
-    some = {"seed": ORCA_SEED if seed is None else seed, "triples": triples or 1000}
-    match name:
-        case "I":
-            return Wish(nodes=nodes or 100, weights=MIXED, compressed=0.3, **some)
-        case "II":
-            return Wish(nodes=nodes or 200, weights=DEREFERENCING, **some)
-        case "kinds":
-            return Wish(
-                nodes=nodes or 48,
-                weights=EVERY_KIND,
-                node_degree=6,
-                compressed=0.5,
-                more_packings=True,
-                **some,
-            )
-        case "robots":
-            some["triples"] = triples or 100
-            wanted = {"node_degree": 3, "resource_degree": 5, "disallowed": 0.1, "delay": 1.0}
-            return Wish(nodes=nodes or 25, weights=DEREFERENCING, **wanted, **some)  # type: ignore[arg-type]
-        case "recrawl":
-            return Wish(nodes=nodes or 20, weights=DEREFERENCING, node_degree=6, changing=0.1, **some)
-    raise TamiasError(f"no experiment is called {name}")
+    usual = USUAL[name]
+    return msgspec.structs.replace(
+        usual,
+        nodes=nodes or usual.nodes,
+        triples=triples or usual.triples,
+        seed=ORCA_SEED if seed is None else seed,
+    )
 
 
 def run_experiment(
@@ -93,10 +94,12 @@ def run_experiment(
     out(f"experiment {name}: {wish.nodes} nodes, {web.resources} resources, {web.triples} triples, "
         f"{len(web.seeds)} seeds")  # fmt: skip
     pace = load(web, work / "load") if name == "II" else None
+    again: list[Outcome] = []
+    skipped: list[Skipped] = []
     if name == "recrawl":
-        outcomes, again, skipped = *recrawl(web, work / "tamias", seconds), []
+        outcomes, again = recrawl(web, work / "tamias", seconds)
     else:
-        again, (outcomes, skipped) = [], compare(name, web, (TAMIAS, *rivals), work, seconds, out)
+        outcomes, skipped = compare(name, web, (TAMIAS, *rivals), work, seconds, out)
     return Experiment(
         name=name,
         wish=wish,
@@ -159,14 +162,12 @@ def _ran(outcome: Outcome | Skipped) -> list[Outcome]:
 
 def machine() -> str:
     """What it was measured on, in words."""
-    from os import cpu_count, getloadavg, sysconf
-
-    memory = sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES") / 2**30
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     model = next(
         (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
          if line.startswith("model name")), platform.processor() or platform.machine(),
     )  # fmt: skip
     return (
-        f"{cpu_count()} processors ({model}), {memory:.0f} GB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, load {getloadavg()[0]:.1f} at the start; servers and crawlers share it"
+        f"{os.cpu_count()} processors ({model}), {memory:.0f} GB, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the start; servers and crawlers share it"
     )

@@ -1,4 +1,4 @@
-"""The few messages that the benchmark sends, written by hand: it shares no code with the server it measures."""
+"""The few messages that the benchmark sends, written by hand: it shares no code with what it measures."""
 
 SERVICE = "urlfrontier.URLFrontier"
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from tamias.bench.frontier.report import times
-from tamias.bench.urlfrontier.lean import CallFailed, LeanClient
 from tamias.bench.urlfrontier.coding import SERVICE, batch, item, wish
+from tamias.bench.urlfrontier.lean import CallFailed, LeanClient
 
 BATCH = 256
 STREAM_SHARE = 4

@@ -9,6 +9,7 @@ from typing import Self
 import msgspec
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases
+from tamias.crawl.catalogue.errors import StoreError
 from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, RemotePlace, SparqlClient
 from tamias.crawl.catalogue.kept import QUERY_SECONDS, KeptStore
 from tamias.crawl.catalogue.refresh import Refresher
@@ -152,4 +153,11 @@ def rebuild(database: Database, data: Path, settings: ServeSettings | None = Non
         closing(database.session()) as session,
         closing(catalogue.refresher(session, bases_of(settings))) as refresher,
     ):
-        return refresher.rebuild()
+        try:
+            return refresher.rebuild()
+        except StoreError:
+            if catalogue.kept is None:
+                raise
+            # The store is damaged; it holds nothing that cannot be had again.
+            catalogue.kept.discard()
+            return refresher.rebuild()

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -69,6 +70,13 @@ class KeptStore:
         with self._asking(ADOPT, _ADOPT_SECONDS) as asking:
             if asking.recv(1) != ADOPT:
                 raise StoreError(f"the SPARQL server does not take the new store at {self.folder}")
+
+    def discard(self) -> None:
+        """Removes a store that no server starts on. Does nothing where one is running."""
+        with refusals(self.folder), opened(self.folder / "start.lock") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            if is_free(self.folder / "keeper.lock"):
+                shutil.rmtree(self.folder / "store", ignore_errors=True)
 
     def close(self) -> None:
         """This process needs the server no more; the last one to say so ends it."""

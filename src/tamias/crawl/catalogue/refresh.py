@@ -75,16 +75,19 @@ class Refresher:
 
     def close(self) -> None:
         """Lets go of the store."""
+        self._close_documents()
+        self._store.graphs.close()
+
+    def _close_documents(self) -> None:
         if self._opened is not None:
             self._opened[2].close()
             self._opened = None
-        self._store.graphs.close()
 
     def _open(self) -> tuple[Changes, Documents]:
         """The store may have been filled anew by another process, and then has another name."""
         name = self._store.name()
         if self._opened is None or self._opened[0] != name:
-            self.close()
+            self._close_documents()
             buckets = count_buckets(self._session)
             sink = numbered(self._session, name)
             documents = Documents(self._session, self._data, sink, self._store.graphs, buckets)

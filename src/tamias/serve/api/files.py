@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
-from tamias.archive.resources import page_of_resources, read_resources, read_versions
+from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.asked import media_type, own_parameters, parameter, path_behind, url_behind
 from tamias.serve.delivery import FOR_EVER, as_attachment, begun, deliver
@@ -89,7 +89,7 @@ def _chosen(found: History, at: str | None, number: str | None) -> Found:
 async def _all_of(desks: Desks, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
     after = ""
     while resources := await desks.ask(partial(_some_of, after=after, wanted=wanted)):
-        versions = await desks.ask(lambda desk, some=resources: _versions(desk, some))  # type: ignore[misc]
+        versions = await desks.ask(partial(_versions, resources=resources))
         for resource in resources:
             fits = [each for each in versions[resource.id] if each.media_type == wanted]
             for version in fits[-1:] if latest else fits:
@@ -109,19 +109,6 @@ async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Foun
     yield first
     async for each in rest:
         yield each
-
-
-def versions_named(desk: Desk, ids: list[str]) -> list[Found]:
-    """Versions by ids, of versions or of datasets (then the current one); those that are there."""
-    named = [found for each in ids if (found := _VERSION_ID.fullmatch(each))]
-    resources = {each.id: each for each in read_resources(desk.session, [found[1] for found in named])}
-    versions = read_versions(desk.session, list(resources))
-    wanted: dict[str, Found] = {}
-    for found in named:
-        fits = [v for v in versions.get(found[1], []) if not found[2] or v.number == int(found[2])]
-        if fits:
-            wanted[fits[-1].id] = (resources[found[1]], fits[-1])
-    return list(wanted.values())
 
 
 _BYTES = Answer("The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",))

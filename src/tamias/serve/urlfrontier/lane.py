@@ -10,6 +10,7 @@ from tamias.serve.urlfrontier.desk import Desk
 OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
 _AT_ONCE = 2048
+_MOST_WAITING = 100_000
 _log = logging.getLogger(__name__)
 
 Load = tuple[list[Told], "asyncio.Future[list[int]]"]
@@ -22,9 +23,15 @@ class Lane:
         self._desk = desk
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
+        self._count = 0
+        self._room = asyncio.Event()
 
-    def put(self, urls: list[Told]) -> "asyncio.Future[list[int]]":
-        """The verdicts to come, in the order of the URLs."""
+    async def put(self, urls: list[Told]) -> "asyncio.Future[list[int]]":
+        """The verdicts to come, in the order of the URLs. Waits while too much waits already."""
+        while self._count > _MOST_WAITING:
+            self._room.clear()
+            await self._room.wait()
+        self._count += len(urls)
         loop = asyncio.get_running_loop()
         verdicts: asyncio.Future[list[int]] = loop.create_future()
         self._waiting.append((urls, verdicts))
@@ -37,6 +44,8 @@ class Lane:
             loads = self._next()
             together = [told for urls, _ in loads for told in urls]
             _deal(loads, await self._verdicts(together))
+            self._count -= len(together)
+            self._room.set()
         self._work = None
 
     def _next(self) -> list[Load]:

@@ -52,7 +52,7 @@ class Puts:
         items = [parsed(_URL_ITEM, each) for each in messages]
         infos = [_info(item) for item in items]
         await self._know_crawls({info.crawlID for info in infos})
-        judged = self._judged([self._item(item, info) for item, info in zip(items, infos, strict=True)])
+        judged = await self._judged([self._item(item, info) for item, info in zip(items, infos, strict=True)])
         names = [item.ID or info.url for item, info in zip(items, infos, strict=True)]
 
         async def answer() -> list[bytes]:
@@ -64,7 +64,7 @@ class Puts:
     async def _begin_batches(self, messages: Sequence[bytes]) -> Answer:
         batches = [parsed(_BATCH, each) for each in messages]
         await self._know_crawls({info.crawlID for batch in batches for info in batch.items})
-        judged = [self._judged([self._discovered(info) for info in batch.items]) for batch in batches]
+        judged = [await self._judged([self._discovered(info) for info in batch.items]) for batch in batches]
 
         async def answer() -> list[bytes]:
             pairs = zip(batches, judged, strict=True)
@@ -99,10 +99,10 @@ class Puts:
     async def _number(self, name: str) -> int:
         return await self._desk.ask(lambda clerk: crawl_number(clerk.session, name))
 
-    def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
+    async def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
-        coming = self._lane.put(good) if good else None
+        coming = await self._lane.put(good) if good else None
 
         async def verdicts() -> list[int]:
             judged = iter(await coming if coming is not None else ())

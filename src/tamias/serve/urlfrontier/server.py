@@ -66,12 +66,12 @@ class FrontierServer:
             self._connection, sock=self._listening(), ssl=_context(self._options)
         )
         async with server:
-            told = loop.create_task(self._announce())
+            told = loop.create_task(self._announce(stop))
             ready(self.address)
             await stop.wait()
             server.close()
             await self._stop()
-            told.cancel()
+            await told
         with contextlib.suppress(TamiasError):
             await self._desk.ask(lambda clerk: service.leave(clerk.session, self.address))
         self._desk.close()
@@ -133,13 +133,14 @@ class FrontierServer:
 
         return route
 
-    async def _announce(self) -> None:
-        while True:
+    async def _announce(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
             try:
                 await self._desk.ask(lambda clerk: service.announce(clerk.session, self.address))
             except TamiasError as error:
                 _log.warning("cannot say that this instance is alive: %s", error)
-            await asyncio.sleep(_ANNOUNCE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _ANNOUNCE_SECONDS)
 
     async def _stop(self) -> None:
         """No new calls; those under way get some seconds."""

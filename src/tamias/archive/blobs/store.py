@@ -1,0 +1,43 @@
+"""Where an archive keeps its bodies: a folder of its data directory, or an S3-compatible store.
+
+Said once, when the first body is kept, and known to the database ever after: so that every process finds it.
+"""
+
+import os
+from pathlib import Path
+
+from tamias.archive.blobs.local import LocalPacks
+from tamias.archive.blobs.packs import Packs
+from tamias.archive.blobs.s3 import S3Packs
+from tamias.archive.blobs.s3_client import s3_address
+from tamias.archive.rates import read_figure, write_figure
+from tamias.database.connect import Session
+from tamias.model.errors import ConfigError
+
+_FIGURE = "blob_store"
+
+
+def packs_of(session: Session, data: Path) -> Packs:
+    """The packs of an archive, wherever they are."""
+    place = read_figure(session, _FIGURE)
+    if place is None:
+        return LocalPacks(data / "blobs")
+    return S3Packs(s3_address(str(place), os.environ), data / "spool" / "s3")
+
+
+def choose_store(session: Session, place: str | None) -> None:
+    """Settles where bodies are kept. Raises `ConfigError` when the archive is somewhere else already."""
+    if place is None:
+        return
+    known = read_figure(session, _FIGURE)
+    if known == place:
+        return
+    if known is not None or _has_packs(session):
+        there = known or "the folder blobs of the data directory"
+        raise ConfigError(f"archive.store is {place}, but this archive keeps its bodies in {there}")
+    s3_address(place, os.environ)
+    write_figure(session, _FIGURE, place, session.now())
+
+
+def _has_packs(session: Session) -> bool:
+    return bool(session.transact(lambda cursor: cursor.execute("SELECT FROM pack LIMIT 1").fetchall()))
