@@ -125,11 +125,12 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 )
 @click.option("--install-peers", is_flag=True, help="First install them into a cache folder of their own.")
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and report.md.")
+@click.option("--profile", is_flag=True, help="Tell where the time goes, by step of a URL's path.")
 @common
 def dataweb(  # noqa: PLR0917 (click passes them by name)
     place: Place, experiments: tuple[str, ...], nodes: int | None, triples: int | None, seed: int | None,
     pages: int, hosts: int, seconds: float, rdfa_suite: Path | None, peers: tuple[str, ...],
-    install_peers: bool, report: Path | None,
+    install_peers: bool, report: Path | None, profile: bool,
 ) -> int:  # fmt: skip
     """A Data Web as ORCA builds it, crawled beside Scrapy, Comunica, wget and any crawler you name.
 
@@ -142,7 +143,15 @@ def dataweb(  # noqa: PLR0917 (click passes them by name)
         rivals.install_peers()
     size = Size(nodes, triples, seed, pages, hosts, seconds)
     chosen = () if peers == ("none",) else peers or None
-    found = run(experiments or SHORT, size, peers=chosen, suite=rdfa_suite, report=report, out=_out(place))
+    found = run(
+        experiments or SHORT,
+        size,
+        peers=chosen,
+        suite=rdfa_suite,
+        report=report,
+        profile=profile,
+        out=_out(place),
+    )
     return _told(place, found)
 
 

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from tamias.archive.moments import milliseconds
 from tamias.model.format_names import media_type_of
-from tamias.serve.problems import Problem
+from tamias.serve.problems import UNREAD, Problem
 
 T = TypeVar("T")
 LONGEST_TEXT = 4096
@@ -117,7 +117,7 @@ def media_type(told: str) -> str:
 async def body(request: Request, most: int) -> bytes:
     """The body of a request, so many bytes at most."""
     told = request.headers.get("content-length", "0")
-    too_large = Problem(413, f"the body may have {most} bytes at most")
+    too_large = Problem(413, f"the body may have {most} bytes at most", UNREAD)
     if told.isdecimal() and int(told[:20]) > most:
         raise too_large
     content = bytearray()
@@ -130,7 +130,7 @@ async def body(request: Request, most: int) -> bytes:
     except ClientDisconnect:
         raise Problem(400, "the connection ended within the body") from None
     except TimeoutError:
-        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds") from None
+        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds", UNREAD) from None
     return bytes(content)
 
 

@@ -14,6 +14,8 @@ from tamias.archive.library import NotArchived
 from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
 
 MEDIA_TYPE = "application/problem+json"
+UNREAD = {"Connection": "close"}
+"""Told with a refusal that leaves a body unread: the connection is of no use any more."""
 _LOG = logging.getLogger("tamias.serve")
 
 

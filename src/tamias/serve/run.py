@@ -14,16 +14,18 @@ import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
+from starlette.types import ASGIApp
 
+from tamias.crawl.housekeeping import keep_house
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
-from tamias.crawl.timetable import set_thresholds
 from tamias.database.connect import Database
 from tamias.model.errors import TamiasError, UsageError
 from tamias.serve.app import application
 from tamias.serve.desks import Desks
 from tamias.serve.secret import VARIABLE, Secret
 from tamias.serve.service import Service
-from tamias.settings import Settings
+from tamias.serve.sparql.side import SparqlSide
+from tamias.settings import ServeSettings, Settings
 
 HEAD_SECONDS = 10
 """A connection that has sent no whole request head by then is dropped."""
@@ -88,8 +90,19 @@ def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
             closing(Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS))
         )
         desks = stack.enter_context(closing(Desks(database, plan.data, plan.settings)))
+        sparql = stack.enter_context(closing(SparqlSide(plan.data, database, _addressed(plan))))
         crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
-        uvloop.run(_run(plan, Service(plan.data, plan.settings, desks, secret), crawl, ready))
+        service = Service(plan.data, plan.settings, desks, secret)
+        uvloop.run(_run(plan, application(service, sparql.endpoints), service, crawl, ready))
+
+
+def _addressed(plan: Plan) -> ServeSettings:
+    """With the address that files have in the catalogue: where we listen, unless told otherwise."""
+    serve = plan.settings.serve
+    if serve.address != ServeSettings().address:
+        return serve
+    host = f"[{plan.host}]" if ":" in plan.host else plan.host
+    return msgspec.structs.replace(serve, address=f"http://{host}:{plan.port}")
 
 
 def _supervisor(plan: Plan) -> Supervisor:
@@ -98,8 +111,10 @@ def _supervisor(plan: Plan) -> Supervisor:
     return supervisor
 
 
-async def _run(plan: Plan, service: Service, crawl: Supervisor | None, ready: Callable[[], None]) -> None:
-    server = _server(plan, service)
+async def _run(
+    plan: Plan, app: ASGIApp, service: Service, crawl: Supervisor | None, ready: Callable[[], None]
+) -> None:
+    server = _server(plan, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
     other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, crawl))
@@ -139,17 +154,17 @@ async def _crawled(service: Service, crawl: Supervisor) -> None:
 
 
 async def _schedule(service: Service) -> None:
-    """Shares out the visits again and again."""
+    """Shares out the visits, looks into new versions and measures, again and again."""
     while True:
         with suppress(TamiasError):
-            await service.desks.ask(lambda desk: set_thresholds(desk.session, service.settings.schedule))
+            await service.desks.ask(lambda desk: keep_house(desk.session, desk.reader, desk.settings))
         await asyncio.sleep(SCHEDULE_SECONDS)
 
 
-def _server(plan: Plan, service: Service) -> Server:
+def _server(plan: Plan, app: ASGIApp) -> Server:
     connections = min(MOST_CONNECTIONS, _open_files() - KEPT_FILES)
     return Server(
-        application(service),
+        app,
         address=plan.host,
         port=plan.port,
         interface=Interfaces.ASGINL,

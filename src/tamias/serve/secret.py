@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.model.errors import ConfigError
-from tamias.serve.problems import Problem
+from tamias.serve.problems import UNREAD, Problem
 
 VARIABLE = "TAMIAS_SECRET"
 _LONGEST = 1024
@@ -48,9 +48,9 @@ def check_secret(request: Request, secret: Secret) -> None:
     told = token.strip() if scheme.lower() == "bearer" else request.query_params.get("secret", "")
     if not told:
         detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
-        raise Problem(401, detail, {"WWW-Authenticate": 'Bearer realm="tamias"'})
+        raise Problem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
     if not secret.matches(told):
-        challenge = {"WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
+        challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
         raise Problem(401, "this is not the secret of this service", challenge)
 
 

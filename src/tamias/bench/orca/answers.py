@@ -39,7 +39,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """Triples as N-Triples, given in the syntax that the client names first. `later` is for the second epoch."""
+    """Triples as N-Triples, given in the syntax the client names first. `later` is for the second epoch."""
 
     lines: bytes
     later: bytes | None = None
@@ -131,7 +131,8 @@ def as_json(value: object) -> bytes:
 
 def html(head: str, body: str) -> bytes:
     """An HTML page."""
-    page = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{head}</head>\n<body>{body}</body></html>\n'
+    start = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{head}</head>\n'
+    page = f"{start}<body>{body}</body></html>\n"
     return response(200, page.encode(), "text/html; charset=utf-8")
 
 

@@ -7,8 +7,9 @@ import msgspec
 
 STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;margin:1rem 0;font-size:14px}td,th{border-bottom:1px solid #ccc;padding:.2rem .6rem;"
-    "text-align:right}td:first-child,th:first-child{text-align:left}code{background:#f2f2f2}svg{max-width:100%}"
+    "table{border-collapse:collapse;margin:1rem 0;font-size:14px}"
+    "td,th{border-bottom:1px solid #ccc;padding:.2rem .6rem;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}code{background:#f2f2f2}svg{max-width:100%}"
 )
 
 

@@ -1,4 +1,4 @@
-"""How links are drawn: every newcomer ties itself to few of those present, mostly to the popular ones. Pure."""
+"""How links are drawn: every newcomer ties itself to a few of those present, mostly popular ones. Pure."""
 
 import random
 from collections.abc import Collection, Iterator, Sequence

@@ -1,8 +1,7 @@
 // rdf-dereference in a plain breadth-first loop: every IRI of every document within the scope, once.
 import { createWriteStream, readFileSync } from 'node:fs';
-import rdf from 'rdf-dereference';
+import { rdfDereferencer } from 'rdf-dereference';
 
-const dereferencer = rdf.default ?? rdf;
 const AT_ONCE = 64;
 const [seedFile, scope, output] = process.argv.slice(2);
 const within = new RegExp(scope);
@@ -21,7 +20,7 @@ const written = (term) => {
 };
 const visit = async (url) => {
   try {
-    const { data } = await dereferencer.dereference(url);
+    const { data } = await rdfDereferencer.dereference(url);
     for await (const { subject, predicate, object } of data) {
       out.write(`${written(subject)} ${written(predicate)} ${written(object)} .\n`);
       for (const term of [subject, predicate, object]) if (term.termType === 'NamedNode') add(term.value);

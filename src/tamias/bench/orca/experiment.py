@@ -18,7 +18,8 @@ from tamias.bench.orca.web import Web, build_web
 
 MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""
-ROBOTS_FOR_PEERS = {"ORCA_ROBOTS": "1"}
+PATIENCE, LEAST_PATIENCE = 8, 60.0
+"""And a peer is stopped when it has had so many times what Tamias took, but not before so many seconds."""
 WATCHED = {
     "TAMIAS_SCHEDULE__RULE": "fixed:1",
     "TAMIAS_SCHEDULE__MIN_INTERVAL": "1",
@@ -86,6 +87,7 @@ def run_experiment(
     work: Path,
     *,
     suite: Path | None,
+    profile: bool,
     seconds: float,
     out: Out,
 ) -> Experiment:
@@ -97,9 +99,9 @@ def run_experiment(
     again: list[Outcome] = []
     skipped: list[Skipped] = []
     if name == "recrawl":
-        outcomes, again = recrawl(web, work / "tamias", seconds)
+        outcomes, again = recrawl(web, Bounds(work / "tamias", seconds, profile))
     else:
-        outcomes, skipped = compare(name, web, (TAMIAS, *rivals), work, seconds, out)
+        outcomes, skipped = compare(web, (TAMIAS, *rivals), Bounds(work, seconds, profile), out)
     return Experiment(
         name=name,
         wish=wish,
@@ -121,30 +123,48 @@ def rdfa_pages(wish: Wish, suite: Path | None) -> str:
     return "the W3C's test pages" if suite else "pages of our own (no --rdfa-suite was given)"
 
 
+class Bounds(msgspec.Struct, frozen=True):
+    """Where crawlers work, how long the first may take, and whether Tamias tells where its time goes."""
+
+    folder: Path
+    seconds: float
+    profile: bool
+
+
 def compare(
-    name: str, web: Web, rivals: Sequence[Rival], work: Path, seconds: float, out: Out
+    web: Web, rivals: Sequence[Rival], bounds: Bounds, out: Out
 ) -> tuple[list[Outcome], list[Skipped]]:
     """Each crawler in its turn."""
     outcomes: list[Outcome] = []
     skipped: list[Skipped] = []
     for rival in rivals:
-        environment = ROBOTS_FOR_PEERS if name == "robots" else {}
-        task = Task(web.seeds, work / rival.name, SCOPE, environment=environment)
-        found = attempt(web, rival, task, seconds)
+        polite = bool(web.plan.wish.delay or web.plan.wish.disallowed)
+        task = Task(web.seeds, bounds.folder / rival.name, SCOPE, polite=polite, profile=bounds.profile)
+        found = attempt(web, rival, task, patience(bounds.seconds, outcomes))
         if isinstance(found, Skipped):
             skipped.append(found)
             out(f"  {found.name}: left out, {found.reason}")
         else:
             outcomes.append(found)
             recall = f"recall {found.score.recall:.4f}, " if found.score else ""
-            out(f"  {found.name}: {recall}{found.measured.wall_seconds:.1f} s, {found.resources_per_second:.0f} "
-                f"resources/s, {found.resources_per_cpu_second:.0f} per CPU-second {found.fault}")  # fmt: skip
+            pace, cost = found.resources_per_second, found.resources_per_cpu_second
+            rates = f"{found.measured.wall_seconds:.1f} s, {pace:.0f} resources/s, {cost:.0f} per CPU-second"
+            out(f"  {found.name}: {recall}{rates} {found.fault}")
     return outcomes, skipped
 
 
-def recrawl(web: Web, folder: Path, seconds: float) -> tuple[list[Outcome], list[Outcome]]:
+def patience(seconds: float, outcomes: Sequence[Outcome]) -> float:
+    """How long the next crawler may take: a peer that stands still is not waited for to the last."""
+    if not outcomes:
+        return seconds
+    return min(seconds, max(LEAST_PATIENCE, PATIENCE * outcomes[0].measured.wall_seconds))
+
+
+def recrawl(web: Web, bounds: Bounds) -> tuple[list[Outcome], list[Outcome]]:
     """Everything goes under watch, some of it changes, and everything is visited again."""
-    task = Task(web.seeds, folder, SCOPE, options=("--sink", "archive"), environment=WATCHED)
+    folder, seconds = bounds.folder, bounds.seconds
+    first = Task(web.seeds, folder, SCOPE, options=("--sink", "archive"), environment=WATCHED)
+    task = msgspec.structs.replace(first, profile=bounds.profile)
     folder.mkdir(parents=True)
     task.seed_file.write_text("\n".join(task.seeds) + "\n", encoding="utf-8")
     second = Task([], folder, SCOPE, options=("--recrawl",), environment=WATCHED)
@@ -169,5 +189,6 @@ def machine() -> str:
     )  # fmt: skip
     return (
         f"{os.cpu_count()} processors ({model}), {memory:.0f} GB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the start; servers and crawlers share it"
+        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the start; "
+        "servers and crawlers share it"
     )

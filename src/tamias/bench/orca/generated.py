@@ -17,7 +17,7 @@ MOST_HOSTS = 60_000
 
 
 class Endless(msgspec.Struct, frozen=True):
-    """`pages` documents on `hosts` addresses; each links to two that no earlier one linked to, and to some others."""
+    """`pages` documents on `hosts` addresses; each links to two children of its own and to some others."""
 
     pages: int
     hosts: int

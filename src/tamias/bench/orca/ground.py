@@ -28,14 +28,14 @@ class Built(msgspec.Struct, frozen=True):
     weights: dict[str, int]
     """Triples by path, for each document that a crawl has to fetch."""
     also: list[bytes] = []
-    """What is said too, and is no data of the node: descriptions of services and streams."""
+    """What is said too, and is no data of its own: descriptions of services and streams."""
     files: dict[str, bytes] = {}
     """What an FTP node holds, by path."""
     later: list[bytes] | None = None
     """The truth of the second epoch, where it is another."""
     disallowed: frozenset[str] = frozenset()
     closed: bool = True
-    """Whether `truth` and `also` are all that can be found here: not so where a crawler maps records to RDF."""
+    """Whether nothing else can be found here: not so where a crawler maps records to RDF."""
 
 
 class Ground:

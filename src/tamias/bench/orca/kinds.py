@@ -121,7 +121,8 @@ def ckan(ground: Ground) -> Built:
         })  # fmt: skip
         truth += [
             f"_:d <{RDF_TYPE}> <{DCAT}Dataset> .\n".encode(), f"_:d <{DCAT}distribution> _:r .\n".encode(),
-            f'_:d <{DCT}title> "Dataset {url}" .\n'.encode(), f"_:r <{RDF_TYPE}> <{DCAT}Distribution> .\n".encode(),
+            f'_:d <{DCT}title> "Dataset {url}" .\n'.encode(),
+            f"_:r <{RDF_TYPE}> <{DCAT}Distribution> .\n".encode(),
             f"_:r <{DCAT}accessURL> <{url}> .\n".encode(),
         ]  # fmt: skip
     pages: dict[str, Answer] = {

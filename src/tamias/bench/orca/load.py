@@ -1,4 +1,4 @@
-"""How fast the servers alone are: by wrk where it is installed, otherwise by a plain client of ours beside them."""
+"""How fast the servers alone are: by wrk where it is installed, otherwise by a plain client of ours."""
 
 import re
 import shutil

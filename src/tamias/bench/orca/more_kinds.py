@@ -1,4 +1,4 @@
-"""Kinds of node that ORCA lacks: redirects, hash IRIs, JSON-LD, Microdata, event streams, Semantic Sitemaps, FTP."""
+"""Kinds of node ORCA lacks: redirects, hash IRIs, JSON-LD, Microdata, LDES, Semantic Sitemaps, FTP. Pure."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What a web is to be like, and its nodes: kinds, addresses and the links between them. Pure, fixed by the seed."""
+"""What a web is to be like, and its nodes: kinds, addresses, links. Pure, and fixed by the seed."""
 
 import math
 import random

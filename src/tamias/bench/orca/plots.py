@@ -40,8 +40,9 @@ def axes(furthest: float, highest: float, across: str, up: str) -> str:
     parts = [f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="#888"/>']
     for turn in range(5):
         x, y = furthest * turn / 4, highest * turn / 4
+        at = f'x="{_x(x, furthest):.0f}" y="{HEIGHT - BOTTOM + 14}"'
         parts.append(
-            f'<text x="{_x(x, furthest):.0f}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">{short(x)}</text>'
+            f'<text {at} text-anchor="middle">{short(x)}</text>'
             f'<text x="{LEFT - 6}" y="{_y(y, highest) + 4:.0f}" text-anchor="end">{short(y)}</text>'
         )
     middle = (LEFT + WIDTH - RIGHT) // 2

@@ -3,7 +3,7 @@
 import msgspec
 
 HARDWARE = (
-    "three machines for the crawler and three for the servers, each with 16 cores and 256 GB; robots.txt off. "
+    "three machines for the crawler and three for the servers, 16 cores and 256 GB each; robots.txt off. "
     "Resources/s is 44,600 over the published run time."
 )
 RESOURCES = 44_600

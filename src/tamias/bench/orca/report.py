@@ -13,12 +13,14 @@ from tamias.bench.orca.verdicts import verdicts
 
 HEADING = "The Data Web benchmark"
 TERMS = (
-    "The web is drawn as ORCA draws its own (node graph, RDF graphs, links and kinds of node), fixed by the seed, and "
-    "served on loopback addresses by processes on the same machine. Every crawler gets the same seeds and may go only "
-    "to addresses of the web. Recall is over single triples, blank nodes and times equal to any; triples over time are "
-    "those that the servers handed out, so that all crawlers are measured alike; CPU and memory (proportional set "
-    "size) are of the whole process tree, database included. Tamias runs with `--delay 0 --allow-private`, robots.txt "
-    "on, and `TAMIAS_SEEDS__PROBE=false`: no look at usual places, which the web has not and no peer looks at."
+    "The web is drawn as ORCA draws its own (node graph, RDF graphs, links and kinds of node), fixed by "
+    "the seed, and served on loopback addresses by processes on the same machine. Every crawler gets the "
+    "same seeds and may go only to addresses of the web. Recall is over single triples, blank nodes and "
+    "times equal to any; triples over time are those that the servers handed out, so that all crawlers "
+    "are measured alike; CPU and memory (proportional set size) are of the whole process tree, database "
+    "included. Tamias runs with `--delay 0 --allow-private`, robots.txt on, and "
+    "`TAMIAS_SEEDS__PROBE=false`: no look at usual places, which the web has not and no peer looks at. A "
+    "peer is stopped when it has had eight times what Tamias took, but at least a minute."
 )
 COLUMNS = ("crawler", "micro recall", "macro recall", "precision", "resources", "requests/resource", "s",
            "resources/s", "CPU s", "resources/CPU-s", "peak MB", "servers, of a core")  # fmt: skip
@@ -61,8 +63,9 @@ def told(experiment: Experiment) -> Iterator[Block]:
     yield Title(NAMES[experiment.name])
     wish = experiment.wish
     facts = (
-        f"{wish.nodes} nodes, {experiment.resources} resources, {experiment.triples} triples, {experiment.seeds} "
-        f"seeds; seed {wish.seed}, node degree {wish.node_degree}, {wish.triples} triples a node."
+        f"{wish.nodes} nodes, {experiment.resources} resources, {experiment.triples} triples, "
+        f"{experiment.seeds} seeds; seed {wish.seed}, node degree {wish.node_degree}, "
+        f"{wish.triples} triples a node."
     )
     yield Text(facts + (f" RDFa: {experiment.rdfa}." if experiment.rdfa else ""))
     yield Table([COLUMNS, *map(row, experiment.outcomes)])
@@ -139,8 +142,8 @@ def again(experiment: Experiment) -> Iterator[Block]:
         )
         yield Table([COLUMNS, row(outcome)])
         yield Text(
-            f"{outcome.account.not_modified} of {outcome.account.requests} requests were answered with 304; recall is "
-            "over what the web says after the change."
+            f"{outcome.account.not_modified} of {outcome.account.requests} requests were answered with 304; "
+            "recall is over what the web says after the change."
         )
 
 
@@ -197,10 +200,13 @@ def scaled(scale: Scale) -> Iterator[Block]:
     yield Title("Scale")
     measured = scale.measured
     yield Table([
-        ("pages", "hosts", "fetched", "URLs known", "s", "pages/s", "CPU s", "peak MB", "database bytes/URL", "last/second tenth"),
-        (str(scale.pages), str(scale.hosts), str(scale.fetched), str(scale.known), f"{measured.wall_seconds:.0f}",
+        ("pages", "hosts", "fetched", "URLs known", "s", "pages/s", "CPU s", "peak MB", "database bytes/URL",
+         "last/second tenth"),
+        (str(scale.pages), str(scale.hosts), str(scale.fetched), str(scale.known),
+         f"{measured.wall_seconds:.0f}",
          f"{scale.fetched / max(1e-9, measured.wall_seconds):.0f}", f"{measured.cpu_seconds:.0f}",
-         f"{measured.peak_bytes / 1e6:.0f}", f"{scale.database_bytes / max(1, scale.known):.0f}", f"{scale.flatness:.2f}"),
+         f"{measured.peak_bytes / 1e6:.0f}", f"{scale.database_bytes / max(1, scale.known):.0f}",
+         f"{scale.flatness:.2f}"),
     ])  # fmt: skip
     if scale.fault:
         yield Text(f"**{scale.fault}.**")

@@ -1,4 +1,4 @@
-"""The crawlers of the benchmark behind one interface: how each is called, and where it leaves what it found."""
+"""The crawlers behind one interface: how each is called, and where it leaves what it found."""
 
 import re
 import shlex
@@ -39,6 +39,10 @@ class Task(msgspec.Struct, frozen=True):
     """More options for Tamias."""
     environment: dict[str, str] = {}
     """And more settings for it."""
+    polite: bool = False
+    """Whether the web has rules in its robots.txt."""
+    profile: bool = False
+    """Whether Tamias is to tell where its processor time goes."""
 
     @property
     def seed_file(self) -> Path:
@@ -68,12 +72,13 @@ def tamias(task: Task) -> Contender:
     """As anybody would run it, but without a delay of its own and allowed on loopback addresses."""
     options = ["--seeds", str(task.seed_file), "--data", str(task.folder / "data"), "--include", task.scope]
     options += ["--delay", "0", "--allow-private", "-q", *task.options]
+    profile = {PROFILE_VARIABLE: str(task.folder / "profile.jsonl")}
     return Contender(
         name="tamias",
         version=f"Tamias {__version__}",
         command=[*task.tamias, "crawl", *options],
         terms="robots on; quads, links and metadata kept, database included; usual places not probed",
-        environment={**PROBES_OFF, PROFILE_VARIABLE: str(task.folder / "profile.jsonl"), **task.environment},
+        environment={**PROBES_OFF, **task.environment, **(profile if task.profile else {})},
     )
 
 
@@ -111,7 +116,7 @@ def scrapy(task: Task) -> Contender | Skipped:
         command=[python, "-m", "scrapy", "runspider", *SCRAPY_LOOP, *words, str(spider)],
         terms="our spider on pyoxigraph: uvloop, 200 at once, one per host; RDF by content type, gzip and bz2; "
         "robots on only where the experiment has them",
-        environment={"ORCA_ROBOTS": "1" if task.environment.get("ORCA_ROBOTS") else ""},
+        environment={"ORCA_ROBOTS": "1" if task.polite else ""},
     )
 
 
@@ -132,9 +137,8 @@ def wget(task: Task) -> Contender | Skipped:
 
 def comunica(task: Task) -> Contender | Skipped:
     """Comunica's link traversal, asked for everything that can be reached."""
-    return node_script(
-        "comunica", MODULES[0], "traverse.mjs", task, "all links followed; statements written out"
-    )
+    terms = "all links followed, its limit of 1000 lifted; statements written out"
+    return node_script("comunica", MODULES[0], "traverse.mjs", task, terms)
 
 
 def dereference(task: Task) -> Contender | Skipped:

@@ -41,10 +41,11 @@ def run(
     peers: tuple[str, ...] | None = None,
     suite: Path | None = None,
     report: Path | None = None,
+    profile: bool = False,
     data: Path | None = None,
     out: Out = print,
 ) -> dict[str, Any]:
-    """Runs the experiments, prints and writes what came out. `peers` None is all known, an empty tuple none."""
+    """Runs the experiments and tells what came out. `peers` None is all known, an empty tuple none."""
     rivals = [] if peers == () else chosen(peers or ())
     pages = check_suite(suite) if suite else None
     results = Results(machine(), [], [])
@@ -58,7 +59,9 @@ def run(
             wish = wish_for(name, size.nodes, size.seed, size.triples)
             beside = [] if name in ALONE else rivals
             results.experiments.append(
-                run_experiment(name, wish, beside, folder, suite=pages, seconds=size.seconds, out=out)
+                run_experiment(
+                    name, wish, beside, folder, suite=pages, profile=profile, seconds=size.seconds, out=out
+                )
             )
     if report:
         write_report(results, report)

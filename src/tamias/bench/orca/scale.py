@@ -1,6 +1,7 @@
 """The experiment of scale: a crawl of very many pages; whether its pace and its memory stay as they are."""
 
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -69,10 +70,7 @@ def paces(times: list[float]) -> list[float]:
     if share < 2:
         return []
     edges = [times[turn * share] for turn in range(TENTHS)] + [times[-1]]
-    return [
-        share / (after - before) if after > before else 0.0
-        for before, after in zip(edges, edges[1:], strict=False)
-    ]
+    return [share / (after - before) if after > before else 0.0 for before, after in pairwise(edges)]
 
 
 def size(folder: Path) -> int:

@@ -43,7 +43,7 @@ class Servers:
 
 
 def free_ports() -> Ports:
-    """Two ports that nobody has, below those the system gives to outgoing connections; the same if possible."""
+    """Two ports that nobody has, below those the system gives to outgoing connections."""
     found: list[int] = []
     for port in PORTS:
         with socket.socket() as trial:
@@ -67,7 +67,7 @@ def serving(
     trees: Mapping[str, Mapping[str, bytes]] | None = None,
     processes: int = PROCESSES,
 ) -> Iterator[Servers]:
-    """Serves in processes that have the whole web from their birth; the logs are whole when the block is left."""
+    """Serves in processes that have the whole web from birth; the logs are whole when the block is left."""
     folder.mkdir(parents=True, exist_ok=True)
     servers = Servers(folder, processes)
     context = multiprocessing.get_context("fork")

@@ -1,4 +1,4 @@
-"""Recall and precision of what a crawler has, against the truth of the web. A blank node is equal to any other."""
+"""Recall and precision of what a crawler has. A blank node is equal to any other."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -95,7 +95,7 @@ def closed(web: Web, key: str) -> bool:
 
 
 def keys(text: bytes | Any, form: RdfFormat) -> Iterator[str]:
-    """Statements as strings that are equal when the statements are, graphs and labels of blank nodes apart."""
+    """Statements as strings, equal when the statements are; graphs and labels of blank nodes left out."""
     for quad in parse(text, format=form, lenient=True):
         subject = ANY_NODE if isinstance(quad.subject, BlankNode) else quad.subject
         value = ANY_NODE if isinstance(quad.object, BlankNode) else quad.object

@@ -1,4 +1,4 @@
-"""What the servers' logs tell of one crawl: documents, repeats, gaps, forbidden requests, triples over time."""
+"""What the servers' logs tell of one crawl: documents, gaps, forbidden requests, triples over time."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

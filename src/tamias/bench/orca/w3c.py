@@ -1,4 +1,4 @@
-"""A node that serves the test pages of the W3C's RDFa suite, as ORCA's do, under its own address. Pure but reading."""
+"""A node that serves the test pages of the W3C's RDFa suite under its own address, as ORCA's do."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def suite_node(ground: Ground, suite: Path) -> Built:
     truth: list[bytes] = []
     weights: dict[str, int] = {}
     entrance = f"{ground.origin}/dataset-0/resource-0"
-    for path, text, said in test_pages(suite, f"{ground.origin}/"):
+    for path, text, said in suite_pages(suite, f"{ground.origin}/"):
         kind = "application/xhtml+xml" if path.endswith(".xhtml") else "text/html"
         pages[path] = response(200, text, kind)
         truth += said
@@ -49,7 +49,7 @@ def suite_node(ground: Ground, suite: Path) -> Built:
     return Built(pages, truth, weights, closed=False)
 
 
-def test_pages(suite: Path, home: str) -> list[tuple[str, bytes, list[bytes]]]:
+def suite_pages(suite: Path, home: str) -> list[tuple[str, bytes, list[bytes]]]:
     """Path, page and triples of every required test that expects some."""
     manifest = json.loads((suite / "manifest.jsonld").read_bytes())["@graph"]
     found = []

@@ -6,8 +6,9 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.serve.api.files import Found, versions_named, zip_answer
-from tamias.serve.desks import Desks
+from tamias.archive.resources import read_resources, read_versions
+from tamias.serve.api.files import Found, zip_answer
+from tamias.serve.desks import Desk, Desks
 from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
@@ -76,7 +77,20 @@ async def _files(endpoint: SparqlEndpoint, request: Request, service: Service) -
     return await zip_answer(request, service.desks, _found(service.desks, ids), "query")
 
 
+def _versions_named(desk: Desk, ids: list[str]) -> list[Found]:
+    """Versions by ids, of versions or of datasets (then the current one); those that are there."""
+    named = [each.partition("_")[::2] for each in ids]
+    resources = {each.id: each for each in read_resources(desk.session, [name for name, _ in named])}
+    versions = read_versions(desk.session, list(resources))
+    wanted: dict[str, Found] = {}
+    for name, number in named:
+        fits = [each for each in versions.get(name, []) if number in ("", str(each.number))]
+        if fits:
+            wanted[fits[-1].id] = (resources[name], fits[-1])
+    return list(wanted.values())
+
+
 async def _found(desks: Desks, ids: list[str]) -> AsyncIterator[Found]:
     for start in range(0, len(ids), _AT_ONCE):
-        for each in await desks.ask(partial(versions_named, ids=ids[start : start + _AT_ONCE])):
+        for each in await desks.ask(partial(_versions_named, ids=ids[start : start + _AT_ONCE])):
             yield each
