@@ -206,7 +206,7 @@ def test_killed_again_and_again_it_keeps_every_version_once_and_all_bytes(tamias
     usual = ("--recrawl", "--allow-private", "--delay", "0.02", "--workers", "1")
     for _ in range(6):
         crawl = tamias.start("crawl", *usual)
-        tamias.wait_until(lambda: tamias.workers() or crawl.poll() is not None)
+        tamias.wait_until(lambda crawl=crawl: tamias.workers() or crawl.poll() is not None)
         time.sleep(chance.uniform(0.3, 1.5))
         for pid in (crawl.pid, *tamias.workers()):
             kill(pid)
