@@ -1,4 +1,4 @@
-"""The web application: every endpoint, and places for what others add."""
+"""The web application: every endpoint, the pages, and places for what others add."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,8 @@ from tamias.serve import cdx, health, memento
 from tamias.serve.api import changes, datasets, files, hosts, resources, stats, versions
 from tamias.serve.endpoints import Answer, Endpoint, routes
 from tamias.serve.openapi import describe_api
-from tamias.serve.problems import problem_response
+from tamias.serve.pages.rendering import refused_route
+from tamias.serve.pages.routes import routes_of_pages
 from tamias.serve.service import Service
 from tamias.serve.traffic import TrafficCounter
 
@@ -39,9 +40,9 @@ def application(
     )
     usual = msgspec.structs.replace(about, path="/openapi.json")
     return Starlette(
-        routes=[*routes([*table, about, usual], service), *mounted],
+        routes=[*routes([*table, about, usual], service), *routes_of_pages(service, table), *mounted],
         middleware=[Middleware(TrafficCounter, traffic=service.traffic)],
-        exception_handlers={HTTPException: problem_response},
+        exception_handlers={HTTPException: refused_route},
     )
 
 

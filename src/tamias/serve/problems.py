@@ -6,7 +6,6 @@ from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
@@ -68,8 +67,3 @@ def problem_of(error: Exception) -> Problem:
         case _:
             _LOG.error("an error of the service itself", exc_info=error)
             return Problem(500, "an error of the service itself; its log says more")
-
-
-async def problem_response(_: Request, error: Exception) -> Response:
-    """For what Starlette itself refuses: no such route, no such method."""
-    return problem_of(error).response()

@@ -77,3 +77,30 @@ WHERE resource.resource = ANY(%(resource)b::text[]) AND coalesce(resource.next_v
 -- name: alive
 -- Whether the database answers.
 SELECT 1
+
+-- name: search
+-- Resources whose title or address has all of some words, of the first so many; those that changed last come first.
+SELECT looked_at.resource, looked_at.url, looked_at.host, looked_at.title, looked_at.state, looked_at.media_type,
+       looked_at.versions
+FROM (SELECT resource.* FROM resource LIMIT %(most)b::int4) AS looked_at
+WHERE lower(coalesce(looked_at.title, '') || ' ' || looked_at.url) LIKE ALL(%(pattern)b::text[])
+ORDER BY looked_at.captured_at DESC NULLS LAST, looked_at.resource LIMIT %(limit)b::int4
+
+-- name: schedule
+-- What the next visit to a resource follows from.
+SELECT resource.visited_at, resource.tried_at, resource.fails FROM resource
+WHERE resource.resource = %(resource)b::text
+
+-- name: politeness
+-- How the queue of a host stands.
+SELECT host.hkey, host.delay_ms, host.blocked_until,
+       (SELECT coalesce(sum(queue.known), 0)::int8 FROM queue
+        WHERE queue.bucket = host.bucket AND queue.qid = host.qid),
+       (SELECT coalesce(sum(queue.open), 0)::int8 FROM queue
+        WHERE queue.bucket = host.bucket AND queue.qid = host.qid)
+FROM host WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
+
+-- name: robots
+-- The latest robots.txt of each authority of a queue.
+SELECT robots.authority, robots.status, robots.fetched_at, robots.rules FROM robots
+WHERE robots.bucket = %(bucket)b::int2 AND robots.qid = %(qid)b::int8 ORDER BY robots.authority LIMIT 1000

@@ -87,7 +87,7 @@ def refused(address, **words):
 
 def test_a_server_named_by_url_is_used(empty, ask):
     with closing(Database(NOWHERE, empty)) as database, closing(database.session()) as session:
-        assert ask(session, "SELECT name FROM crawl") == [("default",)]
+        assert ask(session, "SELECT name FROM crawl ORDER BY crawl") == [("default",), ("watch",)]
 
 
 def test_a_schema_is_made_once(empty, ask):

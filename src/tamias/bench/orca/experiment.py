@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import msgspec
 from tamias.bench.crawl.peers import Skipped
 from tamias.bench.orca.load import Load, load
 from tamias.bench.orca.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
-from tamias.bench.orca.rivals import TAMIAS, Rival, Task
+from tamias.bench.orca.rivals import TAMIAS, Rival, Task, finish
 from tamias.bench.orca.scale import Scale
 from tamias.bench.orca.serving import free_ports, serving
 from tamias.bench.orca.trial import SCOPE, Out, Outcome, attempt, site, visit
@@ -26,6 +27,7 @@ WATCHED = {
     "TAMIAS_SCHEDULE__MAX_INTERVAL": "1",
 }
 """Everything is due again at once, so that the second crawl shows what a visit costs and finds."""
+INTERVAL_SECONDS = 2.0
 
 USUAL = {
     "I": Wish(nodes=100, weights=MIXED, compressed=0.3),
@@ -161,19 +163,29 @@ def patience(seconds: float, outcomes: Sequence[Outcome]) -> float:
 
 
 def recrawl(web: Web, bounds: Bounds) -> tuple[list[Outcome], list[Outcome]]:
-    """Everything goes under watch, some of it changes, and everything is visited again."""
-    folder, seconds = bounds.folder, bounds.seconds
-    first = Task(web.seeds, folder, SCOPE, options=("--sink", "archive"), environment=WATCHED)
-    task = msgspec.structs.replace(first, profile=bounds.profile)
+    """Everything goes under watch and is visited; some of it changes; everything is visited again."""
+    folder = bounds.folder
+    task = Task([], folder, SCOPE, options=("--recrawl",), environment=WATCHED, profile=bounds.profile)
     folder.mkdir(parents=True)
-    task.seed_file.write_text("\n".join(task.seeds) + "\n", encoding="utf-8")
-    second = Task([], folder, SCOPE, options=("--recrawl",), environment=WATCHED)
+    task.seed_file.write_text("", encoding="utf-8")
+    watch(web, task)
     with serving(lambda address: site(web, address), web.ports, folder / "servers") as servers:
-        before = visit(web, TAMIAS, task, servers, seconds)
+        before = visit(web, TAMIAS, task, servers, bounds.seconds)
         servers.epoch.value = 1
-        task.seed_file.write_text("", encoding="utf-8")
-        after = visit(web, TAMIAS, second, servers, seconds)
+        time.sleep(INTERVAL_SECONDS)
+        after = visit(web, TAMIAS, task, servers, bounds.seconds)
     return _ran(before), _ran(after)
+
+
+def watch(web: Web, task: Task) -> None:
+    """Puts every resource of the web under watch."""
+    urls = [
+        f"http://{at}:{web.ports.http}{path}" for at, built in web.nodes.items() for path in built.weights
+    ]
+    listed = task.folder / "watched.txt"
+    listed.write_text("\n".join(urls) + "\n", encoding="utf-8")
+    command = [*task.tamias, "add", "--file", str(listed), "--data", str(task.folder / "data"), "-q"]
+    finish(command, task.folder / "add", 60.0 + len(urls) / 100)
 
 
 def _ran(outcome: Outcome | Skipped) -> list[Outcome]:

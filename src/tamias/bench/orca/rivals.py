@@ -12,7 +12,7 @@ import msgspec
 
 from tamias import __version__
 from tamias.bench.crawl.budget import PROFILE_VARIABLE
-from tamias.bench.crawl.measure import last_line
+from tamias.bench.crawl.measure import last_line, measure
 from tamias.bench.crawl.peers import SCRAPY_LOOP, Contender, Skipped, cache_folder, find_scrapy, first_line
 from tamias.bench.crawl.peers import install_peers as install_scrapy
 from tamias.model.errors import TamiasError, UsageError
@@ -86,12 +86,15 @@ def tamias_export(task: Task) -> list[Path]:
     """Its own export, after the crawl and outside its time."""
     file = task.folder / "found.nq"
     command = [*task.tamias, "export", "--data", str(task.folder / "data"), "-o", str(file)]
-    done = subprocess.run(command, capture_output=True, timeout=EXPORT_SECONDS, check=False)
-    if done.returncode != 0:
-        raise TamiasError(
-            f"the crawled data could not be exported: {done.stderr.decode(errors='replace')[-500:]}"
-        )
+    finish(command, task.folder / "export", EXPORT_SECONDS)
     return [file]
+
+
+def finish(command: list[str], folder: Path, seconds: float) -> None:
+    """Runs a verb of Tamias until its database has ended too, so that the folder can be removed after it."""
+    folder.mkdir(exist_ok=True)
+    if measure(command, folder, seconds=seconds).exit_code != 0:
+        raise TamiasError(f"{' '.join(command[:4])} failed: {last_line(folder / 'stderr')}")
 
 
 def scrapy(task: Task) -> Contender | Skipped:
@@ -114,7 +117,7 @@ def scrapy(task: Task) -> Contender | Skipped:
         name="scrapy",
         version=first_line([python, "-m", "scrapy", "version"]),
         command=[python, "-m", "scrapy", "runspider", *SCRAPY_LOOP, *words, str(spider)],
-        terms="our spider on pyoxigraph: uvloop, 200 at once, one per host; RDF by content type, gzip and bz2; "
+        terms="our spider on pyoxigraph: uvloop, 200 at once, one per host; RDF by content type, gzip, bz2; "
         "robots on only where the experiment has them",
         environment={"ORCA_ROBOTS": "1" if task.polite else ""},
     )

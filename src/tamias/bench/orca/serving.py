@@ -123,8 +123,8 @@ def _work(
             await task
         except asyncio.CancelledError:
             log.flush()
+            os._exit(0)  # a loop would first wait for clients that may never leave
 
     factory = import_module("uvloop").new_event_loop if find_spec("uvloop") else None
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(run())
-    os._exit(0)

@@ -102,7 +102,7 @@ async def listing(request: Request, service: Service) -> Response:
 async def add_one(request: Request, service: Service) -> Response:
     """Puts one under watch: 201 where it is new, 200 where it was known."""
     new = await json_body(request, NewResource, MOST_BYTES)
-    taken = await service.desks.ask(partial(_add, wanted=[new]))
+    taken = await service.desks.ask(partial(add_wanted, wanted=[new]))
     if taken.refused:
         raise Problem(422, f"not taken: {taken.refused[0].reason}")
     return json_answer(request, taken, 201 if taken.new else 200)
@@ -111,7 +111,7 @@ async def add_one(request: Request, service: Service) -> Response:
 async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
-    return json_answer(request, await service.desks.ask(partial(_add, wanted=new)))
+    return json_answer(request, await service.desks.ask(partial(add_wanted, wanted=new)))
 
 
 async def crawl(request: Request, service: Service) -> Response:
@@ -140,7 +140,8 @@ def _described(resource: Resource, base: str) -> ResourceDescription:
     )
 
 
-def _add(desk: Desk, wanted: list[NewResource]) -> Taken:
+def add_wanted(desk: Desk, wanted: list[NewResource]) -> Taken:
+    """Puts resources under watch; what is no address is told as refused."""
     good = [each for each in wanted if is_address(each.url)]
     refused = [Refused(each.url, "it is no URL") for each in wanted if not is_address(each.url)]
     added: Added = desk.watcher.add([_wanted(each) for each in good])

@@ -1,0 +1,71 @@
+"""A page: where it is, what it shows, and its data as JSON. Routes come from it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tamias.serve.answers import json_answer
+from tamias.serve.pages.rendering import html, refusal
+from tamias.serve.service import Service
+
+Answered = Callable[[Request], Awaitable[Response]]
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One page."""
+
+    path: str
+    template: str
+    view: Callable[[Request, Service], Awaitable[Any]]
+    """What it shows: a value that can be JSON, and that its template calls `view`."""
+    data: str
+    """Where that value is as JSON."""
+    elsewhere: bool = False
+    """Whether `data` is a route of others, which says the same and more."""
+
+
+def page_routes(pages: Sequence[Page], service: Service) -> list[Route]:
+    """Two for each page; those of the data come first, for the name of a thing could end in `.json`."""
+    data = [
+        Route(page.data, guarded(page.data, _data_of(page, service))) for page in pages if not page.elsewhere
+    ]
+    return data + [Route(page.path, guarded(page.path, _page_of(page, service))) for page in pages]
+
+
+def guarded(path: str, answered: Answered) -> Answered:
+    """The same, with every error told as a page or as a problem document."""
+
+    async def answer(request: Request) -> Response:
+        request.scope["tamias.route"] = path
+        try:
+            return await answered(request)
+        except Exception as error:  # noqa: BLE001 - every error has a page
+            return refusal(request, error)
+
+    return answer
+
+
+def _page_of(page: Page, service: Service) -> Answered:
+    async def answer(request: Request) -> Response:
+        view = await page.view(request, service)
+        return html(page.template, {"view": view, "data": _address_of_data(page, request)})
+
+    return answer
+
+
+def _data_of(page: Page, service: Service) -> Answered:
+    async def answer(request: Request) -> Response:
+        return json_answer(request, await page.view(request, service))
+
+    return answer
+
+
+def _address_of_data(page: Page, request: Request) -> str:
+    names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
+    query = request.url.query
+    return page.data.format(**names) + (f"?{query}" if query else "")

@@ -1,0 +1,76 @@
+"""Where a SPARQL query is written, with examples; its answer or its files are fetched from the API."""
+
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tamias.serve.pages.page import Page
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+LONGEST_QUERY = 32 * 1024
+_GOALS = {"answer": ("/sparql", "query"), "files": ("/api/v1/get/files/sparql", "q")}
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A query to begin with."""
+
+    about: str
+    query: str
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What the page shows."""
+
+    query: str
+    examples: tuple[Example, ...]
+
+
+EXAMPLES = (
+    Example(
+        "The newest versions of all datasets",
+        "SELECT ?dataset ?version ?issued WHERE {\n  ?dataset dcat:hasVersion ?version .\n"
+        "  ?version dct:issued ?issued .\n}\nORDER BY DESC(?issued) LIMIT 100",
+    ),
+    Example(
+        "How many datasets each catalogue offers",
+        "SELECT ?portal (COUNT(?dataset) AS ?datasets) WHERE {\n  ?dataset arc:hasPortal ?portal .\n}\n"
+        "GROUP BY ?portal ORDER BY DESC(?datasets)",
+    ),
+    Example(
+        "What is gone from the web and kept here",
+        'SELECT ?dataset WHERE {\n  ?dataset arc:state "gone" .\n} LIMIT 100',
+    ),
+    Example(
+        "Bodies that were not believed, and why",
+        "SELECT ?dataset ?reason WHERE {\n  ?dataset arc:hasSuspect ?suspect .\n"
+        "  ?suspect arc:reason ?reason .\n} LIMIT 100",
+    ),
+)
+
+
+async def query(request: Request, _: Service) -> Query:
+    """The form, with the query that the address has or the first example."""
+    return Query(_asked(request) or EXAMPLES[0].query, EXAMPLES)
+
+
+async def sent(request: Request) -> Response:
+    """Leads a query to where it is answered: a form without scripts has one goal and one name only."""
+    told = _asked(request)
+    goal = _GOALS.get(request.query_params.get("get", "answer"))
+    if goal is None or not told:
+        raise Problem(400, "'query' must be a SPARQL query, and 'get' must be answer or files")
+    path, name = goal
+    return RedirectResponse(f"{path}?{urlencode({name: told})}", 303)
+
+
+def _asked(request: Request) -> str:
+    told = request.query_params.get("query", "").strip()
+    if len(told) > LONGEST_QUERY:
+        raise Problem(400, f"a query in an address may have {LONGEST_QUERY} characters at most; POST it")
+    return told
+
+
+PAGE = Page(path="/query", template="query.html", view=query, data="/query.json")

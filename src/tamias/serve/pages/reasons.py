@@ -1,0 +1,60 @@
+"""Why a resource is visited when it is, in words. Pure."""
+
+import msgspec
+
+from tamias.model.resource import Resource
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """What is known of the visits to a resource."""
+
+    visited_at: int | None
+    """The last attempt that told whether it changed."""
+    tried_at: int | None
+    fails: int
+    """Attempts in a row that told nothing."""
+
+
+def reason(resource: Resource, schedule: Schedule) -> str:
+    """Sentences that say what the next visit follows from."""
+    if resource.state == "stopped":
+        return "It was taken off the watch and is not visited any more; its versions are kept."
+    told = [_of_attempts(schedule), _of_rate(resource), _of_interval(resource, schedule)]
+    if resource.state == "gone":
+        told.insert(0, "Its server says that it is gone; it is asked for again now and then.")
+    return " ".join(each for each in told if each)
+
+
+def duration(seconds: float) -> str:
+    """A time span in its largest unit.
+
+    >>> duration(90_000), duration(7200), duration(0.2)
+    ('1 day', '2 hours', '0 seconds')
+    """
+    length, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    count = round(seconds / length)
+    return f"{count} {unit}" + ("" if count == 1 else "s")
+
+
+def _of_attempts(schedule: Schedule) -> str:
+    if schedule.fails:
+        return f"Attempts that told nothing, one after another: {schedule.fails}."
+    if schedule.visited_at is None:
+        return "It has not been visited on schedule yet: the first visit comes as soon as politeness allows."
+    return ""
+
+
+def _of_rate(resource: Resource) -> str:
+    if not resource.change_rate:
+        return ""
+    every = duration(86_400 / resource.change_rate)
+    return f"It is thought to change {resource.change_rate:.2g} times a day, that is every {every}."
+
+
+def _of_interval(resource: Resource, schedule: Schedule) -> str:
+    last = schedule.tried_at if schedule.fails else schedule.visited_at
+    if resource.next_visit is None or last is None or resource.next_visit <= last:
+        return ""
+    return f"The next visit is {duration((resource.next_visit - last) / 1000)} after the last."

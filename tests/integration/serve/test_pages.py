@@ -1,0 +1,209 @@
+"""The pages as a browser gets them."""
+
+import time
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from tamias.analyse.profile.body import profile
+from tamias.archive.profiles import keep_profile
+from tamias.archive.quality import measure_resources
+from tamias.archive.resources import NewVersion, add_suspect
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.model.capture_id import new_capture_id
+from tamias.model.resource import Source
+from tamias.permit.robots import parse
+
+SECRET = "open sesame"
+CSV = "http://data.example/a.csv"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+HOSTILE = "<script>alert(1)</script>"
+ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
+
+
+@pytest.fixture(scope="module")
+def numbers(client):
+    """The id of the resource with three versions."""
+    return client.get(f"/api/v1/get/dataset/{CSV}").json()["id"]
+
+
+@pytest.fixture(scope="module")
+def hostile(filled):
+    """The id of a resource of which every word is an attack."""
+    url = "http://evil.example/%3Cscript%3E.csv"
+    contents = f'a,"{HOSTILE}"\n1,{HOSTILE}\n', f'a,"{HOSTILE}"\n1,{HOSTILE}2\n'
+    return filled.put(url, *(each.encode() for each in contents), title=HOSTILE)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search", "/search?q=numbers", "/dataset/{id}", "/dataset/{id}/diff", "/host/data.example",
+             "/query", "/add", "/api"],
+)  # fmt: skip
+def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
+    answer = client.get(path.format(id=numbers), headers=BROWSER)
+    told = (answer.status_code, answer.headers["content-type"], answer.headers["content-security-policy"])
+    assert told == (
+        200,
+        "text/html; charset=utf-8",
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "data"),
+    [
+        ("/", "/overview.json"),
+        ("/search?q=numbers", "/search.json?q=numbers"),
+        ("/dataset/{id}", "/dataset/{id}.json"),
+        ("/dataset/{id}/diff?a=1&b=3", "/dataset/{id}/diff.json?a=1&b=3"),
+        ("/host/data.example", "/host/data.example.json"),
+        ("/query", "/query.json"),
+        ("/api", "/openapi.json"),
+    ],
+)
+def test_every_page_links_to_its_data_as_json(client, numbers, page, data):
+    page, data = page.format(id=numbers), data.format(id=numbers)
+    assert f'href="{data.replace("&", "&amp;")}">This page as JSON' in client.get(page).text
+    answer = client.get(data)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+
+
+def test_a_search_finds_by_title_address_and_host(client, numbers):
+    found = [client.get("/search.json", params={"q": words}).json()["hits"] for words in
+             ("nUmBers", "a.csv data.example", "100% numbers")]  # fmt: skip
+    assert [[hit["id"] for hit in hits] for hits in found] == [[numbers], [numbers], []]
+
+
+def test_the_page_of_a_dataset_leads_to_each_version(client, numbers):
+    rows = client.get(f"/dataset/{numbers}.json").json()["versions"]
+    got = [[client.get(row[way]).content for way in ("download", "memento")] for row in rows]
+    assert got == [[b"a,b\n1,4\n5,6\n"] * 2, [b"a,b\n1,3\n"] * 2, [b"a,b\n1,2\n"] * 2]
+
+
+def test_the_page_of_a_difference_shows_both_values(client, numbers):
+    text = client.get(f"/dataset/{numbers}/diff?a=1&b=2").text
+    assert "<td><b>b</b>: 2</td><td><b>b</b>: 3</td>" in text
+
+
+@pytest.fixture(scope="module")
+def known(filled, tmp_path_factory):
+    """The id of a resource of which all is known that can be."""
+    url, content = "http://known.example/full.csv", f"when,{HOSTILE}\n2026-01-01,1\n2026-01-02,2\n".encode()
+    name = filled.put(url, content, expected="text/csv")
+    folder = tmp_path_factory.mktemp("known")
+    Path(folder, "full.csv").write_bytes(content)
+    found = profile(folder / "full.csv", media_type="text/csv", told_type=None, name=url, scratch=folder)
+    [(digest,)] = filled.rows("SELECT sha256 FROM version WHERE resource = %b", name)
+    keep_profile(filled.session, digest.hex(), found, 0)
+    lie = NewVersion(
+        resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
+        told_type=None, fingerprint=None, noise=False, capture=str(new_capture_id(1)),
+    )  # fmt: skip
+    filled.session.transact(lambda cursor: add_suspect(cursor, lie, "known.example", f"a lie: {HOSTILE}"))
+    measure_resources(filled.session, [name])
+    filled.run("UPDATE resource SET change_rate = 0.5, visited_at = 1, next_visit = 172800001"
+               " WHERE resource = %b", name)  # fmt: skip
+    return name
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["every 2 days", "The next visit is 2 days after the last", "full.csv: 2 rows, 2 columns", "<td>date",
+     f"a lie: {ESCAPED}", "Format (accuracy)", f'<th scope="row">{ESCAPED}</th>'],
+)  # fmt: skip
+def test_the_page_of_a_dataset_tells_all_that_is_known(client, known, said):
+    text = client.get(f"/dataset/{known}").text
+    assert (said in text, "<script" in text) == (True, False)
+
+
+def test_the_page_of_a_host_tells_how_it_is_asked(client, writer, filled):
+    writer.post("/api/v1/post/resource", json={"url": "http://polite.example/a.csv"})
+    qid = host_hash("polite.example")
+    rules = parse(f"User-agent: *\nCrawl-delay: 7\nDisallow: /{HOSTILE}\n".encode())
+    [(buckets,)] = filled.rows("SELECT buckets FROM meta")
+    filled.run("INSERT INTO robots (bucket, qid, authority, fetched_at, expires_at, status, rules)"
+               " VALUES (%b::int2, %b::int8, 'http://polite.example:80', 0, 0, 200::int2, %b)",
+               bucket_of(qid, buckets), qid, msgspec.msgpack.encode(rules))  # fmt: skip
+    text = client.get("/host/polite.example").text
+    wanted = ("seconds at least", "7 seconds", f"Disallow: /{ESCAPED}", "Addresses known</dt><dd>1,")
+    assert [each for each in wanted if each not in text] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/search?q=evil", "/dataset/{id}", "/dataset/{id}/diff", "/host/evil.example"]
+)
+def test_crawled_text_is_escaped(client, hostile, path):
+    text = client.get(path.format(id=hostile)).text
+    assert (ESCAPED in text, "<script" in text) == (True, False)
+
+
+def test_the_overview_tells_of_the_crawl_and_escapes_what_came(filled, tmp_path, starting):
+    other = type(filled)(tmp_path / "data")
+    other.put("http://evil.example/a.csv", b"a\n", media_type=f"text/{HOSTILE}", title=HOSTILE)
+    other.close()
+    address, deadline = starting(tmp_path / "data").address, time.monotonic() + 60
+    while "Workers" not in (text := httpx.get(f"{address}/").text) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [text.count(each) for each in ("Workers", ESCAPED, "<script")] == [1, 2, 0]
+
+
+def test_an_address_that_is_no_web_address_is_no_link(client, filled):
+    sources = (Source(source="javascript:alert(1)", portal="javascript:alert(2)"),)
+    name = filled.put("http://evil.example/sourced.csv", b"a\n", sources=sources)
+    text = client.get(f"/dataset/{name}").text
+    assert ("javascript:alert(1)" in text, 'href="javascript' in text) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/dataset/" + 24 * "0", 404), ("/dataset/x", 404), ("/dataset/{id}/diff?a=9", 404), ("/nowhere", 404),
+     ("/host/absent.example", 404), ("/dataset/{id}/diff?a=x", 400), ("/search?q=" + 300 * "x", 400),
+     ("/host/data.example?cursor=x", 400), ("/search?q=%00", 400), ("/query/send?query=a&get=x", 400)],
+)  # fmt: skip
+def test_an_error_is_a_page_for_a_browser_and_a_problem_document_for_others(client, numbers, path, status):
+    path = path.format(id=numbers)
+    answers = [client.get(path, headers=headers) for headers in (BROWSER, {"Accept": "application/json"})]
+    assert [(each.status_code, each.headers["content-type"]) for each in answers] == [
+        (status, "text/html; charset=utf-8"),
+        (status, "application/problem+json"),
+    ]
+
+
+@pytest.mark.parametrize("told", [{}, {"secret": ""}, {"secret": "wrong"}, {"secret": "wröng"}])
+def test_the_form_adds_nothing_without_the_secret(client, told):
+    url = "http://added.example/refused.csv"
+    answer = client.post("/add", data={"url": url, **told})
+    assert (answer.status_code, client.get("/search.json?q=refused.csv").json()["hits"]) == (403, [])
+
+
+def test_the_form_puts_an_address_under_watch(client):
+    form = {"url": "http://added.example/b.csv", "title": HOSTILE, "format": "csv", "secret": SECRET}
+    answers = [client.post("/add", data=form).status_code for _ in range(2)]
+    (hit,) = client.get("/search.json?q=added.example/b.csv").json()["hits"]
+    assert (answers, hit["title"]) == ([201, 200], HOSTILE)
+
+
+def test_the_form_never_shows_the_secret_again(client):
+    answer = client.post("/add", data={"url": "no url", "secret": SECRET})
+    assert (answer.status_code, SECRET in answer.text, 'value="no url"' in answer.text) == (422, False, True)
+
+
+def test_a_body_that_is_no_form_is_refused(client):
+    assert client.post("/add", json={"url": "http://added.example/c.csv"}).status_code == 415
+
+
+def test_a_query_is_led_to_the_endpoint_or_to_its_files(client):
+    led = [client.get("/query/send", params={"query": "ASK {}", "get": goal}).headers["location"]
+           for goal in ("answer", "files")]  # fmt: skip
+    assert led == ["/sparql?query=ASK+%7B%7D", "/api/v1/get/files/sparql?q=ASK+%7B%7D"]
+
+
+def test_the_style_is_served(client):
+    assert client.get("/style.css").headers["content-type"] == "text/css; charset=utf-8"
+
+
+def test_the_pages_are_no_part_of_the_description(client):
+    assert {"/", "/search", "/add"}.isdisjoint(client.get("/openapi.json").json()["paths"])
