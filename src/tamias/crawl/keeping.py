@@ -130,7 +130,10 @@ class Keeping:
         everything: bool,
         now: Callable[[], int],
     ) -> None:
-        """`everything`: whether all that is crawled is kept, or only what is under watch."""
+        """`everything`: whether all that is crawled is kept, or only what is under watch.
+
+        The session and `now` are used by the archive's thread only.
+        """
         self._writer = writer
         self._session = session
         self._policy = policy

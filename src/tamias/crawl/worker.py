@@ -353,7 +353,7 @@ def _keeping(plan: WorkerPlan, database: Database, admission: Admission) -> Keep
         key=admission.key,
         host=host,
         everything=plan.archive,
-        now=session.time,
+        now=session.now,
     )
 
 

@@ -119,6 +119,10 @@ def test_six_versions_come_back_exactly_and_unchanged_ones_cost_a_304(tamias, si
         for path in ("/a.csv", "/a.json", "/a.ttl"):
             assert archive.bodies(site.url(path)) == pages[path].versions
         assert archive.bodies(site.url("/still.csv")) == [rows(7)]
+        seen = archive.session.transact(
+            lambda cursor: cursor.execute("SELECT visited_at FROM resource").fetchall()
+        )
+        assert all(abs(at / 1000 - time.time()) < 600 for (at,) in seen)
     first, *later = pages["/still.csv"].answers
     assert (first, set(later)) == (200, {304})
 
