@@ -159,11 +159,16 @@ class Copy:
         said = [
             (bool(state.cut_short), f"stopped at {state.cut_short}"),
             (state.abandoned > 0, f"{state.abandoned} parts could not be had"),
-            (not state.counting, "the endpoint does not count, so that it is all cannot be shown"),
+            (self._uncounted, "the endpoint does not count, so that it is all cannot be shown"),
             (state.union == "sampled", "what only the default graph has may be missing"),
             (state.shuffled, "pages by number did not join: the order changes between requests"),
         ]
         return [doubt for holds, doubt in said if holds]
+
+    @property
+    def _uncounted(self) -> bool:
+        """Whether there is no count to compare with: the total may be known though keys cannot be counted."""
+        return not self._state.counting and self._state.default_count is None
 
     def _remarks(self) -> str:
         state = self._state
@@ -177,7 +182,7 @@ class Copy:
     async def _miscounts(self) -> list[str]:
         """Where the endpoint counts otherwise than we do, now that all is copied."""
         state = self._state
-        if not state.counting:
+        if self._uncounted:
             return []
         wrong = []
         default = state.statements - state.named
