@@ -6,6 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+# Machines are noisy: how long an example takes, or takes to be made, is no reason to fail.
+hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))

@@ -192,3 +192,15 @@ def test_a_copy_killed_in_the_middle_goes_on_after_the_last_page_that_was_kept(
     assert len(repeated) <= 1
     (attempt,) = tamias.attempts()[proxy.url]
     assert "copied whole" in attempt["reason"]
+
+
+def test_the_addresses_that_a_query_gives_come_under_watch(tamias, proxy, sparql_server, tmp_path):
+    lines = [f'<http://d.example/{n}.csv> <http://p.example/title> "Table {n}" .\n' for n in range(25)]
+    sparql_server.load("".join(lines))
+    proxy.cap = 10
+    query = tmp_path / "query.rq"
+    query.write_text("SELECT ?url ?title WHERE { ?url <http://p.example/title> ?title }")
+    tamias.env["TAMIAS_FETCH__DELAY"] = "0"
+    done = tamias.run("add", "--sparql", proxy.url, "--query", str(query), "--allow-private")
+    assert done.returncode == 0, done.stderr
+    assert "25 under watch now" in done.stdout
