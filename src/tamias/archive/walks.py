@@ -25,6 +25,10 @@ class Progress(msgspec.Struct, kw_only=True):
     bytes: int = 0
     problems: list[str] = msgspec.field(default_factory=list)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
+    status: int = 0
+    """Of the last answer."""
+    address: str = ""
+    """Of whoever gave it."""
     end: WalkEnd | None = None
     """Set when nothing is left but to commit it."""
 

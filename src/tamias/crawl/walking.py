@@ -126,12 +126,15 @@ class Walker:
                 async for step in steps:
                     guide.step_ends()
                     progress.bytes += guide.bytes_since()
+                    if guide.last is not None and guide.last.hops:
+                        hop = guide.last.hops[-1]
+                        progress.status, progress.address = hop.status, hop.address
                     await aside(partial(self._keep, path, place, progress, step, task, kind))
                     if step.end is not None:
                         break
         if progress.end is None:
             progress.end = WalkEnd(outcome=Outcome.FAILED, reason="internal error: the walk has no end")
-        capture = _capture(task, progress, guide, self._now(), later=bookmark is not None)
+        capture = _capture(task, kind, progress, self._now(), later=bookmark is not None)
         if last_try:
             capture = msgspec.structs.replace(capture, retry=False)
         walked = Walked(place, path, task.url, progress, capture)
@@ -256,16 +259,19 @@ def _plain(file: Any) -> Iterator[bytes]:
             rest = rest_of_chunk
 
 
-def _capture(task: Task, progress: Progress, guide: PoliteGuide, now: int, *, later: bool) -> Capture:
-    """The walk as one attempt. One that only adds is a document beside those of earlier walks."""
+def _capture(task: Task, kind: str, progress: Progress, now: int, *, later: bool) -> Capture:
+    """The walk as one attempt.
+
+    What it brought is a document of its own, beside the page that may stand at the same address; one that
+    only adds is a document beside those of earlier walks.
+    """
     end = progress.end
     assert end is not None
-    last = guide.last
+    since = f"&since={progress.started_at}" if end.adds and later else ""
     hops: tuple[Hop, ...] = ()
-    if last is not None and last.hops:
-        hop = last.hops[-1]
-        url = f"{task.url}#since={progress.started_at}" if end.adds and later else task.url
-        hops = (Hop(url=url, status=hop.status, headers=(), address=hop.address),)
+    if progress.status:
+        url = f"{task.url}#{kind}{since}"
+        hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
     return Capture(
         url=task.url,
         started_at=progress.started_at,
