@@ -46,7 +46,9 @@ def run(
     find_nginx()
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tamias-bench-", dir=data) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="tamias-bench-", dir=data, ignore_cleanup_errors=True
+    ) as temporary:
         work = Path(temporary)
         need_room(size, work)
         site = build_site(size, (data or work) / size.name, free_port())

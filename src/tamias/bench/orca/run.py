@@ -50,7 +50,7 @@ def run(
     pages = check_suite(suite) if suite else None
     results = Results(machine(), [], [])
     out(results.machine)
-    with tempfile.TemporaryDirectory(prefix="tamias-orca-", dir=data) as work:
+    with tempfile.TemporaryDirectory(prefix="tamias-orca-", dir=data, ignore_cleanup_errors=True) as work:
         for name in experiments:
             folder = Path(work) / name
             if name == "scale":

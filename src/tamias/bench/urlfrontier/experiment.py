@@ -116,7 +116,7 @@ def _service(target: str | None) -> Iterator[str]:
     if target is not None:
         yield target
         return
-    with tempfile.TemporaryDirectory(prefix="tamias-bench-") as data:
+    with tempfile.TemporaryDirectory(prefix="tamias-bench-", ignore_cleanup_errors=True) as data:
         words = [sys.executable, "-m", "tamias", "frontier", "--data", data, "--port", "0", "--json"]
         process = subprocess.Popen(words, stdout=subprocess.PIPE)
         try:
