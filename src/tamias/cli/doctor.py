@@ -96,7 +96,7 @@ def _open_files() -> str:
 def _database(place: Place) -> str:
     from tamias.database.connect import Database
 
-    with tempfile.TemporaryDirectory(prefix="tamias-doctor-") as trial:
+    with tempfile.TemporaryDirectory(prefix="tamias-doctor-", ignore_cleanup_errors=True) as trial:
         data = place.data if (place.data / "pg").is_dir() else Path(trial)
         database = Database(data, place.db, create=place.db is None, patience=5)
         try:
