@@ -13,7 +13,7 @@ from tamias.model.errors import UsageError
 from tamias.model.seed import TRUSTED, Seed
 
 if TYPE_CHECKING:
-    from tamias.crawl.watching import Added, Wanted
+    from tamias.crawl.archiving.watching import Added, Wanted
     from tamias.settings import Settings
 
 
@@ -71,8 +71,8 @@ def command(
 
 def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list[Seed]) -> "Added":
     from tamias.crawl.admit import Admission, same_url, seed_items
-    from tamias.crawl.keeping import WATCH
-    from tamias.crawl.watching import Watcher
+    from tamias.crawl.archiving.keeping import WATCH
+    from tamias.crawl.archiving.watching import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
 
@@ -106,7 +106,7 @@ def _door(seed: Seed, portal: bool) -> Seed:
 
 
 def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
-    from tamias.crawl.watching import Wanted
+    from tamias.crawl.archiving.watching import Wanted
 
     told = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
     return Wanted(
@@ -119,7 +119,7 @@ def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
 
 
 async def _asked(settings: "Settings", endpoint: str, query: str) -> list["Wanted"]:
-    from tamias.crawl.query_seeds import query_wanted
+    from tamias.crawl.archiving.query_seeds import query_wanted
 
     return [each async for each in query_wanted(settings, endpoint, query)]
 

@@ -9,7 +9,7 @@ import click
 
 from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.cli.progress import Display, summary
-from tamias.crawl.deliver import checked
+from tamias.crawl.commits.deliver import checked
 from tamias.model.errors import UsageError
 from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
@@ -162,7 +162,7 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
     from tamias.crawl.fetching import http_options
-    from tamias.crawl.walking import doors
+    from tamias.crawl.visits.walking import doors
 
     http_options(settings, Path())
     seed_items(settings, seeds, 0)

@@ -125,13 +125,13 @@ def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | No
 
 
 def _versions(archive: "Archive", urls: tuple[str, ...], scratch: Path, crawled: Path) -> "Iterator[Part]":
-    from tamias.crawl.version_warcs import version_warcs
+    from tamias.crawl.archiving.version_warcs import version_warcs
 
     return version_warcs(archive, urls, scratch, crawled)
 
 
 def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path | None) -> None:
-    from tamias.crawl.packing import export_bag, export_crate
+    from tamias.crawl.archiving.packing import export_bag, export_crate
     from tamias.sinks.packages import FolderPackage, ZipPackage
 
     fill: Callable[[Archive, tuple[str, ...], Package], int] = export_bag if form == "bagit" else export_crate

@@ -1,4 +1,5 @@
 """The wiring: the steps put together into workers that crawl.
 
-`visit` is the path of one URL; `worker` is a process full of visits; `supervisor` looks after the workers.
+`visits` is the path of one URL, `reading` and `commits` its two ends, `archiving` what is kept and when it is
+seen again; `worker` is a process full of visits, and `supervisor` looks after the workers.
 """

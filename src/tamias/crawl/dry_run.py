@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.crawl.admit import Admission
 from tamias.crawl.fetching import fetchers
-from tamias.crawl.robots import few_hops, forbidden_by, robots_request, rules_in
+from tamias.crawl.visits.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.model.seed import Seed
 from tamias.model.url import authority, fetch_url
 from tamias.permit.availability import robots_address

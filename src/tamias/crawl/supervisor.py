@@ -17,12 +17,12 @@ import msgspec
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.admit import same_url, seed_items
-from tamias.crawl.commit import PUT_BATCH
-from tamias.crawl.deliver import Deliveries, outside
-from tamias.crawl.housekeeping import keep_house
-from tamias.crawl.keeping import WATCH
+from tamias.crawl.archiving.housekeeping import keep_house
+from tamias.crawl.archiving.keeping import WATCH
+from tamias.crawl.commits.commit import PUT_BATCH
+from tamias.crawl.commits.deliver import Deliveries, outside
+from tamias.crawl.commits.recover import recover, recover_worker
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
-from tamias.crawl.recover import recover, recover_worker
 from tamias.crawl.worker import Progress, WorkerPlan
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier

@@ -21,29 +21,29 @@ import msgspec
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.store import choose_store, packs_of
 from tamias.crawl.admit import Admission, same_url
-from tamias.crawl.asking import Asker
-from tamias.crawl.commit import Committer, Tally, Visited
-from tamias.crawl.contexts import ContextCache, ContextDesk
+from tamias.crawl.archiving.hinting import HintDesk
+from tamias.crawl.archiving.keeping import Keeping
+from tamias.crawl.archiving.timetable import policy_from
+from tamias.crawl.archiving.watching import Watcher
+from tamias.crawl.commits.commit import Committer, Tally, Visited
+from tamias.crawl.commits.marker import Marker
+from tamias.crawl.commits.records import Recorder
+from tamias.crawl.commits.recover import recover, warc_prefix
+from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.fetching import fetchers, user_agent
-from tamias.crawl.hinting import HintDesk
-from tamias.crawl.keeping import Keeping
-from tamias.crawl.marker import Marker
-from tamias.crawl.pace import Held
-from tamias.crawl.reader import Reader
-from tamias.crawl.records import Recorder
-from tamias.crawl.recover import recover, warc_prefix
-from tamias.crawl.robots import RobotsDesk
-from tamias.crawl.shelf import Shelf
-from tamias.crawl.sight import Sight
-from tamias.crawl.sites import SiteDesk
+from tamias.crawl.reading.reader import Reader
+from tamias.crawl.reading.study import Study
 from tamias.crawl.steps import Steps
-from tamias.crawl.study import Study
-from tamias.crawl.timetable import policy_from
-from tamias.crawl.usage import UsageDesk
-from tamias.crawl.visit import Allowance, Visitor
-from tamias.crawl.walking import Walker, doors
-from tamias.crawl.watching import Watcher
-from tamias.crawl.wholes import Coverage, Wholes
+from tamias.crawl.visits.asking import Asker
+from tamias.crawl.visits.contexts import ContextCache, ContextDesk
+from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.robots import RobotsDesk
+from tamias.crawl.visits.sight import Sight
+from tamias.crawl.visits.sites import SiteDesk
+from tamias.crawl.visits.usage import UsageDesk
+from tamias.crawl.visits.visit import Allowance, Visitor
+from tamias.crawl.visits.walking import Walker, doors
+from tamias.crawl.visits.wholes import Coverage, Wholes
 from tamias.database.connect import Database
 from tamias.fetch.options import ACCEPT_RDF
 from tamias.frontier.postgres import PostgresFrontier

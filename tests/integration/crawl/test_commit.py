@@ -10,10 +10,10 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.commit import Committer, Visited
-from tamias.crawl.pace import Held
-from tamias.crawl.shelf import Shelf
+from tamias.crawl.commits.commit import Committer, Visited
+from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
+from tamias.crawl.visits.pace import Held
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import NEVER

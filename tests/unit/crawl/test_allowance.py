@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.crawl.visit import Allowance
+from tamias.crawl.visits.visit import Allowance
 from tamias.model.lease import Task
 
 

@@ -40,7 +40,7 @@ def main(dump: str) -> None:
     """
     import_module("tamias.crawl.worker")
     from tamias.bench.formats.step import fetched, stored
-    from tamias.crawl.study import Study
+    from tamias.crawl.reading.study import Study
     from tamias.settings import Settings
 
     def hand_on(links: Sequence[str], base: str, kind: str | None) -> None:

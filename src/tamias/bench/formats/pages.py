@@ -14,7 +14,7 @@ from tamias.analyse.markup import jsonld, metas, microdata, rdfa
 from tamias.analyse.markup.page import Page
 from tamias.bench.formats.corpus import SITE
 from tamias.bench.formats.step import collected, cpu_seconds, fetched
-from tamias.crawl.study import Study
+from tamias.crawl.reading.study import Study
 
 REAL_PAGES = "real-html-samples.tar.gz"
 SYNTAXES = ("json-ld", "microdata", "rdfa", "opengraph")

@@ -15,7 +15,7 @@ from tamias.bench.formats.dump import DumpFigures, measure_dump
 from tamias.bench.formats.pages import PageFigures, measure_pages
 from tamias.bench.formats.peers import Peer, Skipped, peers
 from tamias.bench.formats.step import collected, cpu_seconds, fetched, parsed_alone
-from tamias.crawl.study import Study
+from tamias.crawl.reading.study import Study
 from tamias.settings import Settings
 
 PARSER_RATIO = 0.5

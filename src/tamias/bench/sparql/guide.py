@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tamias.crawl.analysers import analysers, open_limits
 from tamias.crawl.fetching import fetchers
+from tamias.crawl.reading.analysers import analysers, open_limits
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.finding import Finding, Problem
 from tamias.open.documents import documents

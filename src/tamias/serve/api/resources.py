@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
-from tamias.crawl.keeping import WATCH
-from tamias.crawl.watching import Added, Wanted
+from tamias.crawl.archiving.keeping import WATCH
+from tamias.crawl.archiving.watching import Added, Wanted
 from tamias.frontier.hasten import hasten
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tamias.crawl.analysers import analysers
+from tamias.crawl.reading.analysers import analysers
 from tamias.doors.ldes import LdesDoor
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions

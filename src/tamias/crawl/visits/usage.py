@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tamias.archive.contexts import read_contexts
-from tamias.crawl.robots import RobotsDesk
+from tamias.crawl.visits.robots import RobotsDesk
 from tamias.database.connect import Session
 from tamias.model.capture import Capture
 from tamias.model.signal import Signal

@@ -15,10 +15,10 @@ from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.keeping import Keeping
-from tamias.crawl.pace import Held
-from tamias.crawl.shelf import Shelf
+from tamias.crawl.archiving.keeping import Keeping
+from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
+from tamias.crawl.visits.pace import Held
 from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.pace import LONGEST_TURN, Held
-from tamias.crawl.robots import AskedToWait, RobotsDesk
+from tamias.crawl.visits.pace import LONGEST_TURN, Held
+from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome

@@ -8,7 +8,7 @@ from tamias.analyse.profile import profile
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.profiles import Unprofiled, keep_profile, unprofiled
 from tamias.archive.quality import measure_portals, measure_resources
-from tamias.crawl.timetable import set_thresholds
+from tamias.crawl.archiving.timetable import set_thresholds
 from tamias.database.connect import Session
 from tamias.settings import Settings
 

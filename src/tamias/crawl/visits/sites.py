@@ -6,9 +6,9 @@ from typing import Any
 
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Admission, first
-from tamias.crawl.commit import Committer
-from tamias.crawl.pace import Held
-from tamias.crawl.robots import RobotsDesk
+from tamias.crawl.commits.commit import Committer
+from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.robots import RobotsDesk
 from tamias.database.connect import Session
 from tamias.model.item import Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of

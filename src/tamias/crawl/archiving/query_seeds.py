@@ -6,11 +6,11 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tamias.crawl.archiving.watching import Wanted
 from tamias.crawl.fetching import fetchers
-from tamias.crawl.guide import PoliteGuide
-from tamias.crawl.robots import few_hops, forbidden_by, robots_request, rules_in
-from tamias.crawl.study import Study
-from tamias.crawl.watching import Wanted
+from tamias.crawl.reading.study import Study
+from tamias.crawl.visits.guide import PoliteGuide
+from tamias.crawl.visits.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.doors.sparql.select import addresses
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.errors import TamiasError

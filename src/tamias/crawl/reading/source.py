@@ -15,8 +15,8 @@ from pyoxigraph import Quad
 from tamias.analyse.links import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.crawl.admit import resolved
-from tamias.crawl.analysers import analysers, open_limits
 from tamias.crawl.fetching import fetchers
+from tamias.crawl.reading.analysers import analysers, open_limits
 from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from tamias.archive.hints import Said, note_hints, read_trust
 from tamias.crawl.admit import Admission
-from tamias.crawl.keeping import WATCH
+from tamias.crawl.archiving.keeping import WATCH
 from tamias.database.connect import Session
 from tamias.frontier.hasten import hasten
 from tamias.frontier.postgres import PostgresFrontier

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tamias.crawl.pace import LONGEST_TURN, Held
+from tamias.crawl.visits.pace import LONGEST_TURN, Held
 from tamias.model.capture import Body, Capture, Request, Stop
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority, host

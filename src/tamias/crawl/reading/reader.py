@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from tamias.crawl.admit import FIRST, Reference
-from tamias.crawl.aside import aside
-from tamias.crawl.commit import Committer
-from tamias.crawl.contexts import ROUNDS, ContextDesk
-from tamias.crawl.marker import Marker
-from tamias.crawl.pace import Held, NotNow
-from tamias.crawl.shelf import Shelf
+from tamias.crawl.commits.commit import Committer
+from tamias.crawl.commits.marker import Marker
+from tamias.crawl.commits.shelf import Shelf
+from tamias.crawl.reading.aside import aside
+from tamias.crawl.reading.study import Found, Study, TakeLinks, Wanting, is_small
 from tamias.crawl.steps import Steps
-from tamias.crawl.study import Found, Study, TakeLinks, Wanting, is_small
+from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
+from tamias.crawl.visits.pace import Held, NotNow
 from tamias.model.capture import Capture
 from tamias.model.kind import SITEMAP, kind_of
 from tamias.model.lease import Task

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from pyoxigraph import BlankNode, Quad
 
-from tamias.crawl.study import Study, discard, start_of
+from tamias.crawl.reading.study import Study, discard, start_of
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Quads
 

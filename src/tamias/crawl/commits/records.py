@@ -1,6 +1,6 @@
 """What is kept of a visit: the capture and what was found in it, as one record."""
 
-from tamias.crawl.study import Found
+from tamias.crawl.reading.study import Found
 from tamias.model.capture import Capture
 from tamias.model.lease import Task
 from tamias.model.record import CaptureRecord, HopRecord

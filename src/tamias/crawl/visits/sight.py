@@ -8,19 +8,19 @@ import msgspec
 
 from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Reference
-from tamias.crawl.aside import aside
-from tamias.crawl.asking import Asker, asked_to_wait
-from tamias.crawl.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
-from tamias.crawl.guide import PoliteGuide
-from tamias.crawl.keeping import WATCH, Keeping, Kept
-from tamias.crawl.pace import Held, NotNow
-from tamias.crawl.reader import Reader
-from tamias.crawl.robots import AskedToWait
-from tamias.crawl.sites import SiteDesk
-from tamias.crawl.study import Found, discard, whole
-from tamias.crawl.usage import UsageDesk
-from tamias.crawl.walking import Walker
-from tamias.crawl.wholes import Coverage
+from tamias.crawl.archiving.keeping import WATCH, Keeping, Kept
+from tamias.crawl.reading.aside import aside
+from tamias.crawl.reading.reader import Reader
+from tamias.crawl.reading.study import Found, discard, whole
+from tamias.crawl.visits.asking import Asker, asked_to_wait
+from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
+from tamias.crawl.visits.guide import PoliteGuide
+from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.visits.robots import AskedToWait
+from tamias.crawl.visits.sites import SiteDesk
+from tamias.crawl.visits.usage import UsageDesk
+from tamias.crawl.visits.walking import Walker
+from tamias.crawl.visits.wholes import Coverage
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, Request
 from tamias.model.item import Item

@@ -10,8 +10,8 @@ from pyoxigraph import NamedNode, Quad
 from tamias.analyse.link_header import signposts
 from tamias.analyse.links import rdf_links
 from tamias.analyse.signposts import kinds_in
-from tamias.crawl.analysers import analysers, open_limits
-from tamias.crawl.contexts import ContextCache
+from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.visits.contexts import ContextCache
 from tamias.doors.portals.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
 from tamias.model.dataset import Dataset

@@ -6,7 +6,7 @@ import msgspec
 
 from tamias.archive.resources import put_resources
 from tamias.crawl.admit import Admission
-from tamias.crawl.keeping import WATCH
+from tamias.crawl.archiving.keeping import WATCH
 from tamias.database.connect import Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.dataset import Dataset, Distribution

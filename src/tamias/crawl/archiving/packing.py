@@ -10,7 +10,7 @@ from tamias.archive.descriptions import DatasetDescription, describe
 from tamias.archive.exchanges import Exchange
 from tamias.archive.library import Archive, NotArchived
 from tamias.archive.moments import rfc3339
-from tamias.crawl.holdings import Holding, holdings
+from tamias.crawl.archiving.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.bagit import Bag

@@ -8,7 +8,7 @@ from tamias import __version__
 from tamias.archive.content import Content
 from tamias.archive.exchanges import Exchange
 from tamias.archive.library import Archive
-from tamias.crawl.holdings import holdings
+from tamias.crawl.archiving.holdings import holdings
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import HopRecord

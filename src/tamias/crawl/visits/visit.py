@@ -8,15 +8,15 @@ from functools import partial
 import msgspec
 
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.commit import Committer, Visited
-from tamias.crawl.describing import describe
-from tamias.crawl.hinting import HintDesk, said_by_sitemap
-from tamias.crawl.keeping import WATCH, Keeping, Kept
-from tamias.crawl.pace import Held, NotNow
-from tamias.crawl.records import Recorder
-from tamias.crawl.sight import Seen, Sight
-from tamias.crawl.study import Found
-from tamias.crawl.wholes import PART, WAIT_MS, Also, News, Wholes
+from tamias.crawl.archiving.describing import describe
+from tamias.crawl.archiving.hinting import HintDesk, said_by_sitemap
+from tamias.crawl.archiving.keeping import WATCH, Keeping, Kept
+from tamias.crawl.commits.commit import Committer, Visited
+from tamias.crawl.commits.records import Recorder
+from tamias.crawl.reading.study import Found
+from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.visits.sight import Seen, Sight
+from tamias.crawl.visits.wholes import PART, WAIT_MS, Also, News, Wholes
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id

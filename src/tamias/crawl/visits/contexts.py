@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from tamias.archive.contexts import read_contexts
 from tamias.crawl.admit import Admission, first
-from tamias.crawl.commit import Committer
+from tamias.crawl.commits.commit import Committer
 from tamias.database.connect import Session
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT

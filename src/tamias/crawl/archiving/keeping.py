@@ -27,7 +27,7 @@ from tamias.archive.resources import (
     put_resources,
     read_watched,
 )
-from tamias.crawl.timetable import Timetable
+from tamias.crawl.archiving.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Body, Capture
 from tamias.model.lease import Task

@@ -19,16 +19,16 @@ from pyoxigraph import BlankNode, Quad
 from tamias.archive.catalogues import note_whole
 from tamias.archive.walks import Progress, WalkPlace, end_walk, keep_walk, read_walk, walk_place
 from tamias.crawl.admit import Reference
-from tamias.crawl.aside import aside
-from tamias.crawl.commit import Committer
-from tamias.crawl.describing import describe
-from tamias.crawl.guide import PoliteGuide
-from tamias.crawl.hinting import HintDesk, said_by_catalogue
-from tamias.crawl.keeping import WATCH
-from tamias.crawl.pace import Held
-from tamias.crawl.shelf import Shelf
-from tamias.crawl.study import Found, Study
-from tamias.crawl.watching import Watcher, wanted_of
+from tamias.crawl.archiving.describing import describe
+from tamias.crawl.archiving.hinting import HintDesk, said_by_catalogue
+from tamias.crawl.archiving.keeping import WATCH
+from tamias.crawl.archiving.watching import Watcher, wanted_of
+from tamias.crawl.commits.commit import Committer
+from tamias.crawl.commits.shelf import Shelf
+from tamias.crawl.reading.aside import aside
+from tamias.crawl.reading.study import Found, Study
+from tamias.crawl.visits.guide import PoliteGuide
+from tamias.crawl.visits.pace import Held
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Capture, Hop
 from tamias.model.finding import Datasets, Links, Problem, Quads

@@ -1,0 +1,1 @@
+"""From a fetched body to quads and links: opened, analysed, written."""
