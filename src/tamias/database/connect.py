@@ -38,14 +38,18 @@ class Database:
         create: bool = True,
         buckets: int = 1,
         patience: float = 60.0,
+        upto: int | None = None,
     ) -> None:
+        """The schema is brought up to date, or only `upto` a version, for rows that were written then."""
         self._named = _read_url(url) if url else {}
         self.embedded = None if url else Embedded(data, create=create)
         self._patience = patience
         try:
             # An address that was mistyped should be told of at once.
             with closing(Session(self._connection, 0.0 if url else patience)) as session:
-                session.transact(lambda cursor: migrate(cursor.connection, create=create, buckets=buckets))
+                session.transact(
+                    lambda cursor: migrate(cursor.connection, create=create, buckets=buckets, upto=upto)
+                )
         except BaseException:
             self.close()
             raise

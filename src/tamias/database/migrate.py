@@ -32,12 +32,14 @@ def migrations() -> list[Migration]:
     return sorted(found)
 
 
-def migrate(connection: psycopg.Connection[tuple[Any, ...]], *, create: bool, buckets: int) -> None:
+def migrate(
+    connection: psycopg.Connection[tuple[Any, ...]], *, create: bool, buckets: int, upto: int | None = None
+) -> None:
     """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused."""
     major = connection.info.server_version // 10000
     if major < OLDEST_MAJOR:
         raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
-    steps = migrations()
+    steps = [step for step in migrations() if upto is None or step.number <= upto]
     if _version(connection) == steps[-1].number:
         return
     with connection.transaction():
@@ -46,7 +48,9 @@ def migrate(connection: psycopg.Connection[tuple[Any, ...]], *, create: bool, bu
         _refuse_newer(version, steps[-1].number)
         if version == 0 and not create:
             raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' makes it")
-        for step in steps[version:]:
+        for step in steps:
+            if step.number <= version:
+                continue
             connection.execute(step.text.encode())
         connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
         if version == 0:

@@ -1,0 +1,34 @@
+"""`tamias backup`: a consistent snapshot of a live archive."""
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@common
+def command(place: Place, folder: Path) -> int:
+    """Takes a snapshot of the database and all that it names, while others go on working.
+
+    A folder takes any number of snapshots: bytes that are there already are not copied again. Not in it are
+    the settings, the secret, and bodies in an S3 store, which has its own ways.
+
+    Example: tamias backup /mnt/backup/tamias
+    """
+    from tamias.crawl.backup.backup import take
+    from tamias.database.connect import Database
+
+    with closing(Database(place.data, place.db, create=False)) as database:
+        taken = take(database, place.data.absolute(), folder)
+    if place.json:
+        say_json(taken)
+        return 0
+    say(f"snapshot  {taken.name}: {taken.rows:,} rows, {taken.files:,} files, {taken.bytes:,} bytes")
+    say(f"copied    {taken.new_bytes:,} bytes that were not in {folder} yet")
+    if taken.blobs:
+        say(f"not here  the bodies in {taken.blobs}")
+    return 0

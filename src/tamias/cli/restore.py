@@ -1,0 +1,31 @@
+"""`tamias restore`: a snapshot becomes an archive again."""
+
+from pathlib import Path
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True))
+@click.option("--snapshot", metavar="TIME", help="Which one, as 'tamias backup' named it. [the newest]")
+@common
+def command(place: Place, folder: Path, snapshot: str | None) -> int:
+    """Brings a snapshot back into a --data (and a --db) that hold nothing; every byte is verified.
+
+    Workers and leases of the old life are gone; what was due is due. The SPARQL store is made anew by
+    `tamias serve` or `tamias query`.
+
+    Example: tamias restore /mnt/backup/tamias --data tamias-data
+    """
+    from tamias.crawl.backup.backup import restore
+
+    name, restored = restore(folder, snapshot, place.data.absolute(), place.db)
+    rows = sum(table.rows for table in restored.tables)
+    if place.json:
+        say_json({"snapshot": name, "rows": rows, "files": len(restored.files), "bytes": restored.bytes})
+    else:
+        say(f"restored  {name}: {rows:,} rows, {len(restored.files):,} files, {restored.bytes:,} bytes")
+        say(f"in        {place.data}; 'tamias check' reads it to the last byte")
+    return 0

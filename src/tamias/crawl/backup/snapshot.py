@@ -1,0 +1,106 @@
+"""What a backup says of itself: `snapshots/TIME/snapshot.json` beside the rows, the bytes in `files/`.
+
+Files of the archive only grow, so one copy of each serves every snapshot; it says how much of it is its own.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from tamias.model.errors import TamiasError
+
+FORMAT = 1
+_NAME = re.compile(r"\d{8}T\d{6}Z")
+
+
+class SavedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one table, as PostgreSQL's COPY writes them, compressed with zstd."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    sha256: str
+    """Of the compressed file."""
+
+
+class SavedSequence(msgspec.Struct, frozen=True):
+    """The next number of a column that counts."""
+
+    table: str
+    column: str
+    last: int
+
+
+class SavedFile(msgspec.Struct, frozen=True):
+    """A file under the data directory, as far as the snapshot needs it."""
+
+    path: str
+    length: int
+    sha256: str
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment of an archive."""
+
+    format: int
+    taken_at: str
+    schema: int
+    buckets: int
+    blobs: str | None
+    """Where the bodies are if not among the files, such as in an S3 store."""
+    tables: tuple[SavedTable, ...]
+    sequences: tuple[SavedSequence, ...]
+    files: tuple[SavedFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """All that is restored beside the rows."""
+        return sum(file.length for file in self.files)
+
+
+class BackupDamaged(TamiasError):
+    """A backup that lacks something, or whose bytes are not those that were written."""
+
+
+class Place:
+    """The folder of a backup."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, path: str) -> Path:
+        """Where a file of the data directory is kept."""
+        return self.folder / "files" / path
+
+    def snapshot(self, name: str) -> Path:
+        """The folder of one snapshot."""
+        return self.folder / "snapshots" / name
+
+    def table(self, name: str, table: str) -> Path:
+        """The rows of a table in a snapshot."""
+        return self.snapshot(name) / "tables" / f"{table}.copy.zst"
+
+    def names(self) -> list[str]:
+        """The complete snapshots, oldest first."""
+        folder = self.folder / "snapshots"
+        found = os.listdir(folder) if folder.is_dir() else []
+        return sorted(name for name in found if _NAME.fullmatch(name))
+
+    def read(self, name: str | None = None) -> tuple[str, Snapshot]:
+        """A snapshot, the newest unless named."""
+        names = self.names()
+        if not names:
+            raise BackupDamaged(f"there is no backup in {self.folder}; 'tamias backup FOLDER' makes one")
+        chosen = name or names[-1]
+        if chosen not in names:
+            raise BackupDamaged(f"no snapshot {chosen} in {self.folder}; there are: {', '.join(names)}")
+        path = self.snapshot(chosen) / "snapshot.json"
+        try:
+            snapshot = msgspec.json.decode(path.read_bytes(), type=Snapshot)
+        except (OSError, msgspec.DecodeError) as error:
+            raise BackupDamaged(f"{path} cannot be read: {error}; take another snapshot") from error
+        if snapshot.format > FORMAT:
+            raise BackupDamaged(f"{path} was written by a newer Tamias; upgrade this one")
+        return chosen, snapshot

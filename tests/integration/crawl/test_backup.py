@@ -1,0 +1,144 @@
+"""A backup of a live archive comes back with every byte, and a damaged one is told."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from tamias.crawl.backup.snapshot import Place
+
+RESOURCES = 30
+
+
+def table(number, version):
+    return "".join(["id,value\n", *(f"{row},{row * version + number}\n" for row in range(50))]).encode()
+
+
+@pytest.fixture
+def archive(tamias, site):
+    """Tables under watch and a small graph, both crawled once, with WARC files."""
+    site.pages |= {f"/{number}.csv": table(number, 1) for number in range(RESOURCES)}
+    site.pages["/graph"] = "".join(f'<#{n}> <#says> "{n}" .\n' for n in range(100)).encode()
+    assert tamias.run("add", *(site.url(f"/{n}.csv") for n in range(RESOURCES))).returncode == 0
+    assert tamias.crawl("--recrawl").returncode == 0
+    assert tamias.crawl(site.url("/graph"), "--depth", "0", "--sink", "warc").returncode == 0
+    return tamias
+
+
+@pytest.fixture
+def restored(tamias_at, archive, tmp_path):
+    def restore(*words):
+        copy = tamias_at("restored")
+        done = copy.run("restore", str(tmp_path / "backup"), *words)
+        assert done.returncode == 0, done.stderr
+        return copy
+
+    return restore
+
+
+def backup(archive, tmp_path):
+    done = archive.run("backup", str(tmp_path / "backup"), "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def versions(archive, url):
+    return json.loads(archive.run("versions", url, "--json").stdout)
+
+
+def test_every_byte_comes_back_into_an_empty_place(archive, restored, site, tmp_path):
+    backup(archive, tmp_path)
+    copy = restored()
+    assert copy.run("check").returncode == 0
+    assert copy.quads() == archive.quads()
+    for number in range(0, RESOURCES, 7):
+        url = site.url(f"/{number}.csv")
+        assert versions(copy, url) == versions(archive, url)
+        assert copy.run("get", url).stdout.encode() == table(number, 1)
+    warcs = [each.run("export", "--format", "warc", "-o", str(tmp_path / "w")) for each in (archive, copy)]
+    assert [each.returncode for each in warcs] == [0, 0]
+
+
+def test_the_restored_archive_goes_on(archive, restored, site, tmp_path):
+    backup(archive, tmp_path)
+    copy = restored()
+    site.pages["/0.csv"] = table(0, 2)
+    site.pages["/new"] = b'<#new> <#says> "new" .\n'
+    assert copy.crawl("--recrawl", site.url("/0.csv")).returncode == 0
+    assert copy.crawl(site.url("/new"), "--depth", "0").returncode == 0
+    assert len(versions(copy, site.url("/0.csv"))) == 2
+    assert any('"new"' in quad for quad in copy.quads())
+    assert copy.run("check").returncode == 0
+
+
+def test_a_second_snapshot_copies_only_what_is_new(archive, restored, site, tmp_path):
+    first = backup(archive, tmp_path)
+    assert first["new_bytes"] == first["bytes"] > 0
+    time.sleep(1.1)
+    assert backup(archive, tmp_path)["new_bytes"] == 0
+    site.pages["/0.csv"] = table(0, 3)
+    assert archive.crawl("--recrawl", site.url("/0.csv")).returncode == 0
+    time.sleep(1.1)
+    third = backup(archive, tmp_path)
+    assert 0 < third["new_bytes"] < third["bytes"]
+    old = restored("--snapshot", first["name"])
+    assert len(versions(old, site.url("/0.csv"))) == 1
+    assert old.run("check").returncode == 0
+
+
+def test_a_snapshot_of_a_crawl_under_way_is_consistent(fresh, tamias_at, site, tmp_path):
+    live = fresh("live")
+    for number in range(400):
+        links = f"<> <#next> </{number * 2 + 1}>, </{number * 2 + 2}> .\n"
+        site.pages[f"/{number}"] = links.encode()
+    crawl = live.start("crawl", "--allow-private", "--delay", "0", "--sink", "archive", site.url("/0"))
+    live.wait_until(lambda: len(site.log) > 60)
+    backup(live, tmp_path)
+    assert crawl.poll() is None, "the crawl should still have been running"
+    crawl.send_signal(signal.SIGINT)
+    crawl.wait(timeout=60)
+    copy = tamias_at("copy")
+    assert copy.run("restore", str(tmp_path / "backup")).returncode == 0
+    assert copy.run("check").returncode == 0
+    assert copy.crawl("--sink", "archive").returncode == 0
+    assert len(copy.quads()) == 800
+    assert copy.run("check").returncode == 0
+
+
+def test_a_flipped_bit_in_a_backup_is_named(archive, tamias_at, tmp_path):
+    backup(archive, tmp_path)
+    pack = next((tmp_path / "backup" / "files" / "blobs").iterdir())
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 1
+    pack.write_bytes(content)
+    copy = tamias_at("damaged")
+    done = copy.run("restore", str(tmp_path / "backup"))
+    assert done.returncode == 1
+    assert f"{pack} is damaged" in done.stderr
+
+
+def test_a_backup_that_is_killed_leaves_the_earlier_one(archive, restored, kill, tmp_path):
+    first = backup(archive, tmp_path)
+    for wait in (0.2, 0.4, 0.6):
+        process = archive.start("backup", str(tmp_path / "backup"))
+        time.sleep(wait)
+        kill(process.pid)
+        process.wait()
+    names = Place(tmp_path / "backup").names()
+    assert names[0] == first["name"]
+    assert restored("--snapshot", first["name"]).run("check").returncode == 0
+
+
+def test_a_place_that_holds_something_is_not_written_to(archive, tmp_path):
+    backup(archive, tmp_path)
+    done = archive.run("restore", str(tmp_path / "backup"))
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+
+
+def test_a_folder_without_a_backup_is_told(tamias_at, tmp_path):
+    copy = tamias_at("nothing")
+    done = copy.run("restore", str(tmp_path))
+    assert done.returncode == 1
+    assert "there is no backup in" in done.stderr
