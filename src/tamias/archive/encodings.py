@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tamias.archive.contents.text import marked_encoding
+from tamias.model.charset import believed_charset
 
 USUAL = "cp1252"
 """Of text that says nothing and is not UTF-8."""
@@ -46,9 +47,4 @@ def decoded(pieces: Iterable[bytes], encoding: str) -> Iterator[str]:
 
 def _told(told_type: str | None) -> str | None:
     found = _CHARSET.search(told_type or "")
-    try:
-        known = codecs.lookup(found[1]) if found else None
-    except LookupError:
-        return None
-    # Only what makes text of bytes: rot13 and the like are codecs, too.
-    return known.name if known is not None and known._is_text_encoding else None
+    return believed_charset(found[1]) if found else None

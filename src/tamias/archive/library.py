@@ -6,7 +6,7 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
@@ -21,8 +21,7 @@ from tamias.model.url import fetch_url
 from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
 
 if TYPE_CHECKING:
-    from tamias.archive.catalogue_store import Answer, CatalogueStore
-    from tamias.archive.diffs import Diff
+    from tamias.archive.diffs import CollectionDiff, Diff
 
 _SQL = statements("tamias.archive", "library.sql")
 _NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
@@ -54,13 +53,9 @@ class Archive:
         self.database = Database(self.data, url, create=False)
         self.session = self.database.session()
         self.reader = BlobReader(packs_of(self.session, self.data), self.session)
-        self._catalogue: CatalogueStore | None = None
 
     def close(self) -> None:
         """Lets go of the database. May be called twice."""
-        if self._catalogue is not None:
-            self._catalogue.close()
-            self._catalogue = None
         self.session.close()
         self.database.close()
 
@@ -84,10 +79,8 @@ class Archive:
         named = _NAME.fullmatch(url)
         name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
         asked = {"resource": name, "url": address}
-        row = self.session.transact(
-            lambda cursor: cursor.execute(_SQL["find_resource"].text, asked).fetchone()
-        )
-        found = read_resources(self.session, [row[0]]) if row else []
+        rows = self._rows("find_resource", asked)
+        found = read_resources(self.session, [rows[0][0]]) if rows else []
         if not found:
             raise NotArchived(f"{url} is not in the archive; 'tamias add' puts it under watch")
         return found[0]
@@ -132,13 +125,27 @@ class Archive:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             return diff(files[0], files[1], new.version.media_type, key=key, base=new.resource.url)
 
-    def query(self, sparql: str) -> "Answer":
-        """The answer to a SPARQL query over the catalogue, as it was when this archive was first asked."""
-        from tamias.archive.catalogue_store import CatalogueStore
+    def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
+        """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
+        from tamias.archive.diffs import collection_diff
 
-        if self._catalogue is None:
-            self._catalogue = CatalogueStore(self.session)
-        return self._catalogue.query(sparql)
+        named = self._portal(portal)
+        asked = {"portal": named, "before": milliseconds(a), "after": milliseconds(b)}
+        rows = self._rows("portal_between", asked)
+        return collection_diff(
+            {url: before for url, before, _ in rows if before},
+            {url: after for url, _, after in rows if after},
+        )
+
+    def _portal(self, url: str) -> str:
+        """The portal as the archive knows it, with its slash or without."""
+        for name in dict.fromkeys((url, fetch_url(url), url.rstrip("/"), url.rstrip("/") + "/")):
+            if self._rows("is_portal", {"portal": name})[0][0]:
+                return name
+        raise NotArchived(f"{url} is no portal under watch; 'tamias add --portal' puts it there")
+
+    def _rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return self.session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
 
     def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
         newest = self.get(url) if b is None else self._get(url, b)

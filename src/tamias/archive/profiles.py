@@ -1,8 +1,5 @@
 """Profiles of bodies as rows: made once for each body, whichever resources have it."""
 
-from base64 import b64decode
-from collections.abc import Iterator
-
 import msgspec
 
 from tamias.database.connect import Session
@@ -18,16 +15,6 @@ class Unprofiled(msgspec.Struct, frozen=True):
     sha256: str
     media_type: str | None
     url: str
-
-
-class SketchedColumn(msgspec.Struct, frozen=True):
-    """A column of a current table, with the smallest hashes of its values."""
-
-    url: str
-    table: int
-    name: str
-    distinct: int | None
-    sketch: bytes
 
 
 def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
@@ -56,12 +43,6 @@ def read_profile(session: Session, sha256: str) -> Profile | None:
     asked = {"sha256": bytes.fromhex(sha256)}
     row = session.transact(lambda cursor: cursor.execute(_SQL["read_profile"].text, asked).fetchone())
     return msgspec.convert(row[0], Profile) if row else None
-
-
-def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
-    """Every column that can be joined, of all current tables."""
-    for url, table, name, distinct, sketch in session.rows(_SQL["sketches"].text):
-        yield SketchedColumn(url, table, name, distinct, b64decode(sketch))
 
 
 def _json(value: object) -> str:

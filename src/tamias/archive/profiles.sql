@@ -18,13 +18,3 @@ ON CONFLICT (sha256, kind) DO UPDATE SET made_at = excluded.made_at, profile = e
 -- name: read_profile
 -- The same, read back.
 SELECT profile.profile FROM profile WHERE profile.sha256 = %(sha256)b::bytea AND profile.kind = 'content'
-
--- name: sketches
--- The columns of all current tables that can be joined: whose they are, and the hashes of their values.
-SELECT resource.url, tables.place, columns.value->>'name', (columns.value->>'distinct')::int8,
-       columns.value->>'sketch'
-FROM resource
-JOIN profile ON profile.sha256 = resource.sha256 AND profile.kind = 'table'
-CROSS JOIN LATERAL jsonb_array_elements(profile.profile) WITH ORDINALITY AS tables (value, place)
-CROSS JOIN LATERAL jsonb_array_elements(tables.value->'columns') AS columns (value)
-WHERE columns.value->>'sketch' <> ''

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from tamias.model.errors import TamiasError
+from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.record import Extent
 from tamias.sinks.outbox import Claim, Edition, Outbox, Settled
@@ -126,6 +127,7 @@ class Deliverer:
                 else:
                     settled.append(self._attempt(claim, progress))
             self._sink.sync()
+            reached("delivered")
         except BaseException:
             self._settle([self._later(claim, 0.0) for claim in claims])
             raise

@@ -99,7 +99,8 @@ class Filled:
     def clear(self):
         """Takes all that was put."""
         self.writer.close()
-        self.run("TRUNCATE resource, source, version, suspect, shared_body, blob, pack, capture, segment")
+        tables = "resource, source, version, suspect, shared_body, profile, blob, pack, capture, segment"
+        self.run(f"TRUNCATE {tables} CASCADE")
         self.run("SELECT recount()")
         for folder in ("blobs", "rdf", "warc"):
             shutil.rmtree(self.data / folder, ignore_errors=True)

@@ -202,5 +202,5 @@ def test_a_query_asks_the_catalogue(archive):
 
 
 def test_a_query_that_cannot_be_read_is_told(archive):
-    with pytest.raises(UsageError, match="the query cannot be read"):
+    with pytest.raises(UsageError, match="the query cannot be answered"):
         archive.query("SELECT")

@@ -9,6 +9,7 @@ import msgspec
 
 from tamias.analyse.profile.code_pages import code_page
 from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
+from tamias.model.charset import believed_charset
 
 CHUNK = MIB
 _SAMPLE = 256 * 1024
@@ -156,11 +157,11 @@ def _told(told_type: str | None, sample: bytes) -> str | None:
     said = _CHARSET.search(told_type or "")
     if said is None:
         return None
-    try:
-        codec = codecs.lookup(said[1])
-        if codec.name in _SILENT or codec.name.startswith("utf"):
-            return None
-        codecs.getincrementaldecoder(codec.name)("strict").decode(sample)
-    except (LookupError, UnicodeError):
+    name = believed_charset(said[1])
+    if name is None or name in _SILENT or name.startswith("utf"):
         return None
-    return codec.name
+    try:
+        codecs.getincrementaldecoder(name)("strict").decode(sample)
+    except UnicodeError:
+        return None
+    return name

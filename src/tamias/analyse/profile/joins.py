@@ -4,7 +4,7 @@ An index from hashes to columns gives the pairs worth a look; nobody compares al
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ LEAST_SHARED = 4
 
 LONGEST_LIST = 500
 """A value that stands in more groups of columns than this says nothing about any of them."""
+
+_PARTS = 16
+"""In which the hashes are looked at one after another, to save memory."""
 
 
 class ColumnSketch(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,15 +91,33 @@ def _groups(sketches: Iterable[ColumnSketch], values: int) -> list[list[ColumnSk
 
 def _pairs(groups: list[list[ColumnSketch]], longest_list: int) -> Counter[tuple[int, int]]:
     """How many hashes two groups share, for those that share any."""
-    index: defaultdict[int, list[int]] = defaultdict(list)
-    for number, group in enumerate(groups):
-        for each in unpacked(group[0].sketch).tolist():
-            index[each].append(number)
     pairs: Counter[tuple[int, int]] = Counter()
-    for holders in index.values():
-        if 1 < len(holders) <= longest_list:
+    for part in range(_PARTS):
+        for holders in _holders(groups, part, longest_list):
             pairs.update((a, b) for place, a in enumerate(holders) for b in holders[place + 1 :])
     return pairs
+
+
+def _holders(groups: list[list[ColumnSketch]], part: int, longest_list: int) -> Iterator[list[int]]:
+    """The groups that have a hash in common, for each hash of this part that some, but not too many, have."""
+    chosen = [_of_part(group[0].sketch, part) for group in groups]
+    if not chosen:
+        return
+    hashes = np.concatenate(chosen)
+    numbers = np.repeat(np.arange(len(chosen)), [len(each) for each in chosen])
+    order = np.argsort(hashes, kind="stable")
+    hashes, numbers = hashes[order], numbers[order]
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else hashes
+    lengths = np.diff(np.append(starts, len(hashes)))
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        if 1 < length <= longest_list:
+            yield numbers[start : start + length].tolist()
+
+
+def _of_part(sketch: bytes, part: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+    hashes = unpacked(sketch)
+    chosen: np.ndarray[tuple[int], np.dtype[np.uint64]] = hashes[hashes % np.uint64(_PARTS) == part]
+    return chosen
 
 
 def _within_group(group: list[ColumnSketch]) -> Iterable[Join]:

@@ -9,6 +9,7 @@ from tamias.archive.blobs.packs import PackError, Packs, PackWriter
 from tamias.archive.blobs.table import BlobTable
 from tamias.model.capture_id import new_capture_id
 from tamias.model.errors import DatabaseError
+from tamias.model.faults import reached
 
 
 class Appender:
@@ -74,12 +75,14 @@ class Appender:
         self._writer = None
         # The bytes first, held by a lock: so a row that is open and not held is that of a dead process.
         self._writer = self._packs.create(new_capture_id(int(time.time() * 1000)))
+        reached("pack-made")
         self._table.change("new_pack", {"pack": self._writer.pack, "state": "open"})
         return self._writer
 
     def _let_go(self, done: Sequence[PackWriter]) -> None:
         for writer in done:
             writer.close()
+            reached("pack-closed")
         if done:
             with suppress(DatabaseError):  # recovery will find them unsealed and not held
                 self._table.change("seal_packs", {"pack": [writer.pack for writer in done]})

@@ -8,6 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from tamias.archive.blobs.frames import PayloadError, compress, decompress
+from tamias.archive.blobs.line_matching import Lines, Numbers, match
 
 MOST_LINES = 2_000_000
 """In base or body: what bounds the memory for single lines."""
@@ -16,22 +17,28 @@ LEAST_SHARE = 0.8
 _BREAK = b"\n"
 _HEADING_BYTES = 32
 
-Numbers = np.ndarray[tuple[int], np.dtype[np.uint32]]
-
 
 def encode_rows(body: bytes, base: bytes) -> bytes | None:
     """The payload; None where the two are no files of mostly the same lines."""
     if not all(0 < text.count(_BREAK) < MOST_LINES for text in (body, base)):
         return None
-    lines, known = body.split(_BREAK), base.split(_BREAK)
-    numbers = dict(zip(known, range(1, len(known) + 1), strict=True))
-    told = np.fromiter(map(numbers.get, lines, repeat(0)), np.uint32, len(lines))
+    lines, known = Lines(body), Lines(base)
+    told = match(lines, known)
+    if told is None:
+        told = _matched_one_by_one(body, base)
     new = np.flatnonzero(told == 0)
     if len(new) > (1 - LEAST_SHARE) * len(lines):
         return None
     width = (len(known).bit_length() + 7) // 8
     heading = b"%d %d\n" % (len(lines), width)
-    return compress(heading + _planes(told, width) + _BREAK.join([lines[at] for at in new.tolist()]))
+    return compress(heading + _planes(told, width) + _BREAK.join(map(lines.line, new.tolist())))
+
+
+def _matched_one_by_one(body: bytes, base: bytes) -> Numbers:
+    """As `match`, however long single lines are."""
+    lines, known = body.split(_BREAK), base.split(_BREAK)
+    numbers = dict(zip(known, range(1, len(known) + 1), strict=True))
+    return np.fromiter(map(numbers.get, lines, repeat(0)), np.uint32, len(lines))
 
 
 class Text:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
 from tamias.model.errors import DiskFull
+from tamias.model.faults import reached
 
 _ENDING = ".pack"
 
@@ -155,6 +156,7 @@ def write_all(file: int, parts: list[bytes]) -> None:
         rest = memoryview(part)
         while rest:
             rest = rest[os.write(file, rest) :]
+        reached("blob-part-written")
 
 
 @contextmanager

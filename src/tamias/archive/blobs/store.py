@@ -19,10 +19,16 @@ _FIGURE = "blob_store"
 
 def packs_of(session: Session, data: Path) -> Packs:
     """The packs of an archive, wherever they are."""
-    place = read_figure(session, _FIGURE)
+    place = elsewhere(session)
     if place is None:
         return LocalPacks(data / "blobs")
-    return S3Packs(s3_address(str(place), os.environ), data / "spool" / "s3")
+    return S3Packs(s3_address(place, os.environ), data / "spool" / "s3")
+
+
+def elsewhere(session: Session) -> str | None:
+    """The store that bodies are kept in, if it is not the folder of the data directory."""
+    place = read_figure(session, _FIGURE)
+    return None if place is None else str(place)
 
 
 def choose_store(session: Session, place: str | None) -> None:

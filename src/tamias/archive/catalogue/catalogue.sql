@@ -6,10 +6,10 @@ SELECT suspect.resource, suspect.seen_at, encode(suspect.sha256, 'hex'), suspect
        suspect.reason
 FROM suspect WHERE suspect.resource = ANY(%(resource)b::text[]) ORDER BY suspect.resource, suspect.seen_at
 
--- name: read_tables
--- Tables of bodies.
+-- name: read_profiles
+-- What is in bodies.
 SELECT encode(profile.sha256, 'hex'), profile.profile FROM profile
-WHERE profile.kind = 'table' AND profile.sha256 = ANY(%(sha256)b::bytea[])
+WHERE profile.kind = 'content' AND profile.sha256 = ANY(%(sha256)b::bytea[])
 
 -- name: portals
 -- All portals, when they were first seen, and when last as a whole.

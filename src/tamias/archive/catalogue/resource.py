@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.measures import describe_measures
 from tamias.archive.catalogue.periodicity import frequency
-from tamias.archive.catalogue.tables import describe_tables
+from tamias.archive.catalogue.profiles import describe_joins, describe_profile
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
     Statements,
@@ -24,13 +24,14 @@ from tamias.archive.catalogue.terms import (
     typed,
     word,
 )
+from tamias.archive.joins import JoinCandidate
 from tamias.archive.quality import Measure
 from tamias.archive.resources import Suspect
-from tamias.model.profile import TableProfile
+from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 
 _LONGEST_TITLE: Final = 1000
-_NO_TABLES: Final[Mapping[str, Sequence[TableProfile]]] = {}
+_NO_PROFILES: Final[Mapping[str, Profile]] = {}
 
 
 def resource_quads(
@@ -40,11 +41,12 @@ def resource_quads(
     bases: CatalogueBases,
     suspects: Sequence[Suspect] = (),
     measures: Sequence[Measure] = (),
-    tables: Mapping[str, Sequence[TableProfile]] = _NO_TABLES,
+    profiles: Mapping[str, Profile] = _NO_PROFILES,
+    joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
     """All that the catalogue says of a resource, in its graph `urn:tamias:catalogue:ID`.
 
-    Versions are given oldest first, tables by the SHA-256 of the version that they stand in.
+    Versions are given oldest first, profiles by the SHA-256 of the versions.
     """
     told = Statements(catalogue_graph(resource.id))
     title = _title(resource)
@@ -52,7 +54,9 @@ def resource_quads(
     for before, version in zip([None, *versions], versions, strict=False):
         _describe_version(told, resource, version, before, title, bases)
         _describe_distribution(told, resource, version, bases)
-        describe_tables(told, bases.file(version), tables.get(version.sha256, ()))
+        if profile := profiles.get(version.sha256):
+            describe_profile(told, bases.file(version), profile)
+    describe_joins(told, joins, bases)
     _describe_by_address(told, resource, versions, bases)
     _describe_suspects(told, resource, suspects, bases)
     describe_measures(told, bases.dataset(resource.id), measures)

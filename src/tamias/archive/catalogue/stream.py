@@ -17,11 +17,12 @@ from tamias.archive.catalogue.terms import (
     moment,
     text,
 )
+from tamias.archive.joins import joins_of
 from tamias.archive.quality import Measure, read_measures, record_id
 from tamias.archive.resources import Suspect, page_of_resources, read_resources, read_versions
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.model.profile import TableProfile
+from tamias.model.profile import Profile
 from tamias.model.resource import Resource
 from tamias.model.url import host
 
@@ -70,7 +71,8 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
     versions = read_versions(session, names)
     suspects = _read_suspects(session, names)
     measures = read_measures(session, names)
-    tables = _read_tables(session, {each.sha256 for listed in versions.values() for each in listed})
+    joins = joins_of(session, names)
+    profiles = _read_profiles(session, {each.sha256 for listed in versions.values() for each in listed})
     return {
         resource.id: resource_quads(
             resource,
@@ -78,7 +80,8 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
             bases=bases,
             suspects=suspects[resource.id],
             measures=measures[resource.id],
-            tables=tables,
+            profiles=profiles,
+            joins=joins[resource.id],
         )
         for resource in resources
     }
@@ -91,10 +94,10 @@ def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list
     return found
 
 
-def _read_tables(session: Session, digests: set[str]) -> dict[str, list[TableProfile]]:
+def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
     asked = {"sha256": [bytes.fromhex(digest) for digest in digests]}
-    rows = _rows(session, "read_tables", asked)
-    return {digest: msgspec.convert(profile, list[TableProfile]) for digest, profile in rows}
+    rows = _rows(session, "read_profiles", asked)
+    return {digest: msgspec.convert(profile, Profile) for digest, profile in rows}
 
 
 def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:

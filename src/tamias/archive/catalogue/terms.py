@@ -30,6 +30,7 @@ PREFIXES: Final = {
     "dct": DCT,
     "dqv": "http://www.w3.org/ns/dqv#",
     "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.opengis.net/ont/geosparql#",
     "prov": v.PROV,
     "quality": QUALITY,
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -37,6 +38,7 @@ PREFIXES: Final = {
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "spdx": "http://spdx.org/rdf/terms#",
     "tamias": v.VOCABULARY,
+    "void": "http://rdfs.org/ns/void#",
     "xsd": v.XSD,
 }
 """To be declared at the endpoint before a query is read."""
@@ -75,7 +77,11 @@ class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
 
     def file(self, version: Version) -> NamedNode:
         """Where the bytes of a version can be had."""
-        return NamedNode(f"{self.service}/api/v1/get/file/id/{version.id}")
+        return self.file_of(version.resource, version.number)
+
+    def file_of(self, resource: str, number: int) -> NamedNode:
+        """The same, by the number of the version."""
+        return NamedNode(f"{self.service}/api/v1/get/file/id/{resource}_{number}")
 
     def activity(self, capture: str) -> NamedNode:
         """The attempt that brought a version, as the metadata graph names it."""

@@ -25,6 +25,12 @@ _FREE_GROWTH = 8 << 20
 _CONTEXT_WORK = 200_000_000
 _QUOTED_TRIPLE = re.compile(rb"<<|>>")
 
+MOST_NESTED = 200
+MOST_NESTING = 200_000
+_FLAT = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+_ROUND = bytes.maketrans(b"[]", b"()")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
+
 
 def statement_lines(path: Path, syntax: RdfFormat, most_bytes: int, base: str | None = None) -> set[bytes]:
     """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
@@ -46,7 +52,7 @@ def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set
         quads = parse(data, format=syntax, base_iri=base or NO_BASE)
         batches = iter(lambda: serialize(islice(quads, BATCH), format=RdfFormat.N_QUADS), b"")
         lines = {line for batch in batches for line in (batch or b"").split(b"\n")}
-    except (SyntaxError, ValueError) as fault:
+    except (SyntaxError, ValueError, MemoryError) as fault:  # the last: a token beyond the parser's buffer
         raise Unreadable(f"not {syntax.name}: {fault}") from fault
     lines.discard(b"")
     return lines
@@ -58,8 +64,11 @@ def refuse_hostile(data: bytes, syntax: RdfFormat) -> None:
         _check_json_ld(data)
     elif syntax == RdfFormat.RDF_XML:
         _check_xml(data)
-    elif data.count(b"<<") > MAX_DEPTH:
-        _check_quoted_triples(data)
+    else:
+        if syntax not in _FLAT:
+            _check_brackets(data)
+        if data.count(b"<<") > MAX_DEPTH:
+            _check_quoted_triples(data)
 
 
 def _check_quoted_triples(data: bytes) -> None:
@@ -68,6 +77,23 @@ def _check_quoted_triples(data: bytes) -> None:
         depth = depth + 1 if sign == b"<<" else max(0, depth - 1)
         if depth > MAX_DEPTH:
             raise Unreadable(f"triples nested more than {MAX_DEPTH} deep")
+
+
+def _check_brackets(data: bytes) -> None:
+    """Turtle and its kin: naming the blank nodes of a chain takes seconds for every 100,000 of them.
+
+    Brackets in literals count too: who has so many of them there is compared by bytes.
+    """
+    shape = data.translate(_ROUND, _NO_BRACKETS)
+    for level in range(MOST_NESTED):
+        if b"()" not in shape:
+            return
+        shape = shape.replace(b"()", b"")
+        if level == 0 and shape.count(b"(") > MOST_NESTING:
+            break
+    raise Unreadable(
+        f"brackets nested more than {MOST_NESTED} deep, or more than {MOST_NESTING} of them nested"
+    )
 
 
 def _check_json_ld(data: bytes) -> None:

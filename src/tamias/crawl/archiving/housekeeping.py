@@ -1,4 +1,4 @@
-"""What is done now and then for the archive as a whole: thresholds, profiles, quality."""
+"""What is done now and then for the archive as a whole: thresholds, profiles, joins, quality."""
 
 import logging
 import tempfile
@@ -8,6 +8,7 @@ from tamias.analyse.profile import profile
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
 from tamias.archive.profiles import Unprofiled, keep_profile, unprofiled
 from tamias.archive.quality import measure_portals, measure_resources
+from tamias.crawl.archiving.joining import find_joins
 from tamias.crawl.archiving.timetable import set_thresholds
 from tamias.database.connect import Session
 from tamias.settings import Settings
@@ -22,6 +23,7 @@ def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
     set_thresholds(session, settings.schedule)
     while profile_some(session, blobs):
         pass
+    find_joins(session)
     measure_resources(session)
     measure_portals(session)
 

@@ -30,6 +30,8 @@ from tamias.archive.resources import (
 from tamias.crawl.archiving.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Body, Capture
+from tamias.model.faults import reached
+from tamias.model.kind import CONTEXT, PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
@@ -39,6 +41,9 @@ from tamias.schedule.visit import NextVisit, Policy, next_visit
 
 WATCH = 2
 """The crawl of what is under watch."""
+
+MOST_UNCOMMITTED = 10_000
+"""Bodies that are remembered until their commit, and some time longer."""
 
 _SEEN = {
     Meaning.CHANGED: "changed",
@@ -116,6 +121,29 @@ class Kept(msgspec.Struct, kw_only=True):
         )
 
 
+class SharedBodies:
+    """How many resources of a host have one body; also those of visits that are not committed yet.
+
+    A host is visited by one worker at a time, so nobody else has news of it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._latest: dict[tuple[str, str], int] = {}
+
+    def count(self, host: str, sha256: str) -> int:
+        """By the database, or by what it will soon say."""
+        return max(count_shared(self._session, host, sha256), self._latest.get((host, sha256), 0))
+
+    def add(self, host: str, sha256: str) -> None:
+        """One more has it."""
+        count = self.count(host, sha256) + 1
+        self._latest.pop((host, sha256), None)
+        self._latest[host, sha256] = count
+        if len(self._latest) > MOST_UNCOMMITTED:
+            del self._latest[next(iter(self._latest))]
+
+
 class Keeping:
     """Keeps resources for one worker. What is not kept by its commit did not happen."""
 
@@ -145,10 +173,14 @@ class Keeping:
         self._unsettled = 0
         self._lock = threading.Lock()
         self._timetable = Timetable(session)
+        self._shared = SharedBodies(session)
 
     def wants(self, task: Task) -> bool:
         """Whether a task's document is to be kept."""
-        return self._everything or task.crawl == WATCH
+        kind = kind_of(task.tags)
+        if task.crawl == WATCH:
+            return kind not in (PROBE, CONTEXT, SITEMAP)
+        return self._everything and kind not in (PROBE, CONTEXT)
 
     def keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
         """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
@@ -181,6 +213,7 @@ class Keeping:
         self._session.close()
 
     def _keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
+        reached("body-fetched")
         watched, is_new = self._watched(task)
         print_of = self._fingerprint(capture, media_type, watched.known)
         came = self._came(capture, media_type, print_of, watched)
@@ -189,6 +222,8 @@ class Keeping:
         prepared = None
         if stored and capture.body is not None:
             prepared = self._writer.prepare(capture.body, watched.known.sha256)
+            self._shared.add(watched.host, capture.body.sha256)
+            reached("blob-written")
         return Kept(
             watched=watched,
             judgement=judgement,
@@ -217,7 +252,7 @@ class Keeping:
         body = capture.body
         shared = 0
         if body is not None and body.sha256 != watched.known.sha256:
-            shared = count_shared(self._session, watched.host, body.sha256)
+            shared = self._shared.count(watched.host, body.sha256)
         return Came(
             outcome=capture.outcome,
             sha256=body.sha256 if body else None,

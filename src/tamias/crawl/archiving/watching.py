@@ -4,15 +4,17 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tamias.archive.resources import put_resources
+from tamias.archive.resources import put_resources, read_resources
 from tamias.crawl.admit import Admission
 from tamias.crawl.archiving.keeping import WATCH
 from tamias.database.connect import Session
+from tamias.frontier.hasten import hasten
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.format_names import media_type_of
 from tamias.model.item import Item
 from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.seed import Seed
 from tamias.model.url import fetch_url, host
 
 BATCH = 1000
@@ -56,6 +58,15 @@ class Watcher:
                 batch = []
         self._add_batch(batch, added)
         return added
+
+    def visit_now(self, seeds: Sequence[Seed]) -> list[str]:
+        """Makes what is under watch due; returns the addresses that are not under watch."""
+        items = [self._admission.item(fetch_url(seed.address), 0, WATCH, seed.kind) for seed in seeds]
+        names = [None if seed.kind else resource_id(self._admission.key(seed.address)) for seed in seeds]
+        known = {each.id for each in read_resources(self._session, [name for name in names if name])}
+        pairs = list(zip(names, items, strict=True))
+        hasten(self._session, self._frontier, [item for name, item in pairs if name is None or name in known])
+        return [item.url for name, item in pairs if name is not None and name not in known]
 
     def _add_batch(self, wanted: Sequence[Wanted], added: Added) -> None:
         pairs: list[tuple[Resource, Item]] = []

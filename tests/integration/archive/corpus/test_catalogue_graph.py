@@ -11,8 +11,9 @@ from tamias.model.dataset import Dataset, Distribution
 
 BASES = CatalogueBases(service="https://archive.example.org")
 SHAPES = ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl")
-TABLE = """[{"name": "a.csv", "rows": 2, "width": 1, "delimiter": ",", "encoding": "utf-8", "header": true,
-             "columns": [{"name": "a", "number": 1, "sketch": "AAEC"}]}]"""
+PROFILE = """{"size": 9, "types": {"found": "text/csv"}, "tables": [{"name": "a.csv", "rows": 2, "width": 1,
+              "delimiter": ",", "encoding": "utf-8", "header": true,
+              "columns": [{"name": "a", "number": 1, "sketch": "AAEC"}]}]}"""
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def filled(corpus, source):
     corpus.visit(first, rate=0.9)
     corpus.watch("http://a.example/never-seen")
     corpus.keep(corpus.watch("http://a.example/odd", source("not an address", format="?")), b"", None)
-    corpus.execute("INSERT INTO profile VALUES (%s, 'table', 0, %s)", [bytes.fromhex(sha256), TABLE])
+    corpus.execute("INSERT INTO profile VALUES (%s, 'content', 0, %s)", [bytes.fromhex(sha256), PROFILE])
     form = Distribution(url="http://a.example/1.csv?x={y}", format="CSV")
     corpus.describe(
         Dataset(iri="https://portal.example.org/dataset/x", record="x", title="Rain", distributions=(form,))

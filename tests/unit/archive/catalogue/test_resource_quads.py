@@ -6,7 +6,7 @@ from pyoxigraph import NamedNode, Store
 from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
 from tamias.archive.quality import Measure
 from tamias.archive.resources import Suspect
-from tamias.model.profile import ColumnProfile, Meaning, TableProfile
+from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
 
 BASES = CatalogueBases(service="https://archive.example.org")
@@ -130,7 +130,8 @@ def test_a_table_is_told_as_in_the_open_dataset_archive():
     table = TableProfile(
         name="a.csv", encoding="utf-8", delimiter=",", header=True, rows=403, width=3, columns=(column,)
     )
-    quads = resource_quads(resource(), VERSIONS, bases=BASES, tables={f"{2:064x}": [table]})
+    profile = Profile(size=9, types=Types(found="text/csv"), tables=(table,))
+    quads = resource_quads(resource(), VERSIONS, bases=BASES, profiles={f"{2:064x}": profile})
     query = """SELECT ?file ?rows ?columns ?column ?name ?range WHERE {
         ?table csvw:url ?file ; arc:rows ?rows ; arc:columns ?columns ;
                csvw:dialect [ csvw:encoding "utf-8" ; csvw:delimiter "," ; csvw:header true ] ;

@@ -1,0 +1,159 @@
+"""What is in a version: tables as CSVW, as the Open Dataset Archive has it, RDF as VoID, maps with their box.
+
+All of it is named by fragments of the file's IRI; the same profile always gives the same statements.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.archive.catalogue.terms import (
+    CatalogueBases,
+    Object,
+    Statements,
+    address,
+    text,
+    typed,
+    word,
+)
+from tamias.archive.joins import JoinCandidate
+from tamias.model import profile as p
+
+MOST_TABLES: Final = 50
+MOST_COLUMNS: Final = 500
+"""Of one table: what has more is no table that a query asks for by column."""
+
+
+def profile_quads(file: NamedNode, profile: p.Profile, graph: NamedNode) -> list[Quad]:
+    """All that is known of the content of a file."""
+    told = Statements(graph)
+    describe_profile(told, file, profile)
+    return told.quads
+
+
+def describe_profile(told: Statements, file: NamedNode, profile: p.Profile) -> None:
+    """The same, among other statements."""
+    _describe_tables(told, file, profile.tables[:MOST_TABLES])
+    if profile.statements is not None:
+        _describe_statements(told, file, profile.statements)
+    if profile.geography is not None:
+        _describe_place(told, file, profile.geography)
+
+
+def describe_joins(told: Statements, joins: Sequence[JoinCandidate], bases: CatalogueBases) -> None:
+    """Columns whose values are, as it seems, among those of another."""
+    for join in joins:
+        one, other = (
+            _column_node(bases.file_of(column.resource, column.version), column.table, column.number)
+            for column in (join.of, join.within)
+        )
+        told.add(one, "arc:valuesWithin", other)
+
+
+def _describe_tables(told: Statements, file: NamedNode, tables: Sequence[p.TableProfile]) -> None:
+    """A table, or a group where there are several, such as the sheets of a workbook."""
+    group = _part(file, "tables")
+    if len(tables) > 1:
+        told.are([group], "csvw:TableGroup")
+        told.add(group, "csvw:url", file)
+    for number, table in enumerate(tables, 1):
+        node = _part(file, f"table-{number}")
+        if len(tables) > 1:
+            told.add(group, "csvw:table", node)
+        _describe_table(told, file, node, number, table)
+
+
+def _describe_table(
+    told: Statements, file: NamedNode, node: NamedNode, number: int, table: p.TableProfile
+) -> None:
+    told.are([node], "csvw:Table")
+    values: dict[str, Object | None] = {
+        "csvw:url": file,
+        "csvw:name": text(table.name),
+        "arc:rows": typed(table.rows, "integer"),
+        "arc:columns": typed(table.width, "integer"),
+    }
+    told.each(node, values)
+    _describe_dialect(told, node, table)
+    schema = NamedNode(f"{node.value}-schema")
+    told.typed(node, "csvw:tableSchema", schema, "csvw:Schema")
+    for column in table.columns[:MOST_COLUMNS]:
+        _describe_column(told, schema, _column_node(file, number, column.number), column)
+
+
+def _describe_dialect(told: Statements, node: NamedNode, table: p.TableProfile) -> None:
+    if table.delimiter is None:
+        return
+    dialect = NamedNode(f"{node.value}-dialect")
+    told.typed(node, "csvw:dialect", dialect, "csvw:Dialect")
+    values: dict[str, Object | None] = {
+        "csvw:encoding": text(table.encoding),
+        "csvw:delimiter": text(table.delimiter),
+        "csvw:quoteChar": text(table.quote),
+        "csvw:header": typed("true" if table.header else "false", "boolean"),
+        "csvw:skipRows": typed(table.skipped, "nonNegativeInteger") if table.skipped else None,
+    }
+    told.each(dialect, values)
+
+
+def _describe_column(told: Statements, schema: NamedNode, node: NamedNode, column: p.ColumnProfile) -> None:
+    """The datatype twice: as CSVW has it, and by its short name, as the Open Dataset Archive did."""
+    told.typed(schema, "csvw:column", node, "csvw:Column")
+    told.each(
+        node,
+        {
+            "csvw:name": text(column.name),
+            "csvw:datatype": text(column.datatype),
+            "csvw:format": text(column.format),
+        },
+    )
+    told.add(node, "csvw:datatype", NamedNode(column.datatype_iri))
+    if column.meaning is not None and column.meaning.range is not None:
+        told.add(node, "rdfs:range", NamedNode(column.meaning.range))
+
+
+def _describe_statements(told: Statements, file: NamedNode, found: p.Statements) -> None:
+    told.are([file], "void:Dataset")
+    counts = {
+        "void:triples": found.triples,
+        "void:distinctSubjects": found.subjects,
+        "void:distinctObjects": found.objects,
+        "void:classes": found.class_count,
+        "void:properties": found.property_count,
+    }
+    told.each(file, {name: typed(count, "integer") for name, count in counts.items()})
+    _describe_partitions(told, file, "class", "void:entities", found.classes)
+    _describe_partitions(told, file, "property", "void:triples", found.properties)
+
+
+def _describe_partitions(
+    told: Statements, file: NamedNode, kind: str, measure: str, usages: Sequence[p.Usage]
+) -> None:
+    for number, usage in enumerate(usages, 1):
+        named = address(usage.iri)
+        if named is not None:
+            part = _part(file, f"{kind}-{number}")
+            told.add(file, f"void:{kind}Partition", part)
+            told.each(part, {f"void:{kind}": named, measure: typed(usage.count, "integer")})
+
+
+def _describe_place(told: Statements, file: NamedNode, geography: p.Geography) -> None:
+    """The box around what is mapped, where it is in degrees."""
+    if geography.bbox is None or geography.crs is not None:
+        return
+    west, south, east, north = geography.bbox
+    corners = ((west, south), (east, south), (east, north), (west, north), (west, south))
+    ring = ", ".join(f"{x:.12g} {y:.12g}" for x, y in corners)
+    place = _part(file, "place")
+    told.typed(file, "dct:spatial", place, "dct:Location")
+    told.add(place, "dcat:bbox", Literal(f"POLYGON(({ring}))", datatype=word("geo:wktLiteral")))
+
+
+def _column_node(file: NamedNode, table: int, column: int) -> NamedNode:
+    """Columns of the first table are named as in the Open Dataset Archive: FILE#1, FILE#2, ..."""
+    return _part(file, str(column) if table == 1 else f"table-{table}-{column}")
+
+
+def _part(file: NamedNode, name: str) -> NamedNode:
+    return NamedNode(f"{file.value}#{name}")

@@ -1,0 +1,15 @@
+-- The frontier as a list.
+
+-- name: list_crawls
+-- The names of crawls; the archive's own (number 2) is nobody else's business.
+SELECT crawl.crawl, crawl.name FROM crawl WHERE crawl.crawl <> 2
+
+-- name: page
+-- The next URLs of a bucket, in the order of their key.
+SELECT url.qid, url.crawl, url.uid, host.hkey, coalesce(url.spelling, url.url), url.due, url.first_seen,
+       url.metadata::text, url.tags
+FROM url JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = url.qid
+WHERE url.bucket = %(bucket)b::int2
+  AND (url.qid, url.crawl, url.uid) > (%(qid)b::int8, %(crawl)b::int4, %(uid)b::int8)
+ORDER BY url.qid, url.crawl, url.uid
+LIMIT %(limit)b::int4

@@ -1,0 +1,74 @@
+"""Bodies as bad as they come: kept byte for byte if they came whole, never a version if they did not."""
+
+import io
+import zipfile
+from contextlib import closing
+
+import pytest
+
+from tamias.archive.library import Archive
+
+LONG = b"x" * 5_000_000
+
+
+def encrypted_zip():
+    """One whose member says that it is encrypted."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.csv", "a,b\n1,2\n")
+    content = bytearray(file.getvalue())
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
+WHOLE = {
+    "/one-line.csv": ("text/csv", LONG),
+    "/encrypted.zip": ("application/zip", encrypted_zip()),
+    "/wide.csv": ("text/csv", b"\n".join(b",".join(b"%d" % n for n in range(10_000)) for _ in range(3))),
+    "/empty.csv": ("text/csv", b""),
+    "/not.json": ("application/json", b'{"a": [1, 2'),
+    "/zeros.ttl": ("text/turtle", bytes(1000)),
+}
+
+
+def cut_short(handler):
+    """Fewer bytes than told."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/csv")
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b"id,name\n1,a\n")
+    handler.close_connection = True
+
+
+def longer_than_told(handler):
+    """More bytes than told: what comes after the length is no part of the answer."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/csv")
+    handler.send_header("Content-Length", "12")
+    handler.end_headers()
+    handler.wfile.write(b"id,name\n1,a\n2,b\n")
+    handler.close_connection = True
+
+
+@pytest.fixture
+def crawled(fresh, site, reply):
+    tamias = fresh("data")
+    tamias.env["TAMIAS_CRAWL__RETRIES"] = "0"
+    site.pages |= {path: reply(200, body, Content_Type=kind) for path, (kind, body) in WHOLE.items()}
+    site.pages |= {"/short.csv": cut_short, "/long.csv": longer_than_told}
+    done = tamias.crawl(*map(site.url, site.pages), "--sink", "archive")
+    assert done.returncode == 0, done.stderr
+    with closing(Archive(tamias.data)) as archive:
+        yield archive
+
+
+def kept(archive, url):
+    return [archive.get(url, version=each.number).bytes() for each in archive.versions(url)]
+
+
+def test_what_came_whole_is_kept_exactly_and_what_did_not_is_no_version(crawled, site):
+    found = {each.url: kept(crawled, each.url) for each in crawled.resources()}
+    wanted = {site.url(path): [body] for path, (_, body) in WHOLE.items()}
+    assert found == {**wanted, site.url("/short.csv"): [], site.url("/long.csv"): [b"id,name\n1,a\n"]}
