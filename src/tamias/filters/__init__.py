@@ -1,4 +1,4 @@
 """Filters: each one may keep a URL out of the frontier, and says why.
 
-They see a `fetch_url` and its depth, know nothing of each other, and read nothing from outside.
+They see a `fetch_url` and its depth, and know nothing of each other; only block lists read files.
 """

@@ -1,6 +1,6 @@
 """What an analyser or a door finds, in batches: quads, links, descriptions of datasets, problems."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from pyoxigraph import Quad
@@ -15,6 +15,27 @@ class Quads(msgspec.Struct, frozen=True):
     """Statements as they stand in the document; plain triples are in the default graph."""
 
     quads: Sequence[Quad]
+
+
+class Words(msgspec.Struct):
+    """What a link stands among."""
+
+    anchor: str
+    """What is clicked on."""
+    left: str
+    """What stands before it in the same paragraph."""
+    right: str
+    language: str | None = None
+    count: int = 1
+    """How often the page has the link."""
+
+
+class Worded(list[str]):
+    """References that know their words, where somebody wants them; as a plain list they are the same."""
+
+    def __init__(self, references: Iterable[str], words: dict[str, Words]) -> None:
+        super().__init__(references)
+        self.words = words
 
 
 class Links(msgspec.Struct, frozen=True):

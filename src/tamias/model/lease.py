@@ -46,6 +46,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     fails: int = 0
     etag: str | None = None
     last_modified: str | None = None
+    tags: tuple[str, ...] | None = None
+    """The URL's tags from now on; None leaves them."""
 
 
 class Return(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,3 +64,5 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """The host's new delay, such as robots.txt's Crawl-delay; None leaves it."""
     blocked_until: int | None = None
     """The host asked for a pause until then (Retry-After); None leaves it."""
+    address: str | None = None
+    """The IP address that answered, where addresses have a cap; None leaves what was known."""

@@ -13,3 +13,11 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     """What stands there, by the user's word: `sparql`, `ckan`, ..."""
     tags: tuple[str, ...] = ()
+    queue: str | None = None
+    """The key of its queue, where another frontier has given it one."""
+    crawl: str | None = None
+    """The name of its crawl there."""
+    due: int | None = None
+    """Milliseconds UTC; set where it is known there, and then what is known here is overwritten."""
+    metadata: dict[str, list[str]] | None = None
+    """What is noted there; set for all that comes from another frontier."""

@@ -1,0 +1,111 @@
+"""`tamias coverage`: how much of a list of URLs the crawl has reached, by depth."""
+
+import csv
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamias.crawl.coverage.measure import CoverageReport, Step
+
+
+@click.command()
+@click.argument("listed", metavar="LIST", type=click.Path(path_type=Path))
+@click.option(
+    "--top", type=click.IntRange(1), default=100, show_default=True, help="How many count as on top."
+)
+@click.option("--known", is_flag=True, help="Count URLs that were met, not only those that were got.")
+@click.option("--crawl", "crawl_name", help="Only this crawl. [all]")
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the tables as CSV too.")
+@click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the shares as SVG too.")
+@common
+def command(
+    place: Place,
+    listed: Path,
+    top: int,
+    known: bool,
+    crawl_name: str | None,
+    csv_file: Path | None,
+    plot_file: Path | None,
+) -> None:
+    """The share of a list that was crawled, depth by depth: by URL, by domain, by how often each was seen.
+
+    The list has one URL a line, with a tab and a number where it counts more than once, or is CSV with a
+    url column and perhaps a count column; gzip is read too.
+
+    Example: tamias coverage tweeted.csv --plot coverage.svg
+    """
+    from tamias.crawl.coverage.measure import measure
+    from tamias.database.connect import Database
+
+    settings = place.settings().settings
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        report = measure(session, settings, listed, top=top, known=known, crawl=crawl_name)
+    if csv_file is not None:
+        _to_file(csv_file, lambda file: _write_csv(report, file))
+    if plot_file is not None:
+        _to_file(plot_file, lambda file: _draw(report, file))
+    if report.wrong:
+        click.echo(f"tamias: {report.wrong:,} lines of {listed} are no URL", err=True)
+    if place.json:
+        say_json(report)
+    else:
+        _tell(report)
+
+
+def _tell(report: "CoverageReport") -> None:
+    say(
+        f"{report.urls:,} URLs of {report.domains:,} domains; (a) all, (b) the top {report.top}, (c) weighted"
+    )
+    _table("URLs", report.by_url)
+    _table("domains", report.by_domain)
+    if len(report.by_frequency) > 1:
+        say(f"\n{'seen':>8}  {'URLs':>12}  {'covered':>10}  share")
+        for each in report.by_frequency:
+            say(f"{each.least:>7g}+  {each.listed:>12,}  {each.covered:>10,}  {each.share:.2%}")
+
+
+def _table(what: str, steps: "tuple[Step, ...]") -> None:
+    say(f"\ndepth  {'crawled ' + what:>16}  {'covered':>10}  {'(a)':>8}  {'(b)':>8}  {'(c)':>8}")
+    for step in steps:
+        shares = f"{step.share:8.2%}  {step.top_share:8.2%}  {step.weighted_share:8.2%}"
+        say(f"{step.depth:>5}  {step.crawled:>16,}  {step.covered:>10,}  {shares}")
+
+
+def _write_csv(report: "CoverageReport", file: TextIO) -> None:
+    out = csv.writer(file, lineterminator="\n")
+    out.writerow(["by", "depth", "crawled", "covered", "share", "top_share", "weighted_share"])
+    for by, steps in (("url", report.by_url), ("domain", report.by_domain)):
+        for step in steps:
+            shares = (f"{part:.6f}" for part in (step.share, step.top_share, step.weighted_share))
+            out.writerow([by, step.depth, step.crawled, step.covered, *shares])
+
+
+def _draw(report: "CoverageReport", file: TextIO) -> None:
+    from tamias.bench.orca.plots import Line, plot
+
+    lines = []
+    for name, steps in (("URLs", report.by_url), ("domains", report.by_domain)):
+        lines += [
+            Line(name, [(step.depth, 100 * step.share) for step in steps]),
+            Line(f"{name}, top {report.top}", [(step.depth, 100 * step.top_share) for step in steps]),
+            Line(f"{name}, weighted", [(step.depth, 100 * step.weighted_share) for step in steps]),
+        ]
+    file.write(plot(lines, "depth", "% covered"))
+
+
+def _to_file(path: Path, write: Callable[[TextIO], None]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write(file)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error

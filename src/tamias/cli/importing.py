@@ -1,0 +1,77 @@
+"""Seeds in files of other crawlers: `warc:FILE`, `cdx:FILE`, `urlfrontier:FILE`, or by the file's name."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place
+from tamias.model.seed import Seed
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Database
+    from tamias.settings import Settings
+
+Import = tuple[str, str]
+"""The name of a part of `tamias.seeds`, and what it is to read."""
+
+_OWN = ("address", "list")
+_USUAL = {
+    "warc": re.compile(r"\.warc(\.gz)?$"),
+    "cdx": re.compile(r"(\.cdxj?(\.gz)?|(^|/)cdx-[0-9]+\.gz)$"),
+    "urlfrontier": re.compile(r"\.(jsonl|ndjson)(\.gz)?$"),
+}
+
+
+def told_apart(
+    seeds: Sequence[str], files: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[Import]]:
+    """Seeds and lists of seeds as they are, and what is to be imported."""
+    named = [(text, _by_prefix(text)) for text in seeds]
+    listed = [(text, _by_prefix(text) or _by_name(text)) for text in files]
+    return (
+        tuple(text for text, found in named if found is None),
+        tuple(text for text, found in listed if found is None),
+        [found for _, found in [*named, *listed] if found is not None],
+    )
+
+
+def take_imports(
+    place: Place,
+    database: "Database",
+    settings: "Settings",
+    near: Sequence[str],
+    crawl: int,
+    imports: list[Import],
+) -> None:
+    """Puts them into the frontier and says how many."""
+    from tamias.crawl.imports import import_seeds
+
+    with closing(database.session()) as session:
+        done = import_seeds(session, settings, near, crawl, _seeds(imports))
+    if place.verbosity >= 0:
+        click.echo(done.sentence(), err=True)
+
+
+def _seeds(imports: list[Import]) -> Iterator[Seed]:
+    from tamias.plugins import load
+
+    for part, argument in imports:
+        yield from load("tamias.seeds", part)().seeds(argument)
+
+
+def _by_prefix(text: str) -> Import | None:
+    """A part that is installed and named before a colon; what goes on with // is an address."""
+    from tamias.plugins import installed
+
+    part, colon, argument = text.partition(":")
+    if not colon or argument.startswith("//") or "://" in argument:
+        return None
+    parts = {each.name for each in installed() if each.group == "tamias.seeds"} - set(_OWN)
+    return (part, argument) if part in parts else None
+
+
+def _by_name(file: str) -> Import | None:
+    return next(((part, file) for part, usual in _USUAL.items() if usual.search(file)), None)

@@ -1,0 +1,38 @@
+"""How much each block list kept out, in the database: workers add to it in batches."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+
+_SQL = statements("tamias.filters", "blocked.sql")
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """What one list kept out: links, seeds, and known URLs when their turn came."""
+
+    list: str
+    urls: int
+    latest: int
+    """Milliseconds UTC of the last count."""
+
+
+def count_blocked(session: Session, counts: Mapping[str, int]) -> None:
+    """Adds to the counts."""
+    if not counts:
+        return
+    names = sorted(counts)
+    added = {"list": names, "urls": [counts[name] for name in names], "now": session.now()}
+    session.transact(lambda cursor: _do(cursor, added))
+
+
+def blocked_figures(session: Session) -> list[Blocked]:
+    """All lists that kept something out, the busiest first."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["blocked_figures"].text).fetchall())
+    return [Blocked(*row) for row in rows]
+
+
+def _do(cursor: Cursor, added: dict[str, object]) -> None:
+    cursor.execute(_SQL["count_blocked"].text, added)

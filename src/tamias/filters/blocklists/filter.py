@@ -1,0 +1,151 @@
+"""The filter: asks all lists at once, counts what each keeps out, and notices when a list was changed."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from tamias.filters.blocklists.files import Source, collected, sources
+from tamias.filters.blocklists.table import Collected, Match, Table
+from tamias.model.errors import ConfigError, UrlError
+from tamias.model.url import host
+
+_log = logging.getLogger(__name__)
+
+State = tuple[tuple[str, int, int], ...] | None
+
+
+class Lists:
+    """The lists that settings name, read once and again when their files change. For any thread."""
+
+    def __init__(self, arguments: Sequence[str], most_entries: int) -> None:
+        self._arguments = tuple(arguments)
+        self._most_entries = most_entries
+        self._states: dict[str, State] = {}
+        self._collected: dict[str, Collected] = {}
+        self._missed: set[str] = set()
+        self.names: tuple[str, ...] = ()
+        self.table = Table()
+        found = _sources(self._arguments)
+        for source in found:
+            self._read(source)
+        self._build()
+
+    def look(self) -> None:
+        """Reads what was changed; a list that is gone or broken stays as it was, with a warning."""
+        changed = False
+        for source in self._found():
+            state = source.state()
+            if state is None:
+                self._warn(source.name, "its file is gone")
+            elif state != self._states.get(source.name):
+                changed |= self._read_again(source)
+        if changed:
+            self._build()
+
+    def wrong_lines(self) -> dict[str, int]:
+        """Lines that make no sense, by list."""
+        return {name: each.wrong for name, each in self._collected.items() if each.wrong}
+
+    def _found(self) -> list[Source]:
+        found: list[Source] = []
+        for argument in self._arguments:
+            try:
+                found += sources(argument)
+            except ConfigError as error:
+                self._warn(argument, str(error))
+        return found
+
+    def _read_again(self, source: Source) -> bool:
+        try:
+            self._read(source)
+        except ConfigError as error:
+            self._warn(source.name, str(error))
+            return False
+        self._missed.discard(source.name)
+        _log.info("block list %s: read anew, %d entries", source.name, len(self._collected[source.name]))
+        return True
+
+    def _read(self, source: Source) -> None:
+        state = source.state()
+        others = sum(len(each) for name, each in self._collected.items() if name != source.name)
+        self._collected[source.name] = collected(source, self._most_entries - others)
+        self._states[source.name] = state
+
+    def _build(self) -> None:
+        table = Table(self._collected.values())
+        self.names, self.table = tuple(self._collected), table
+
+    def _warn(self, name: str, why: str) -> None:
+        if name not in self._missed:
+            self._missed.add(name)
+            _log.warning("block list %s stays as it was read last: %s", name, why)
+
+
+def _sources(arguments: Sequence[str]) -> list[Source]:
+    found = [source for argument in arguments for source in sources(argument)]
+    names = Counter(source.name for source in found)
+    twice = [name for name, times in names.items() if times > 1]
+    if twice:
+        raise ConfigError(f"filters.blocklists: two lists are called {twice[0]}; name one as NAME=PATH")
+    return found
+
+
+read_lists = cache(Lists)
+"""The lists of the same settings are read once in a process."""
+
+
+class BlocklistFilter:
+    """Keeps out what a block list names. Looks every `interval` seconds whether a file was changed."""
+
+    def __init__(
+        self, blocklists: Sequence[str] = (), interval: float = 60.0, most_entries: int = 20_000_000
+    ) -> None:
+        self._lists = read_lists(tuple(blocklists), most_entries)
+        self._interval = interval if blocklists else float("inf")
+        self._next_look = time.monotonic() + self._interval
+        self._looking = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def refuse(self, url: str, depth: int) -> str | None:
+        found = self._found(url)
+        if found is None:
+            return None
+        name = self._lists.names[found.list]
+        self._counts[name] += 1
+        return f"block list {name}: {found.by[:200]}"
+
+    def taken_counts(self) -> dict[str, int]:
+        """How often each list kept something out since the last call."""
+        counts, self._counts = self._counts, Counter()
+        return dict(counts)
+
+    def look(self) -> None:
+        """Looks for changed files now, unless somebody does already."""
+        if self._looking.acquire(blocking=False):
+            try:
+                self._lists.look()
+            finally:
+                self._looking.release()
+
+    def _found(self, url: str) -> Match | None:
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + self._interval
+            threading.Thread(target=self.look, name="block lists", daemon=True).start()
+        table = self._lists.table
+        if not table.entries:
+            return None
+        try:
+            name = host(url)
+        except UrlError:
+            return None
+        return table.find(name, _rest(url))
+
+
+def _rest(url: str) -> str:
+    """Path and query of a `fetch_url`."""
+    start = url.find("://") + 3
+    place = url.find("/", start)
+    return url[place:] if place >= 0 and start > 2 else ""

@@ -1,0 +1,179 @@
+"""A million entries in eleven megabytes: sorted 64-bit hashes, found by upper bits and a short search.
+
+The hashes are the interpreter's own, which nobody outside can foretell; a table lives in one process.
+"""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import numpy as np
+
+from tamias.filters.blocklists.formats import Entry, What, parts_in_order
+
+MOST_PATTERNS = 1000
+"""Patterns and expressions of one list: each is tried on each address."""
+MOST_SEGMENTS = 32
+"""Of a path, so that an address with a thousand slashes costs no more than others."""
+_PATTERN_LENGTH = 2083
+_EXPRESSION_LENGTH = 1000
+_PER_SLOT = 4
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """A text with `*`, to be found from the host on."""
+
+    text: str
+    parts: tuple[str, ...]
+    from_start: bool
+    to_end: bool
+
+    def matches(self, bare: str) -> bool:
+        """Whether an address without its scheme has it."""
+        return parts_in_order(self.parts, bare, from_start=self.from_start, to_end=self.to_end)
+
+
+class Match(msgspec.Struct, frozen=True):
+    """The list that keeps an address out, and by what."""
+
+    list: int
+    by: str
+
+
+class Collected:
+    """The entries of one list while it is read: hashes only, for there may be many."""
+
+    def __init__(self) -> None:
+        self.hashes = array("q")
+        self.patterns: list[Pattern] = []
+        self.expressions: list[re.Pattern[str]] = []
+        self.addresses = 0
+        self.wrong = 0
+        """Lines that make no sense."""
+
+    def add(self, entry: Entry) -> bool:
+        """Whether there was room for it."""
+        match entry.what:
+            case What.PATTERN if len(self.patterns) < MOST_PATTERNS:
+                self.patterns.append(_pattern(entry.text))
+            case What.EXPRESSION if len(self.expressions) < MOST_PATTERNS:
+                self.expressions.append(re.compile(entry.text))
+            case What.PATTERN | What.EXPRESSION:
+                return False
+            case What.HOST:
+                self.hashes.append(hash("=" + entry.text))
+            case What.DOMAIN:
+                self.hashes.append(hash(entry.text))
+            case What.ADDRESS:
+                self.addresses += 1
+                self.hashes.append(hash(entry.text))
+        return True
+
+    def __len__(self) -> int:
+        return len(self.hashes) + len(self.patterns) + len(self.expressions)
+
+
+class Table:
+    """All lists together. Never changed: a list that changes makes a new table."""
+
+    def __init__(self, lists: Iterable[Collected] = ()) -> None:
+        collected = list(lists)
+        self._patterns = [(each.patterns, each.expressions) for each in collected]
+        self._has_patterns = any(patterns or found for patterns, found in self._patterns)
+        self._has_addresses = any(each.addresses for each in collected)
+        self._hashes, self._lists = _merged(collected)
+        self._shift, self._starts = _slots(self._hashes)
+        self.entries = sum(map(len, collected))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the entries."""
+        return sum(each.itemsize * len(each) for each in (self._hashes, self._lists, self._starts))
+
+    def find(self, host: str, rest: str) -> Match | None:
+        """The list that keeps out the address of a host, `rest` being path and query."""
+        if self._hashes:
+            found = self._find("=" + host, host) or self._find_domain(host)
+            if found is None and self._has_addresses:
+                found = self._find_address(host, rest)
+            if found is not None:
+                return found
+        return self._find_pattern(host + rest) if self._has_patterns else None
+
+    def _find(self, key: str, by: str) -> Match | None:
+        number = hash(key)
+        slot = (number >> self._shift) + (len(self._starts) >> 1)
+        end = self._starts[slot + 1]
+        place = bisect_left(self._hashes, number, self._starts[slot], end)
+        if place < end and self._hashes[place] == number:
+            return Match(self._lists[place], by)
+        return None
+
+    def _find_domain(self, host: str) -> Match | None:
+        is_address = host[-1:] == "]" or host.rpartition(".")[2].isdigit()
+        name = host
+        while True:
+            found = self._find(name, name)
+            name = name.partition(".")[2]
+            if found is not None or is_address or "." not in name:
+                return found
+
+    def _find_address(self, host: str, rest: str) -> Match | None:
+        path = rest.partition("?")[0]
+        bare = host.removeprefix("www.")
+        for end in _ends(path):
+            found = self._find(key := bare + path[:end], key)
+            if found is not None:
+                return found
+        return self._find(key := bare + rest, key) if len(path) < len(rest) else None
+
+    def _find_pattern(self, bare: str) -> Match | None:
+        for number, (patterns, expressions) in enumerate(self._patterns):
+            for pattern in patterns:
+                if pattern.matches(bare[:_PATTERN_LENGTH]):
+                    return Match(number, pattern.text)
+            for expression in expressions:
+                if expression.search(bare[:_EXPRESSION_LENGTH]):
+                    return Match(number, f"/{expression.pattern}/")
+        return None
+
+
+def _ends(path: str) -> Iterator[int]:
+    """Where the parts of a path end, the shortest first, and the whole of it."""
+    place = path.find("/", 1)
+    for _ in range(MOST_SEGMENTS):
+        if place < 0:
+            break
+        yield place
+        place = path.find("/", place + 1)
+    if len(path) > 1 and not path.endswith("/"):
+        yield len(path)
+
+
+def _pattern(text: str) -> Pattern:
+    host, slash, path = text.partition("/")
+    parts = tuple(part for part in f"{host.lower()}{slash}{path}".split("*") if part)
+    return Pattern(text, parts, from_start=not text.startswith("*"), to_end=not text.endswith("*"))
+
+
+def _merged(lists: list[Collected]) -> tuple["array[int]", "array[int]"]:
+    """All hashes in order, each once, and the first list that has it."""
+    if not any(each.hashes for each in lists):
+        return array("q"), array("H")
+    hashes = np.concatenate([np.frombuffer(each.hashes, np.int64) for each in lists if each.hashes])
+    numbers = np.repeat(np.arange(len(lists), dtype=np.uint16), [len(each.hashes) for each in lists])
+    ordered, first = np.unique(hashes, return_index=True)
+    return array("q", ordered.tobytes()), array("H", numbers[first].tobytes())
+
+
+def _slots(hashes: "array[int]") -> tuple[int, "array[int]"]:
+    """How far to shift a hash to get its slot, and where each slot begins."""
+    bits = max(1, (len(hashes) // _PER_SLOT).bit_length())
+    edges = np.arange(-(1 << (bits - 1)), 1 << (bits - 1), dtype=np.int64) << np.int64(64 - bits)
+    starts = (
+        np.searchsorted(np.frombuffer(hashes, np.int64), edges) if hashes else np.zeros(1 << bits, np.int64)
+    )
+    whole = np.append(starts, len(hashes)).astype(np.uint32)
+    return 64 - bits, array("I", whole.tobytes())
