@@ -14,6 +14,7 @@ from tamias.model.figures import FrontierFigures
 from tamias.model.finding import Finding
 from tamias.model.item import Item, PutCount
 from tamias.model.lease import Lease, Return
+from tamias.model.page import Page
 from tamias.model.record import Extent
 from tamias.model.seed import Seed
 from tamias.model.walk import Step, Walk
@@ -116,6 +117,14 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """Gives up what is under way. May be called twice."""
+        ...
+
+
+class Tagger(Protocol):
+    """Tells tags of a page from its content. Pure and fast: it sees every page that was fetched."""
+
+    def tags(self, page: Page) -> Iterable[str]:
+        """The tags, such as `lang=de`: categories, a few for each page. Never raises."""
         ...
 
 

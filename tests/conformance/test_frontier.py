@@ -1,12 +1,14 @@
 """What every frontier promises, asked of each one we have."""
 
 import random
+from contextlib import closing
 
 import msgspec
 import pytest
 
 from tamias.frontier.memory import MemoryFrontier
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.terms import Interest, Terms
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
@@ -33,20 +35,25 @@ def clock():
 
 
 @pytest.fixture(params=["memory", "postgres", "postgres, 4 buckets"])
-def frontier(request, clock):
+def lending(request, clock):
+    """`lending(terms)` is a frontier that lends on such terms; one for each test."""
     if request.param == "memory":
-        yield MemoryFrontier(clock=clock)
+        yield lambda terms: MemoryFrontier(clock=clock, terms=terms)
         return
     database = request.getfixturevalue("clean_database")
-    session = database.session()
-    if "4" in request.param:
-        session.transact(lambda cursor: cursor.execute("UPDATE meta SET buckets = 4"))
-    yield PostgresFrontier(session, same_url=str.__eq__, clock=clock)
-    session.close()
+    with closing(database.session()) as session:
+        if "4" in request.param:
+            session.transact(lambda cursor: cursor.execute("UPDATE meta SET buckets = 4"))
+        yield lambda terms: PostgresFrontier(session, same_url=str.__eq__, clock=clock, terms=terms)
 
 
-def item(url, *, crawl=1, score=0.5, due=None, depth=0, tags=()):
-    host = url.split("/")[2]
+@pytest.fixture
+def frontier(lending):
+    return lending(None)
+
+
+def item(url, *, crawl=1, score=0.5, due=None, depth=0, tags=(), host=None):
+    host = host or url.split("/")[2]
     return Item(url=url, key=url, host=host, crawl=crawl, score=score, due=due, depth=depth, tags=tags)
 
 
@@ -354,3 +361,130 @@ def test_values_cross_the_wire_unchanged(frontier):
     (lease,) = frontier.lease(1)
     assert lease.tasks[0].url == "http://a/é%20'\"\\;--"
     assert msgspec.json.decode(msgspec.json.encode(lease), type=type(lease)) == lease
+
+
+def urls(leases):
+    return sorted(task.url for lease in leases for task in lease.tasks)
+
+
+def interested(require=(), forbid=()):
+    return Terms(interest=Interest(require, forbid))
+
+
+def test_an_interest_gets_only_urls_with_all_required_tags(lending):
+    frontier = lending(interested(("sitemap", "family")))
+    frontier.put(
+        [
+            item("http://a/both", tags=("family", "sitemap", "at")),
+            item("http://a/one", tags=("sitemap",)),
+            item("http://a/none"),
+            item("http://b/none"),
+        ]
+    )
+    assert urls(frontier.lease(10)) == ["http://a/both"]
+
+
+def test_an_interest_gets_no_url_with_a_forbidden_tag(lending):
+    frontier = lending(interested((), ("adult",)))
+    frontier.put(
+        [item("http://a/1", tags=("adult", "de")), item("http://a/2", tags=("de",)), item("http://a/3")]
+    )
+    assert urls(frontier.lease(10)) == ["http://a/2", "http://a/3"]
+
+
+def test_an_interest_finds_the_one_url_behind_many_others_of_its_host(lending, clock):
+    frontier = lending(interested(("rare",)))
+    frontier.put([item(f"http://a/{n}", tags=("usual",)) for n in range(200)])
+    clock.pass_(1)
+    frontier.put([item("http://a/rare", score=0.01, tags=("rare",))])
+    assert urls(frontier.lease(1)) == ["http://a/rare"]
+
+
+def test_contexts_that_documents_wait_for_are_lent_whatever_the_interest(lending):
+    frontier = lending(interested(("rare",)))
+    frontier.put([item("http://a/context", tags=("kind=context",)), item("http://a/1")])
+    assert urls(frontier.lease(1)) == ["http://a/context"]
+
+
+def test_a_host_without_wanted_urls_is_not_taken_from_others(lending, clock):
+    frontier = lending(interested(("rare",)))
+    frontier.put([item("http://a/1", tags=("usual",)), item("http://a/2")])
+    assert frontier.lease(10) == []
+    assert frontier.figures().leased == 0
+
+
+def test_without_an_interest_urls_of_all_tags_are_lent(frontier):
+    frontier.put([item("http://a/1", tags=("de",)), item("http://a/2", tags=("at",)), item("http://a/3")])
+    assert len(urls(frontier.lease(1))) == 3
+
+
+def test_tags_learnt_on_a_visit_count_at_the_next_one(lending, clock):
+    frontier = lending(interested((), ("shop",)))
+    frontier.put([item("http://a/1", tags=("seed",))])
+    (lease,) = frontier.lease(1)
+    news = done(lease.tasks[0], due=clock.now + HOUR, tags=("seed", "shop"))
+    frontier.finish([Return(lease=lease, done=(news,))])
+    clock.pass_(3600)
+    assert frontier.lease(1) == []
+
+
+def test_the_figures_of_a_crawl_are_about_what_fits_the_interest(lending):
+    frontier = lending(interested(("good",)))
+    frontier.put([item("http://a/1", tags=("good",)), item("http://a/2"), item("http://b/1", tags=("bad",))])
+    (lease,) = frontier.lease(10)
+    frontier.finish([finished(lease)])
+    told = figures(frontier)
+    assert (told.known, told.open, told.hosts, told.next_at) == (1, 0, 1, None)
+
+
+def test_tags_learnt_on_a_visit_come_with_the_next_lease(frontier, clock):
+    frontier.put([item("http://a/1", tags=("seed",)), item("http://a/2")])
+    (lease,) = frontier.lease(1)
+    news = [done(task, due=clock.now + HOUR, tags=("lang=de",)) for task in lease.tasks]
+    frontier.finish([Return(lease=lease, done=tuple(news))])
+    clock.pass_(3600)
+    (again,) = frontier.lease(1)
+    assert [task.tags for task in again.tasks] == [("lang=de",), ("lang=de",)]
+    frontier.finish([finished(again)])
+    assert (figures(frontier).known, figures(frontier).open) == (2, 0)
+
+
+def test_a_worker_of_one_crawl_gets_no_urls_of_another(lending):
+    frontier = lending(Terms(crawls=(7,)))
+    frontier.put([item("http://a/1", crawl=1), item("http://a/1", crawl=7), item("http://b/1", crawl=1)])
+    assert [(task.url, task.crawl) for lease in frontier.lease(10) for task in lease.tasks] == [
+        ("http://a/1", 7)
+    ]
+
+
+def test_a_host_is_lent_once_in_a_round(lending, clock):
+    frontier = lending(Terms(round_ms=300_000))
+    frontier.put([item(f"http://a/{n}") for n in range(20)])
+    frontier.finish([finished(frontier.lease(1, per_host=10)[0])])
+    clock.pass_(299)
+    assert frontier.lease(1) == []
+    clock.pass_(1)
+    assert len(frontier.lease(1, per_host=10)[0].tasks) == 10
+
+
+def test_at_most_so_many_hosts_of_one_address_are_lent_at_once(lending, clock):
+    frontier = lending(Terms(per_address=2))
+    pages = [item(f"http://h{n}/{page}", host="a" * n) for n in range(1, 6) for page in range(2)]
+    frontier.put(pages)
+    for lease in frontier.lease(5, per_host=1):
+        frontier.finish([finished(lease, address="192.0.2.1")])
+    clock.pass_(1)
+    held = frontier.lease(5, per_host=1)
+    assert len(held) == 2
+    frontier.finish([finished(held[0])])
+    clock.pass_(1)
+    assert len(frontier.lease(5)) == 1
+
+
+def test_hosts_of_different_addresses_do_not_wait_for_each_other(lending, clock):
+    frontier = lending(Terms(per_address=1))
+    frontier.put([item(f"http://h{n}/{page}") for n in range(3) for page in range(2)])
+    for place, lease in enumerate(frontier.lease(5, per_host=1)):
+        frontier.finish([finished(lease, address=f"192.0.2.{place}")])
+    clock.pass_(1)
+    assert len(frontier.lease(5)) == 3

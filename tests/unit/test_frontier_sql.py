@@ -6,7 +6,8 @@ import pytest
 
 from tamias.database.sql import statements
 
-SQL = statements("tamias.frontier", "frontier.sql")
+FILES = ("addresses", "crawls", "frontier", "hasten", "held", "lanes", "queues")
+SQL = {name: block for file in FILES for name, block in statements("tamias.frontier", f"{file}.sql").items()}
 TABLES = ("host", "queue", "url")
 REFERENCE = re.compile(r"\b(?:FROM|JOIN|UPDATE|INSERT INTO)\s+(host|queue|url)\b")
 INSERTED = re.compile(r"\bINSERT INTO\s+(host|queue|url)\b")

@@ -7,8 +7,11 @@ from tamias.database.sql import statements
 from tamias.frontier.rows import Row
 
 _SQL = {
+    **statements("tamias.frontier", "addresses.sql"),
     **statements("tamias.frontier", "frontier.sql"),
+    **statements("tamias.frontier", "crawls.sql"),
     **statements("tamias.frontier", "held.sql"),
+    **statements("tamias.frontier", "lanes.sql"),
     **statements("tamias.frontier", "queues.sql"),
     **statements("tamias.frontier", "service.sql"),
 }

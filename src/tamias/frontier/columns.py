@@ -10,7 +10,7 @@ import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-_INT4, _INT8, _TEXT = 23, 20, 25
+_INT4, _INT8, _TEXT, _FLOAT8 = 23, 20, 25, 701
 _HEADER = struct.Struct(">iiIii")
 _LENGTH = struct.Struct(">i")
 _ABSENT = _LENGTH.pack(-1)
@@ -22,6 +22,10 @@ class Longs(list[int]):
 
 class Ints(list[int]):
     """A column of int4."""
+
+
+class Floats(list[float]):
+    """A column of float8."""
 
 
 class Texts(list[str | None]):
@@ -44,6 +48,14 @@ class _IntsDumper(Dumper):
         return _numbers(obj, _INT4, ">i4")
 
 
+class _FloatsDumper(Dumper):
+    format = Format.BINARY
+    oid = psycopg.adapters.types["float8"].array_oid
+
+    def dump(self, obj: Floats) -> bytes:
+        return _numbers(obj, _FLOAT8, ">f8")
+
+
 class _TextsDumper(Dumper):
     format = Format.BINARY
     oid = psycopg.adapters.types["text"].array_oid
@@ -60,7 +72,7 @@ class _TextsDumper(Dumper):
         return b"".join(parts)
 
 
-def _numbers(column: list[int], oid: int, kind: str) -> bytes:
+def _numbers(column: list[int] | list[float], oid: int, kind: str) -> bytes:
     if not column:
         return _empty(oid)
     cells = np.empty(len(column), dtype=[("length", ">i4"), ("number", kind)])
@@ -73,5 +85,11 @@ def _empty(oid: int) -> bytes:
     return struct.pack(">iiI", 0, 0, oid)
 
 
-for _column, _dumper in ((Longs, _LongsDumper), (Ints, _IntsDumper), (Texts, _TextsDumper)):
+_DUMPERS: tuple[tuple[type, type[Dumper]], ...] = (
+    (Longs, _LongsDumper),
+    (Ints, _IntsDumper),
+    (Floats, _FloatsDumper),
+    (Texts, _TextsDumper),
+)
+for _column, _dumper in _DUMPERS:
     psycopg.adapters.register_dumper(_column, _dumper)

@@ -11,11 +11,13 @@ ORDER BY new.qid
 ON CONFLICT DO NOTHING
 
 -- name: put_queues
--- Makes the queues of crawls on hosts known, with nothing to do yet.
-INSERT INTO queue (bucket, qid, crawl, next_due)
-SELECT %(bucket)b::int2, new.qid, new.crawl, 9223372036854775807
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[]) AS new (qid, crawl)
-ORDER BY new.qid, new.crawl
+-- Makes the queues of crawls on hosts known, with nothing to do yet; those of a paused crawl are paused too.
+INSERT INTO queue (bucket, qid, crawl, lane, next_due, active, paused)
+SELECT %(bucket)b::int2, new.qid, new.crawl, new.lane, 9223372036854775807,
+       crawl.state IS DISTINCT FROM 'paused', crawl.state IS NOT DISTINCT FROM 'paused'
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[]) AS new (qid, crawl, lane)
+LEFT JOIN crawl ON crawl.crawl = new.crawl
+ORDER BY new.qid, new.crawl, new.lane
 ON CONFLICT DO NOTHING
 
 -- name: find_known
@@ -32,13 +34,14 @@ LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url
 -- name: put_urls
 -- Inserts URLs, except where another put was faster. Joined with their queue so that a cluster can push it
 -- down, and ordered so that two puts of the same URLs never wait for each other in a circle.
-INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, depth, url, tags)
-SELECT queue.bucket, new.qid, new.crawl, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
+INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, url, tags)
+SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
        string_to_array(new.tags, E'\t')
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(score)b::float8[],
-            %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
-     AS new (qid, crawl, uid, due, score, depth, url, tags)
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
+            %(score)b::float8[], %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
+     AS new (qid, crawl, lane, uid, due, score, depth, url, tags)
 JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+          AND queue.lane = new.lane
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
@@ -59,9 +62,10 @@ SET next_due = least(queue.next_due, new.due),
                  ELSE new.class END,
     known = queue.known + new.urls,
     open = queue.open + new.open
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(due)b::int8[], %(class)b::int2[], %(urls)b::int8[],
-            %(open)b::int8[]) AS new (qid, crawl, due, class, urls, open)
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[],
+            %(urls)b::int8[], %(open)b::int8[]) AS new (qid, crawl, lane, due, class, urls, open)
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+  AND queue.lane = new.lane
 
 -- name: wake_hosts
 -- Brings forward the time at which hosts that are not leased can be leased.
@@ -71,10 +75,10 @@ SET ready_at = least(host.ready_at, greatest(host.not_before, host.blocked_until
                  WHEN host.ready_at <= greatest(host.not_before, host.blocked_until, %(now)b::int8)
                  THEN greatest(host.class, new.class) ELSE new.class END
 FROM (SELECT pair.qid, min(pair.due) AS due, max(pair.class) AS class
-      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(due)b::int8[], %(class)b::int2[])
-           AS pair (qid, crawl, due, class)
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[])
+           AS pair (qid, crawl, lane, due, class)
       JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = pair.qid AND queue.crawl = pair.crawl
-                AND queue.active
+                AND queue.lane = pair.lane AND queue.active
       GROUP BY pair.qid) AS new
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NULL
   AND (host.ready_at > greatest(host.not_before, host.blocked_until, new.due) OR host.class < new.class)
@@ -96,7 +100,8 @@ WITH chosen AS MATERIALIZED (
     LIMIT %(hosts)b::int4 + 1
 ), leased AS (
     UPDATE host
-    SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms
+    SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms,
+        not_before = greatest(host.not_before, %(round_end)b::int8)
     FROM (SELECT chosen.qid FROM chosen
           GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
@@ -107,16 +112,72 @@ SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
-        SELECT queue.crawl FROM queue
+        SELECT queue.crawl, queue.lane FROM queue
         WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
           AND queue.next_due <= %(now)b::int8
+          AND (%(crawls)b::int4[] IS NULL OR queue.crawl = ANY(%(crawls)b::int4[]))
         ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE queue.class END DESC, queue.next_due
         LIMIT %(queues)b::int4) AS served
     CROSS JOIN LATERAL (
         SELECT early.* FROM (
             SELECT url.* FROM url
             WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
-              AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+              AND url.lane = served.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+            ORDER BY url.due
+            LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
+            ) AS early
+        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE early.score END DESC, early.due
+        LIMIT %(per_host)b::int4) AS best
+    ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE best.score END DESC, best.due
+    LIMIT %(per_host)b::int4) AS task ON true
+
+-- name: lease_wanted
+-- The same for a worker that serves some crawls only, or has an interest: only lanes whose tags fit, and the
+-- contexts that documents wait for. It walks over queues that are due while their hosts are not ready.
+WITH wanted AS MATERIALIZED (
+    SELECT probe.class, probe.slots, probe.place, named.crawl, lane.lane
+    FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
+    CROSS JOIN unnest(coalesce(%(crawls)b::int4[], ARRAY(SELECT crawl.crawl FROM crawl))) AS named (crawl)
+    CROSS JOIN lane
+    WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context'])
+      AND NOT lane.tags && %(forbid)b::text[]
+    ORDER BY probe.place
+), chosen AS MATERIALIZED (
+    SELECT ready.qid, wanted.place
+    FROM wanted CROSS JOIN LATERAL (
+        SELECT host.qid FROM queue
+        JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = wanted.crawl AND queue.lane = wanted.lane
+          AND queue.class = wanted.class AND queue.next_due <= %(now)b::int8 AND queue.active
+          AND host.ready_at <= %(now)b::int8
+        ORDER BY queue.next_due, queue.qid LIMIT wanted.slots
+        FOR NO KEY UPDATE OF host SKIP LOCKED) AS ready
+    LIMIT 2 * %(hosts)b::int4 + 1
+), leased AS (
+    UPDATE host
+    SET token = %(token)b::int8, lease_end = %(lease_end)b::int8, ready_at = %(lease_end)b::int8 + host.delay_ms,
+        not_before = greatest(host.not_before, %(round_end)b::int8)
+    FROM (SELECT chosen.qid FROM chosen
+          GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
+    WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
+    RETURNING host.qid, host.hkey, host.delay_ms,
+              (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
+)
+SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
+       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
+FROM leased LEFT JOIN LATERAL (
+    SELECT best.* FROM (
+        SELECT queue.crawl, queue.lane FROM queue
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = leased.qid AND queue.active
+          AND queue.next_due <= %(now)b::int8
+          AND (queue.crawl, queue.lane) IN (SELECT wanted.crawl, wanted.lane FROM wanted)
+        ORDER BY CASE WHEN leased.oldest_first THEN 0 ELSE queue.class END DESC, queue.next_due
+        LIMIT %(queues)b::int4) AS served
+    CROSS JOIN LATERAL (
+        SELECT early.* FROM (
+            SELECT url.* FROM url
+            WHERE url.bucket = %(bucket)b::int2 AND url.qid = leased.qid AND url.crawl = served.crawl
+              AND url.lane = served.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
             ORDER BY url.due
             LIMIT CASE WHEN leased.oldest_first THEN %(per_host)b::int4 ELSE greatest(20, %(per_host)b::int4) END
             ) AS early
@@ -146,16 +207,16 @@ ORDER BY host.qid FOR NO KEY UPDATE OF host
 -- Keeps the queues' count of open URLs right, also when the same news comes twice. Runs before settle.
 UPDATE queue
 SET open = queue.open + change.open
-FROM (SELECT url.qid, url.crawl,
+FROM (SELECT url.qid, url.crawl, url.lane,
              count(*) FILTER (WHERE news.due < 9223372036854775807)
              - count(*) FILTER (WHERE url.due < 9223372036854775807) AS open
       FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[])
            AS news (qid, crawl, uid, due)
       JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
               AND url.uid = news.uid
-      GROUP BY url.qid, url.crawl) AS change
+      GROUP BY url.qid, url.crawl, url.lane) AS change
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
-  AND change.open <> 0
+  AND queue.lane = change.lane AND change.open <> 0
 
 -- name: settle
 -- Writes the outcome of tasks and when their URLs are due again.
@@ -170,7 +231,7 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.
 -- Recomputes when the queues of hosts have something to do, and how good the best of it is.
 UPDATE queue
 SET next_due = coalesce(first.due, 9223372036854775807), class = coalesce(first.class, 0)
-FROM (SELECT host.qid, queue.crawl, ahead.due, ahead.class
+FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
       FROM unnest(%(qid)b::int8[]) AS given (qid)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = given.qid
       JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid
@@ -181,10 +242,10 @@ FROM (SELECT host.qid, queue.crawl, ahead.due, ahead.class
           FROM (SELECT early.due, early.score, min(early.due) OVER () AS first
                 FROM (SELECT url.due, url.score FROM url
                       WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                        AND url.due < 9223372036854775807
+                        AND url.lane = queue.lane AND url.due < 9223372036854775807
                       ORDER BY url.due LIMIT 20) AS early) AS near) AS ahead) AS first
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
-  AND (queue.next_due, queue.class)
+  AND queue.lane = first.lane AND (queue.next_due, queue.class)
       IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))
 
 -- name: release_hosts
@@ -195,12 +256,13 @@ SET token = NULL,
     blocked_until = first.blocked_until,
     not_before = greatest(host.not_before, %(now)b::int8 + first.delay_ms),
     ready_at = greatest(host.not_before, %(now)b::int8 + first.delay_ms, first.blocked_until, first.due),
-    class = first.class
-FROM (SELECT held.qid, held.token, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
+    class = first.class,
+    address = coalesce(first.address, host.address)
+FROM (SELECT held.qid, held.token, held.address, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
              greatest(host.blocked_until, held.blocked_until) AS blocked_until,
              coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
-      FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[])
-           AS held (qid, token, delay_ms, blocked_until)
+      FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[],
+                  %(address)b::text[]) AS held (qid, token, delay_ms, blocked_until, address)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
       CROSS JOIN LATERAL (
           SELECT min(near.next_due) AS due,
@@ -234,7 +296,7 @@ CROSS JOIN LATERAL (
     FROM queue CROSS JOIN LATERAL (
         SELECT min(url.due) AS due FROM url
         WHERE url.bucket = %(bucket)b::int2 AND url.qid = host.qid AND url.crawl = queue.crawl
-          AND url.due < 9223372036854775807) AS ahead
+          AND url.lane = queue.lane AND url.due < 9223372036854775807) AS ahead
     WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active) AS first
 WHERE host.bucket = %(bucket)b::int2 AND (host.token IS NULL OR host.lease_end + host.delay_ms < %(now)b::int8)
   AND (first.stale OR host.ready_at > greatest(host.not_before, host.blocked_until, first.due))
@@ -251,13 +313,18 @@ SELECT count(*), count(*) FILTER (WHERE host.token IS NOT NULL AND host.lease_en
 FROM host WHERE host.bucket = %(bucket)b::int2
 
 -- name: crawl_figures
--- What each crawl has in a bucket, and when its next host can be leased.
-SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(*),
-       count(*) FILTER (WHERE queue.open > 0 AND host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
+-- What each crawl has in a bucket, in the lanes that an interest fits, and when its next host can be leased.
+SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(DISTINCT queue.qid),
+       count(DISTINCT queue.qid)
+           FILTER (WHERE queue.open > 0 AND host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
        min(greatest(queue.next_due, host.ready_at)) FILTER (WHERE queue.open > 0 AND queue.active),
        min(queue.next_due) FILTER (WHERE queue.open > 0 AND queue.active)
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2
+  AND (%(require)b::text[] IS NULL OR queue.lane = ANY(ARRAY(
+      SELECT lane.lane FROM lane
+      WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context'])
+        AND NOT lane.tags && %(forbid)b::text[])))
 GROUP BY queue.crawl
 
 -- name: count_death

@@ -42,17 +42,18 @@ def _hasten_bucket(bucket: int, offered: list[Offered], clock: Callable[[], int]
 
 def _queue_columns(rows: list[tuple[Any, ...]], now: int) -> dict[str, list[int]]:
     """The parameters of `wake_queues` and `wake_hosts`: no URL is new, some were done with."""
-    news: dict[tuple[int, int], QueueNews] = {}
-    for qid, crawl, score, was_done in rows:
-        queue = news.setdefault((qid, crawl), QueueNews())
+    news: dict[tuple[int, int, int], QueueNews] = {}
+    for qid, crawl, lane, score, was_done in rows:
+        queue = news.setdefault((qid, crawl, lane), QueueNews())
         queue.priority = max(queue.priority, priority_class(score))
         queue.open += was_done
-    pairs = sorted(news)
+    places = sorted(news)
     return {
-        "qid": [qid for qid, _ in pairs],
-        "crawl": [crawl for _, crawl in pairs],
-        "due": [now] * len(pairs),
-        "class": [news[pair].priority for pair in pairs],
-        "urls": [0] * len(pairs),
-        "open": [news[pair].open for pair in pairs],
+        "qid": [qid for qid, _, _ in places],
+        "crawl": [crawl for _, crawl, _ in places],
+        "lane": [lane for _, _, lane in places],
+        "due": [now] * len(places),
+        "class": [news[place].priority for place in places],
+        "urls": [0] * len(places),
+        "open": [news[place].open for place in places],
     }

@@ -11,4 +11,4 @@ FROM (SELECT url.qid, url.crawl, url.uid, url.due
       WHERE url.due > %(now)b::int8 AND (url.held_until IS NULL OR url.held_until <> url.due)) AS later
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = later.qid AND url.crawl = later.crawl AND url.uid = later.uid
   AND url.due = later.due
-RETURNING url.qid, url.crawl, url.score, later.due = 9223372036854775807
+RETURNING url.qid, url.crawl, url.lane, url.score, later.due = 9223372036854775807

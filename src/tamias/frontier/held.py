@@ -9,8 +9,10 @@ import msgspec
 from tamias.database.connect import Cursor, Session
 from tamias.frontier import rows
 from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.service import is_active
+from tamias.frontier.terms import Terms, buckets_of
 from tamias.model.item import CLASSES
 
 HOSTS_AT_ONCE = 100
@@ -41,20 +43,44 @@ class Given(msgspec.Struct, frozen=True):
 class Holds:
     """Hands out URLs. One for each thread."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, terms: Terms | None = None) -> None:
+        """Of the `terms`, the section and the interest hold here."""
         self._session = session
+        self._terms = terms or Terms()
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._section = buckets_of(self._terms.section, self._buckets)
+        self._neighbours = Neighbours(session, session.now)
         self._calls = secrets.randbelow(CLASSES * self._buckets)
 
     def begin(self, wish: Wish) -> "Handing":
         """The state of one client's wish; each of its parts is one transaction."""
         self._calls += 1
-        buckets = [(self._calls + step) % self._buckets for step in range(self._buckets)]
+        self._neighbours.look()
+        count = len(self._section)
+        buckets = [self._section[(self._calls + step) % count] for step in range(count)]
         if wish.host is not None:
-            buckets = [bucket_of(host_hash(wish.host), self._buckets)]
+            bucket = bucket_of(host_hash(wish.host), self._buckets)
+            buckets = [bucket] if bucket in self._section else []
         return Handing(
-            wish, self._session.now(), self._calls // self._buckets % CLASSES, buckets, wish.hosts, [], []
+            wish=wish,
+            asked_at=self._session.now(),
+            rotating=self._calls // count % CLASSES,
+            buckets=buckets,
+            hosts_left=wish.hosts,
+            going_on=[],
+            had=[],
+            lanes=self._lanes(),
         )
+
+    def _lanes(self) -> list[int] | None:
+        """The lanes that the interest fits; None is all."""
+        interest = self._terms.interest
+        if interest is None:
+            return None
+        asked = {"require": list(interest.require), "forbid": list(interest.forbid)}
+        return [
+            row[0] for row in self._session.transact(lambda cursor: rows_of(cursor, "fitting_lanes", asked))
+        ]
 
     def next(self, handing: "Handing") -> list[Given]:
         """The next part of what a client wished for, held for it from now on; empty when there is no more."""
@@ -73,7 +99,12 @@ class Holds:
         if not is_active(cursor):
             return [], [], 0
         now, per_host = self._session.now(), handing.room()
-        where = {"bucket": handing.buckets[0], "now": now, "crawl": handing.wish.crawl}
+        where = {
+            "bucket": handing.buckets[0],
+            "now": now,
+            "crawl": handing.wish.crawl,
+            "lanes": handing.lanes,
+        }
         asked = {**where, "asked_at": handing.asked_at}
         qids = handing.going_on or self._choose(cursor, asked, handing)
         if not qids:
@@ -112,6 +143,7 @@ class Handing(msgspec.Struct):
     going_on: list[int]
     """Hosts of which more is wished for than one transaction gives."""
     had: list[int]
+    lanes: list[int] | None
 
     def may_go_on(self) -> bool:
         """Whether there may be more for this client."""

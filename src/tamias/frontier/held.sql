@@ -1,7 +1,8 @@
 -- Clients that hold single URLs instead of hosts. The host's row gives the politeness window, the URL carries the
 -- hold: its due time is the hold's end, so that workers and clients never work on one URL at a time.
 -- Words: a queue may be served when it is active, due, of the crawl that was asked for (of any but `watch`, which is
--- number 2, where none was), and the client holds fewer than it may of its URLs.
+-- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
+-- may of its URLs.
 
 -- name: put_told
 -- Inserts URLs as clients tell of them, except where another put was faster; otherwise like put_urls.
@@ -12,6 +13,7 @@ FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[]
             %(spelling)b::text[], %(metadata)b::text[])
      AS new (qid, crawl, uid, due, url, spelling, metadata)
 JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+          AND queue.lane = 0
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
@@ -26,9 +28,9 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.
 
 -- name: judge_limits
 -- Queues with a limit are active until so many of their URLs are done.
-UPDATE queue SET active = queue.known - queue.open < queue.most_done
+UPDATE queue SET active = NOT queue.paused AND queue.known - queue.open < queue.most_done
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = ANY(%(qid)b::int8[]) AND queue.most_done IS NOT NULL
-  AND queue.active <> (queue.known - queue.open < queue.most_done)
+  AND queue.active <> (NOT queue.paused AND queue.known - queue.open < queue.most_done)
 
 -- name: choose_hosts
 -- Locks ready hosts with a queue that may be served, class by class. It walks over hosts that are ready but have
@@ -43,6 +45,7 @@ CROSS JOIN LATERAL (
           WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
             AND queue.next_due <= %(now)b::int8
             AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
+            AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))
             AND (%(most_held)b::int4 IS NULL OR %(most_held)b::int4 > (
                 SELECT count(*) FROM (
                     SELECT FROM url
@@ -61,6 +64,7 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.ready
       SELECT FROM queue
       WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid AND queue.active
         AND queue.next_due <= %(now)b::int8 AND queue.crawl = %(crawl)b::int4
+        AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))
         AND (%(most_held)b::int4 IS NULL OR %(most_held)b::int4 > (
             SELECT count(*) FROM (
                 SELECT FROM url
@@ -81,11 +85,12 @@ WITH held AS (
               CROSS JOIN LATERAL (
                   SELECT url.uid, url.due FROM url
                   WHERE url.bucket = %(bucket)b::int2 AND url.qid = given.qid AND url.crawl = queue.crawl
-                    AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
+                    AND url.lane = queue.lane AND url.due <= %(now)b::int8 AND url.due < 9223372036854775807
                   ORDER BY url.due LIMIT %(per_host)b::int4) AS ahead
               WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = given.qid AND queue.active
                 AND queue.next_due <= %(now)b::int8
                 AND CASE WHEN %(crawl)b::int4 IS NULL THEN queue.crawl <> 2 ELSE queue.crawl = %(crawl)b::int4 END
+                AND (%(lanes)b::int4[] IS NULL OR queue.lane = ANY(%(lanes)b::int4[]))
               ORDER BY ahead.due LIMIT %(per_host)b::int4) AS early) AS wanted
     WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
       AND url.uid = wanted.uid AND url.due <= %(now)b::int8

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tamias.frontier.keys import hash64
+from tamias.frontier.terms import Terms
 from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
 from tamias.model.lease import Done, Lease, Return, Task
@@ -20,6 +21,7 @@ class _Host(msgspec.Struct):
     blocked_until: int = 0
     token: int | None = None
     lease_end: int = 0
+    address: str | None = None
     urls: dict[tuple[int, str], "_Url"] = msgspec.field(default_factory=dict)
 
     def due_at(self) -> int:
@@ -30,6 +32,9 @@ class _Host(msgspec.Struct):
             return self.lease_end + self.delay_ms
         return max(self.not_before, self.blocked_until, self.due_at())
 
+    def is_lent(self, now: int) -> bool:
+        return self.token is not None and self.lease_end >= now
+
 
 class _Url(msgspec.Struct):
     task: Task
@@ -39,8 +44,15 @@ class _Url(msgspec.Struct):
 class MemoryFrontier:
     """Carries out `tamias.protocols.Frontier` for one process and nothing beyond its life."""
 
-    def __init__(self, *, delay_ms: int = 1000, clock: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        delay_ms: int = 1000,
+        clock: Callable[[], int] | None = None,
+        terms: Terms | None = None,
+    ) -> None:
         self._delay_ms = delay_ms
+        self._terms = terms or Terms()
         self._hosts: dict[str, _Host] = {}
         self._tokens = 0
         self.now: Callable[[], int] = clock or (lambda: time.time_ns() // 1_000_000)
@@ -51,13 +63,15 @@ class MemoryFrontier:
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         now = self.now()
-        ready = [host for host in self._hosts.values() if host.ready_at() <= now]
+        ready = [host for host in self._hosts.values() if host.ready_at() <= now and self._wanted(host, now)]
         ready.sort(key=lambda host: (-_best_class(host, now), host.ready_at()))
-        leases = []
-        for host in ready[:hosts]:
-            self._tokens += 1
-            host.token, host.lease_end = self._tokens, now + int(seconds * 1000)
-            leases.append(_lease(host, now, per_host))
+        leases: list[Lease] = []
+        for host in ready:
+            if len(leases) < hosts and not self._crowded(host, now):
+                self._tokens += 1
+                host.token, host.lease_end = self._tokens, now + int(seconds * 1000)
+                host.not_before = max(host.not_before, now + self._terms.round_ms)
+                leases.append(_lease(host, self._wanted(host, now), per_host))
         return leases
 
     def renew(self, leases: Iterable[Lease], seconds: float = 30.0) -> list[Lease]:
@@ -93,8 +107,17 @@ class MemoryFrontier:
             hosts=len(hosts),
             leased=sum(host.token is not None and host.lease_end >= now for host in hosts),
             ready=sum(host.ready_at() <= now for host in hosts),
-            crawls=tuple(_crawl(crawl, hosts, now) for crawl in crawls),
+            crawls=tuple(_crawl(crawl, hosts, now, self._terms) for crawl in crawls),
         )
+
+    def _wanted(self, host: _Host, now: int) -> list[_Url]:
+        return [url for url in _due(host, now) if self._terms.fits(url.task.crawl, url.task.tags)]
+
+    def _crowded(self, host: _Host, now: int) -> bool:
+        cap, address = self._terms.per_address, host.address
+        if not cap or address is None:
+            return False
+        return sum(each.address == address and each.is_lent(now) for each in self._hosts.values()) >= cap
 
     def _put(self, item: Item) -> bool:
         host = self._hosts.setdefault(item.host, _Host(item.host, hash64(item.host), self._delay_ms))
@@ -119,6 +142,7 @@ class MemoryFrontier:
             url.task, url.due = _visited(done), done.due
         if each.release:
             host.token = None
+            host.address = each.address or host.address
             host.delay_ms = host.delay_ms if each.delay_ms is None else each.delay_ms
             host.not_before = max(host.not_before, self.now() + host.delay_ms)
             host.blocked_until = max(host.blocked_until, each.blocked_until or 0)
@@ -126,7 +150,12 @@ class MemoryFrontier:
 
 def _visited(done: Done) -> Task:
     return msgspec.structs.replace(
-        done.task, status=done.outcome, fails=done.fails, etag=done.etag, last_modified=done.last_modified
+        done.task,
+        status=done.outcome,
+        fails=done.fails,
+        etag=done.etag,
+        last_modified=done.last_modified,
+        tags=done.task.tags if done.tags is None else done.tags,
     )
 
 
@@ -138,8 +167,8 @@ def _best_class(host: _Host, now: int) -> int:
     return max((priority_class(url.task.score) for url in _due(host, now)), default=0)
 
 
-def _lease(host: _Host, now: int, per_host: int) -> Lease:
-    early = sorted(_due(host, now), key=lambda url: url.due)[:20]
+def _lease(host: _Host, wanted: list[_Url], per_host: int) -> Lease:
+    early = sorted(wanted, key=lambda url: url.due)[:20]
     best = sorted(early, key=lambda url: (-url.task.score, url.due))[:per_host]
     assert host.token is not None
     return Lease(
@@ -148,8 +177,11 @@ def _lease(host: _Host, now: int, per_host: int) -> Lease:
     )  # fmt: skip
 
 
-def _crawl(crawl: int, hosts: list[_Host], now: int) -> CrawlFigures:
-    mine = [(host, [url for (of, _), url in host.urls.items() if of == crawl]) for host in hosts]
+def _crawl(crawl: int, hosts: list[_Host], now: int, terms: Terms) -> CrawlFigures:
+    def fits(url: _Url) -> bool:
+        return url.task.crawl == crawl and (terms.interest is None or terms.interest.fits(url.task.tags))
+
+    mine = [(host, [url for url in host.urls.values() if fits(url)]) for host in hosts]
     mine = [(host, urls) for host, urls in mine if urls]
     waiting = [(host, [url for url in urls if url.due < NEVER]) for host, urls in mine]
     waiting = [(host, urls) for host, urls in waiting if urls]

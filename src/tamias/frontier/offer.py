@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 
+from tamias.frontier.columns import Floats, Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.model.item import NEVER, Item, priority_class
 
 Hash = Callable[[str], int]
+Lane = Callable[[tuple[str, ...]], int]
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -18,6 +20,7 @@ class Offered(msgspec.Struct, frozen=True):
     qid: int
     uid: int
     due: int
+    lane: int = 0
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -25,14 +28,16 @@ class Offered(msgspec.Struct, frozen=True):
         return (self.qid, self.item.crawl, self.uid)
 
 
-def numbered(items: Iterable[Item], now: int, salt: int, hash_key: Hash) -> tuple[list[Offered], list[Item]]:
+def numbered(
+    items: Iterable[Item], now: int, salt: int, hash_key: Hash, lane: Lane = lambda _: 0
+) -> tuple[list[Offered], list[Item]]:
     """The items in the order of their rows, one a place, and those whose place another URL took."""
     taken: dict[tuple[int, int, int], Offered] = {}
     crowded: list[Item] = []
     for item in items:
         due = now if item.due is None else item.due
         uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
-        offered = Offered(item, host_hash(item.host), uid, due)
+        offered = Offered(item, host_hash(item.host), uid, due, lane(item.tags))
         other = taken.setdefault(offered.place, offered)
         if other is not offered and other.item.key != item.key:
             crowded.append(item)
@@ -50,14 +55,15 @@ def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offere
 def url_columns(rows: list[Offered]) -> dict[str, Any]:
     """The parameters of `put_urls` and `compare_known`."""
     return {
-        "qid": [row.qid for row in rows],
-        "crawl": [row.item.crawl for row in rows],
-        "uid": [row.uid for row in rows],
-        "due": [row.due for row in rows],
-        "score": [row.item.score for row in rows],
-        "depth": [row.item.depth for row in rows],
-        "url": [row.item.url for row in rows],
-        "tags": ["\t".join(row.item.tags) if row.item.tags else None for row in rows],
+        "qid": Longs([row.qid for row in rows]),
+        "crawl": Ints([row.item.crawl for row in rows]),
+        "lane": Ints([row.lane for row in rows]),
+        "uid": Longs([row.uid for row in rows]),
+        "due": Longs([row.due for row in rows]),
+        "score": Floats([row.item.score for row in rows]),
+        "depth": Ints([row.item.depth for row in rows]),
+        "url": Texts([row.item.url for row in rows]),
+        "tags": Texts(["\t".join(row.item.tags) if row.item.tags else None for row in rows]),
     }
 
 
@@ -70,23 +76,24 @@ class QueueNews(msgspec.Struct):
     open: int = 0
 
 
-def queue_columns(new: Iterable[Offered], now: int) -> dict[str, list[int]]:
+def queue_columns(new: Iterable[Offered], now: int) -> dict[str, Any]:
     """The parameters of `wake_queues` and `wake_hosts`: one row for each queue with new URLs."""
-    news: dict[tuple[int, int], QueueNews] = {}
+    news: dict[tuple[int, int, int], QueueNews] = {}
     for row in new:
-        queue = news.setdefault((row.qid, row.item.crawl), QueueNews())
+        queue = news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews())
         queue.urls += 1
         if row.due < NEVER:
             queue.open += 1
             queue.due = min(queue.due, row.due)
             if row.due <= now:
                 queue.priority = max(queue.priority, priority_class(row.item.score))
-    pairs = sorted(news)
+    places = sorted(news)
     return {
-        "qid": [qid for qid, _ in pairs],
-        "crawl": [crawl for _, crawl in pairs],
-        "due": [news[pair].due for pair in pairs],
-        "class": [news[pair].priority for pair in pairs],
-        "urls": [news[pair].urls for pair in pairs],
-        "open": [news[pair].open for pair in pairs],
+        "qid": Longs([qid for qid, _, _ in places]),
+        "crawl": Ints([crawl for _, crawl, _ in places]),
+        "lane": Ints([lane for _, _, lane in places]),
+        "due": Longs([news[place].due for place in places]),
+        "class": Ints([news[place].priority for place in places]),
+        "urls": Longs([news[place].urls for place in places]),
+        "open": Longs([news[place].open for place in places]),
     }

@@ -9,9 +9,14 @@ from typing import Any
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier import rows
+from tamias.frontier.addresses import one_at_a_time, thinned
+from tamias.frontier.asking import done_by
+from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import hash64
+from tamias.frontier.lanes import Lanes, Retagged, retag
 from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_columns, url_columns
 from tamias.frontier.rows import Row
+from tamias.frontier.terms import Interest, Terms, buckets_of
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import Lease, Return, Task
@@ -22,6 +27,10 @@ _QUEUES_PER_LEASE = 3
 _REMEMBERED_QUEUES = 100_000
 
 Same = Callable[[str, str], bool]
+
+
+class _QueueGone(Exception):
+    """Somebody removed a queue while URLs were put into it."""
 
 
 class PostgresFrontier:
@@ -36,8 +45,12 @@ class PostgresFrontier:
         delay_ms: int = 1000,
         clock: Callable[[], int] | None = None,
         hash_key: Hash = hash64,
+        terms: Terms | None = None,
     ) -> None:
-        """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`."""
+        """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`.
+
+        `terms` are about leases, and their interest about the figures of crawls; anything can be put.
+        """
         self._session = session
         self._same_url = same_url
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
@@ -45,14 +58,18 @@ class PostgresFrontier:
         self._hash_key = hash_key
         self.buckets: int = session.transact(_read_buckets)
         """Parts of the frontier, each named in every statement."""
-        self._queues: set[tuple[int, int]] = set()
+        self._terms = terms or Terms()
+        self._section = buckets_of(self._terms.section, self.buckets)
+        self._lanes = Lanes(session)
+        self._queues: set[tuple[int, int, int]] = set()
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
+        self._neighbours = Neighbours(session, self.now)
 
     def put(self, items: Sequence[Item]) -> PutCount:
         left, new, salt = list(items), 0, 0
         while left:
-            offered, left = numbered(left, self.now(), salt, self._hash_key)
+            offered, left = numbered(left, self.now(), salt, self._hash_key, self._lanes.number)
             for bucket, part in by_bucket(offered, self.buckets).items():
                 inserted, strangers = self._put_bucket(bucket, part)
                 new += inserted
@@ -62,6 +79,7 @@ class PostgresFrontier:
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         leases: list[Lease] = []
+        self._neighbours.look()
         for bucket in self._bucket_turn():
             wanted = hosts - len(leases)
             leases += self._session.transact(partial(self._lease_bucket, bucket, wanted, per_host, seconds))
@@ -79,8 +97,9 @@ class PostgresFrontier:
     def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
         held: frozenset[int] = frozenset()
         ordered = sorted(returns, key=lambda each: (each.lease.bucket, each.lease.qid))
+        moved = [each for every in returns for each in self._retagged(every)]
         for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
-            held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), record))
+            held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), moved, record))
         return held
 
     def release(self, leases: Iterable[Lease]) -> None:
@@ -103,9 +122,7 @@ class PostgresFrontier:
         self._session.transact(partial(_do, name="count_death", parameters=place))
 
     def sweep(self) -> int:
-        return sum(
-            self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in range(self.buckets)
-        )
+        return sum(self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in self._section)
 
     def figures(self) -> FrontierFigures:
         return self._session.transact(self._figures)
@@ -115,9 +132,13 @@ class PostgresFrontier:
         new, strangers = 0, []
         while offered:
             self._make_queues(bucket, offered)
-            inserted, crowded, offered = self._session.transact(
-                partial(self._put_rows, bucket=bucket, offered=offered)
-            )
+            try:
+                inserted, crowded, offered = self._session.transact(
+                    partial(self._put_rows, bucket=bucket, offered=offered)
+                )
+            except _QueueGone:
+                self._queues.clear()
+                continue
             new += inserted
             strangers += crowded
             if offered:
@@ -135,9 +156,10 @@ class PostgresFrontier:
             return 0, strangers, []
         places = set(_all(cursor, "put_urls", {"bucket": bucket, "now": now, **url_columns(unknown)}))
         inserted = [row for row in unknown if row.place in places]
-        queues = {"bucket": bucket, "now": now, **queue_columns(inserted, now)}
+        queues: dict[str, Any] = {"bucket": bucket, "now": now, **queue_columns(inserted, now)}
         _do(cursor, "lock_hosts", queues)
-        _do(cursor, "wake_queues", queues)
+        if _do(cursor, "wake_queues", queues) < len(queues["qid"]):
+            raise _QueueGone
         _do(cursor, "wake_hosts", queues)
         if len(inserted) == len(unknown):
             return len(inserted), strangers, []
@@ -156,15 +178,16 @@ class PostgresFrontier:
         return [offered[place - 1] for place in unknown], strangers
 
     def _make_queues(self, bucket: int, offered: list[Offered]) -> None:
-        unseen = {(row.qid, row.item.crawl): row.item.host for row in offered}
-        pairs = sorted(pair for pair in unseen if pair not in self._queues)
-        if not pairs:
+        unseen = {(row.qid, row.item.crawl, row.lane): row.item.host for row in offered}
+        places = sorted(place for place in unseen if place not in self._queues)
+        if not places:
             return
         queues = {
             "bucket": bucket,
-            "qid": [qid for qid, _ in pairs],
-            "crawl": [crawl for _, crawl in pairs],
-            "hkey": [unseen[pair] for pair in pairs],
+            "qid": [qid for qid, _, _ in places],
+            "crawl": [crawl for _, crawl, _ in places],
+            "lane": [lane for _, _, lane in places],
+            "hkey": [unseen[place] for place in places],
             "delay_ms": self._delay_ms,
         }
 
@@ -175,13 +198,14 @@ class PostgresFrontier:
         self._session.transact(make)
         if len(self._queues) > _REMEMBERED_QUEUES:
             self._queues.clear()
-        self._queues.update(pairs)
+        self._queues.update(places)
 
     def _bucket_turn(self) -> Iterator[int]:
-        """All buckets, beginning with another one at each call."""
+        """All buckets of the section, beginning with another one at each call."""
         self._calls += 1
-        for step in range(self.buckets):
-            yield (self._calls + step) % self.buckets
+        count = len(self._section)
+        for step in range(count):
+            yield self._section[(self._calls + step) % count]
 
     def _lease_bucket(
         self, bucket: int, hosts: int, per_host: int, seconds: float, cursor: Cursor
@@ -190,8 +214,13 @@ class PostgresFrontier:
         now = self.now()
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
+        interest = self._terms.interest or Interest()
         asked = {
-            **rows.probes(self._calls // self.buckets % CLASSES, hosts),
+            **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
+            "crawls": None if self._terms.crawls is None else list(self._terms.crawls),
+            "require": list(interest.require),
+            "forbid": list(interest.forbid),
+            "round_end": now + self._terms.round_ms if self._terms.round_ms else 0,
             "bucket": bucket,
             "now": now,
             "token": token,
@@ -200,7 +229,13 @@ class PostgresFrontier:
             "per_host": per_host,
             "queues": _QUEUES_PER_LEASE,
         }
-        return rows.leases_from(_all(cursor, "lease", asked), bucket, token, ends_at)
+        if self._terms.per_address:
+            one_at_a_time(cursor)
+        name = "lease_wanted" if self._neighbours.concern(self._terms) else "lease"
+        leases = rows.leases_from(_all(cursor, name, asked), bucket, token, ends_at)
+        if self._terms.per_address:
+            return thinned(cursor, self.buckets, now, leases, self._terms.per_address)
+        return leases
 
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()
@@ -210,7 +245,7 @@ class PostgresFrontier:
         return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in kept]
 
     def _finish_bucket(
-        self, bucket: int, returns: list[Return], record: Record | None, cursor: Cursor
+        self, bucket: int, returns: list[Return], moved: list[Retagged], record: Record | None, cursor: Cursor
     ) -> frozenset[int]:
         claimed = rows.held_columns(bucket, [each.lease for each in returns])
         locked = set(_all(cursor, "lock_held", claimed))
@@ -218,8 +253,10 @@ class PostgresFrontier:
         held = frozenset(each.lease.qid for each in valid)
         news = rows.news_columns(bucket, valid)
         if news["uid"]:
+            retag(cursor, bucket, [url for url in moved if url.qid in held])
             _do(cursor, "count_settled", news)
             _do(cursor, "settle", news)
+            done_by(cursor, "judge_limits", {"bucket": bucket, "qid": sorted(set(news["qid"]))})
         if record is not None:
             record(cursor, held)
         released = [each for each in valid if each.release]
@@ -228,6 +265,14 @@ class PostgresFrontier:
             _do(cursor, "refresh_queues", hosts)
             _do(cursor, "release_hosts", hosts)
         return held
+
+    def _retagged(self, each: Return) -> Iterator[Retagged]:
+        """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
+        for done in each.done:
+            if done.tags is not None and done.tags != done.task.tags:
+                lane = self._lanes.number(done.tags)
+                task = done.task
+                yield Retagged(each.lease.qid, task.crawl, task.uid, task.tags, done.tags, lane)
 
     def _sweep_bucket(self, bucket: int, cursor: Cursor) -> int:
         now = self.now()
@@ -240,7 +285,13 @@ class PostgresFrontier:
         return len(_all(cursor, "refresh_hosts", hosts))
 
     def _figures(self, cursor: Cursor) -> FrontierFigures:
-        asked = [{"bucket": bucket, "now": self.now()} for bucket in range(self.buckets)]
+        interest = self._terms.interest
+        wanted = {
+            "now": self.now(),
+            "require": None if interest is None else list(interest.require),
+            "forbid": None if interest is None else list(interest.forbid),
+        }
+        asked = [{**wanted, "bucket": bucket} for bucket in range(self.buckets)]
         hosts = [_all(cursor, "host_figures", each)[0] for each in asked]
         queues = [row for each in asked for row in _all(cursor, "crawl_figures", each)]
         crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()
@@ -269,5 +320,6 @@ def _all(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
     return cursor.execute(_SQL[name].text, parameters).fetchall()
 
 
-def _do(cursor: Cursor, name: str, parameters: dict[str, Any]) -> None:
-    cursor.execute(_SQL[name].text, parameters)
+def _do(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
+    """How many rows a statement changed."""
+    return cursor.execute(_SQL[name].text, parameters).rowcount

@@ -158,6 +158,17 @@ class Queues:
         before = self._session.now() - days * _DAY_MS
         return self._each_some(crawl, host, partial(self._purge_some, before))
 
+    def pause_crawl(self, crawl: int, *, paused: bool) -> None:
+        """No URL of the crawl is lent any more, or they are again; workers finish what they hold."""
+        self._each_some(crawl, None, partial(self._pause_some, paused))
+
+    def _pause_some(self, paused: bool, bucket: int, crawl: int, qids: list[int], cursor: Cursor) -> int:
+        queues = {"bucket": bucket, "crawl": crawl, "qid": qids, "paused": paused}
+        done_by(cursor, "lock_hosts", queues)
+        changed = done_by(cursor, "pause_queues", queues)
+        self._refresh(cursor, bucket, qids)
+        return changed
+
     def _steer(self, host: str, name: str, **values: Any) -> None:
         place = self._place(host)
 
@@ -201,10 +212,15 @@ class Queues:
         queues = {"bucket": bucket, "crawl": crawl, "qid": qids}
         done_by(cursor, "lock_hosts", queues)
         gone = rows_of(cursor, "purge_urls", {**queues, "before": before})
-        urls = Counter(qid for qid, _ in gone)
-        still_open = Counter(qid for qid, is_open in gone if is_open)
-        hit = sorted(urls)
-        counts = {"qid": hit, "urls": [urls[qid] for qid in hit], "open": [still_open[qid] for qid in hit]}
+        urls = Counter((qid, lane) for qid, lane, _ in gone)
+        still_open = Counter((qid, lane) for qid, lane, is_open in gone if is_open)
+        counts = {
+            "qid": [qid for qid, _ in urls],
+            "lane": [lane for _, lane in urls],
+            "urls": list(urls.values()),
+            "open": [still_open[queue] for queue in urls],
+        }
+        hit = sorted({qid for qid, _ in urls})
         done_by(cursor, "count_purged", {**queues, **counts})
         done_by(cursor, "delete_empty_queues", {**queues, "qid": hit})
         self._refresh(cursor, bucket, hit)

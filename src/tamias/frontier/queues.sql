@@ -30,7 +30,8 @@ WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[]) AND NOT
 -- A queue is served until so many of its URLs are done; null takes the limit away.
 UPDATE queue
 SET most_done = %(limit)b::int8,
-    active = %(limit)b::int8 IS NULL OR queue.known - queue.open < %(limit)b::int8
+    active = NOT queue.paused
+             AND (%(limit)b::int8 IS NULL OR queue.known - queue.open < %(limit)b::int8)
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = %(qid)b::int8 AND queue.crawl = %(crawl)b::int4
 RETURNING queue.qid
 
@@ -40,14 +41,14 @@ SELECT DISTINCT queue.crawl FROM queue WHERE queue.bucket = %(bucket)b::int2
 
 -- name: count_queues
 -- How many queues of a crawl a list has; the busy ones have something scheduled and are not paused.
-SELECT count(*)
+SELECT count(DISTINCT queue.qid)
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
   AND (NOT %(busy)b::bool OR (queue.open > 0 AND host.blocked_until <= %(now)b::int8))
 
 -- name: list_queues
 -- A page of the queues of a crawl.
-SELECT host.hkey
+SELECT DISTINCT ON (queue.qid) host.hkey
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
   AND (NOT %(busy)b::bool OR (queue.open > 0 AND host.blocked_until <= %(now)b::int8))
@@ -55,8 +56,8 @@ ORDER BY queue.qid OFFSET %(start)b::int8 LIMIT %(size)b::int8
 
 -- name: queue_figures
 -- What a queue, or all queues of a crawl, hold: scheduled, done, queues, queues with something scheduled.
-SELECT coalesce(sum(queue.open), 0)::int8, coalesce(sum(queue.known - queue.open), 0)::int8, count(*),
-       count(*) FILTER (WHERE queue.open > 0)
+SELECT coalesce(sum(queue.open), 0)::int8, coalesce(sum(queue.known - queue.open), 0)::int8,
+       count(DISTINCT queue.qid), count(DISTINCT queue.qid) FILTER (WHERE queue.open > 0)
 FROM queue
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
   AND (%(qid)b::int8 IS NULL OR queue.qid = %(qid)b::int8)
@@ -97,7 +98,7 @@ WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4
 
 -- name: some_queues
 -- Queues of a crawl after a given one, to be worked on one after another.
-SELECT queue.qid FROM queue
+SELECT DISTINCT queue.qid FROM queue
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid > %(after)b::int8
 ORDER BY queue.qid LIMIT %(limit)b::int4
 
@@ -119,13 +120,14 @@ USING (SELECT url.qid, url.uid, url.due FROM url
          AND url.first_seen < %(before)b::int8) AS old
 WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.qid = old.qid AND url.uid = old.uid
   AND url.due = old.due
-RETURNING url.qid, old.due < 9223372036854775807
+RETURNING url.qid, url.lane, old.due < 9223372036854775807
 
 -- name: count_purged
 -- Takes removed URLs out of their queues' counts.
 UPDATE queue SET known = queue.known - gone.urls, open = queue.open - gone.open
-FROM unnest(%(qid)b::int8[], %(urls)b::int8[], %(open)b::int8[]) AS gone (qid, urls, open)
+FROM unnest(%(qid)b::int8[], %(lane)b::int4[], %(urls)b::int8[], %(open)b::int8[]) AS gone (qid, lane, urls, open)
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = gone.qid
+  AND queue.lane = gone.lane
 
 -- name: delete_empty_queues
 -- Removes queues of which no URL is left.

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.model.figures import CrawlFigures
 from tamias.model.item import CLASSES
 from tamias.model.lease import Done, Lease, Return, Task
@@ -86,14 +87,14 @@ def news_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
     news: list[tuple[int, Done]] = [(each.lease.qid, done) for each in returns for done in each.done]
     return {
         "bucket": bucket,
-        "qid": [qid for qid, _ in news],
-        "crawl": [done.task.crawl for _, done in news],
-        "uid": [done.task.uid for _, done in news],
-        "due": [done.due for _, done in news],
-        "status": [int(done.outcome) for _, done in news],
-        "fails": [done.fails for _, done in news],
-        "etag": [done.etag for _, done in news],
-        "last_modified": [done.last_modified for _, done in news],
+        "qid": Longs([qid for qid, _ in news]),
+        "crawl": Ints([done.task.crawl for _, done in news]),
+        "uid": Longs([done.task.uid for _, done in news]),
+        "due": Longs([done.due for _, done in news]),
+        "status": Ints([int(done.outcome) for _, done in news]),
+        "fails": Ints([done.fails for _, done in news]),
+        "etag": Texts([done.etag for _, done in news]),
+        "last_modified": Texts([done.last_modified for _, done in news]),
     }
 
 
@@ -103,6 +104,7 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
         **held_columns(bucket, [each.lease for each in returns]),
         "delay_ms": [each.delay_ms for each in returns],
         "blocked_until": [each.blocked_until for each in returns],
+        "address": [each.address for each in returns],
     }
 
 

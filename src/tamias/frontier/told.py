@@ -12,6 +12,7 @@ from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.offer import Hash
 from tamias.frontier.service import usual_delay
+from tamias.frontier.terms import buckets_of
 from tamias.model.item import NEVER, priority_class
 
 SCORE = 0.5
@@ -72,19 +73,33 @@ class _QueueGone(Exception):
 class Intake:
     """Takes URLs into the frontier and says which of them were taken. One for each thread."""
 
-    def __init__(self, session: Session, *, same_url: Same, hash_key: Hash = hash64) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        same_url: Same,
+        hash_key: Hash = hash64,
+        section: tuple[int, int] | None = None,
+    ) -> None:
+        """`section` are the buckets that are ours; all, where it is None."""
         self._session = session
         self._same_url = same_url
         self._hash_key = hash_key
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        self._section = buckets_of(section, self._buckets)
+        self._owns_all = section is None
         self._queues: set[tuple[int, int]] = set()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
 
+    def owns(self, host: str) -> bool:
+        """Whether the queue of a host is in our section."""
+        return self._owns_all or bucket_of(host_hash(host), self._buckets) in self._section
+
     def put(self, batch: Sequence[Told]) -> list[bool]:
-        """For each URL whether it was taken; a new one that is known already is not."""
+        """For each URL whether it was taken: not one that is new by word and known, nor one we do not own."""
         taken = [False] * len(batch)
-        left, salt = list(enumerate(batch)), 0
+        left, salt = [(at, told) for at, told in enumerate(batch) if self.owns(told.host)], 0
         while left:
             places, left = self._placed(left, salt)
             for bucket, part in _by_bucket(places, self._buckets).items():
@@ -174,6 +189,7 @@ class Intake:
             "bucket": bucket,
             "qid": [qid for qid, _ in pairs],
             "crawl": [crawl for _, crawl in pairs],
+            "lane": [0] * len(pairs),
             "hkey": [unseen[pair] for pair in pairs],
         }
 
@@ -242,6 +258,7 @@ def _queue_news(new: list[Place], now: int) -> dict[str, Any]:
     return {
         "qid": Longs([qid for qid, _ in pairs]),
         "crawl": Ints([crawl for _, crawl in pairs]),
+        "lane": Ints([0] * len(pairs)),
         "due": Longs(first),
         "class": Ints([priority_class(SCORE) if due <= now else 0 for due in first]),
         "urls": Longs([len(queues[pair]) for pair in pairs]),

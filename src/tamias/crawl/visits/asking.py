@@ -37,6 +37,8 @@ class Asker:
 
     async def ask(self, request: Request, task: Task, held: Held) -> Capture:
         """One attempt, for the sake of a task whose host is held."""
+        if (blocked := self.blocked(request.url)) is not None:
+            return blocked
         scheme = request.url.partition(":")[0]
         fetcher = self._fetchers.get(scheme)
         if fetcher is None:
@@ -60,6 +62,11 @@ class Asker:
             reason = f"{request.url} is of the queue {queue}, not of {held.lease.host}"
             return self.unasked(request.url, Outcome.SKIPPED, reason)
         return await self.ask(request, task, held)
+
+    def blocked(self, url: str) -> Capture | None:
+        """The attempt on a URL that a block list names, which ends before its host is asked for anything."""
+        reason = self._admission.blocked(url)
+        return None if reason is None else self.unasked(url, Outcome.REFUSED, reason)
 
     def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
         """An attempt that ended before any request."""

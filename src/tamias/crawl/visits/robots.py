@@ -154,7 +154,7 @@ def rules_in(capture: Capture) -> Rules:
     """What an attempt to get robots.txt establishes; the body is used up."""
     if capture.outcome is Outcome.REFUSED:
         return Rules(blanket=Verdict(False, capture.reason))
-    return rules_of(_status(capture), _read(capture.body))
+    return rules_of(_status(capture), _read(capture.body), why=capture.reason)
 
 
 def forbidden_by(rules: Rules, url: str) -> str | None:

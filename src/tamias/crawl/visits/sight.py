@@ -6,9 +6,8 @@ from functools import partial
 
 import msgspec
 
-from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Reference
-from tamias.crawl.archiving.keeping import WATCH, Keeping, Kept
+from tamias.crawl.archiving.keeping import Keeping, Kept
 from tamias.crawl.reading.aside import aside
 from tamias.crawl.reading.reader import Reader
 from tamias.crawl.reading.study import Found, discard, whole
@@ -27,6 +26,7 @@ from tamias.model.item import Item
 from tamias.model.kind import CONTEXT, PROBE, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
+from tamias.permit.traps import Traps
 from tamias.seeds.usual_places import kind_there
 from tamias.sinks.warc import WarcWriter
 
@@ -48,6 +48,11 @@ class Seen(msgspec.Struct):
     """What the archive makes of it."""
     put_off: bool = False
     """Nothing happened; the address is to be looked at again soon."""
+    is_context: bool = False
+    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
+    context: bytes | None = None
+    capture_id: str | None = None
+    """Where it has one already."""
 
 
 class Sight:
@@ -65,6 +70,7 @@ class Sight:
         warc: WarcWriter | None,
         keeping: Keeping | None,
         retries: int,
+        traps: Traps,
     ) -> None:
         self._asker = asker
         self._usage = usage
@@ -75,6 +81,7 @@ class Sight:
         self._warc = warc
         self._keeping = keeping
         self._retries = retries
+        self._traps = traps
 
     def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
         """An attempt that ended before any request."""
@@ -83,6 +90,8 @@ class Sight:
     async def see(self, task: Task, held: Held) -> Seen:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
+        if (blocked := self._asker.blocked(task.url)) is not None:
+            return Seen(blocked)
         try:
             if await self._sites.opened(task, held):
                 raise NotNow
@@ -97,13 +106,16 @@ class Sight:
         if covering is not None:
             reason = f"part of a dataset that {covering.sitemap} offers as a whole"
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, reason), put_off=not covering.had)
+        if (trap := self._traps.refusal(held.lease.host, task.url)) is not None:
+            return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
+        self._traps.visited(held.lease.host)
         capture = await self._asker.ask(_request(task, kind), task, held)
         try:
             await self._to_warc(capture, _request(task, kind))
             if self._keeping is not None and self._keeping.wants(task):
                 return await self._archived(capture, task, held)
             if kind == CONTEXT:
-                return self._context(capture, task)
+                return self._context(capture)
             if capture.body is None:
                 return Seen(capture, Found(signals=await self._usage.signals(capture, ())))
             if kind == PROBE and not self._reader.study.stands_there(capture):
@@ -114,7 +126,7 @@ class Sight:
             discard(capture.body)
 
     async def _archived(self, capture: Capture, task: Task, held: Held) -> Seen:
-        """Kept, and read if it is believed; what it links to is not under watch."""
+        """Kept, and read if it is believed."""
         assert self._keeping is not None
         found_type = self._reader.study.found_type(capture)
         kept = await aside(partial(self._keeping.keep, task, capture, found_type))
@@ -124,13 +136,12 @@ class Sight:
         elif kept.prepared is not None:
             seen = await self._read(capture, task, held)
             seen.kept = kept
-            if task.crawl == WATCH:
-                seen.references = []
         return seen
 
     async def _read(self, capture: Capture, task: Task, held: Held) -> Seen:
         ask = partial(self._context_here, task=task, held=held)
         found, references = await self._reader.read(capture, task, held, ask)
+        self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
         found.signals = await self._usage.signals(capture, found.metas)
         return Seen(capture, found, references)
 
@@ -145,11 +156,10 @@ class Sight:
             guide.step_ends()
         return Seen(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
 
-    def _context(self, capture: Capture, task: Task) -> Seen:
+    def _context(self, capture: Capture) -> Seen:
         """A context is kept for those who wait for it, and not read."""
         body = whole(capture.body, MAX_CONTEXT) if capture.outcome is Outcome.OK else None
-        keep = partial(keep_context, address=task.url, body=body, now=capture.ended_at)
-        return Seen(capture, also=keep)
+        return Seen(capture, is_context=True, context=body)
 
     async def _context_here(self, address: str, task: Task, held: Held) -> bytes | None:
         """A context of the queue that is held anyway."""
@@ -165,8 +175,7 @@ class Sight:
         if kind is not None and self._walker.opens(kind):
             seen.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
         elif kind == TDMREP:
-            body = whole(seen.capture.body, MAX_CONTEXT)
-            seen.also = partial(keep_context, address=task.url, body=body, now=seen.capture.ended_at)
+            seen.is_context, seen.context = True, whole(seen.capture.body, MAX_CONTEXT)
         return seen
 
     async def _to_warc(self, capture: Capture, request: Request) -> None:

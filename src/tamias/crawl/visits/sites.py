@@ -6,6 +6,7 @@ from typing import Any
 
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Admission, first
+from tamias.crawl.archiving.keeping import WATCH
 from tamias.crawl.commits.commit import Committer
 from tamias.crawl.visits.pace import Held
 from tamias.crawl.visits.robots import RobotsDesk
@@ -75,7 +76,7 @@ class SiteDesk:
         if told is None:
             return []
         items = [self._item(url, SITEMAP, task) for url in told if self._settings.seeds.sitemaps]
-        if self._settings.seeds.probe:
+        if self._settings.seeds.probe and task.crawl != WATCH:
             places = usual_places(place, bool(told))
             items += [self._item(each.url, PROBE, task) for each in places]
         return items

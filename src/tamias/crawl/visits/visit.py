@@ -1,12 +1,15 @@
 """The path of one URL through a worker: seen, judged, handed over to be committed."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
+from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.archiving.describing import describe
 from tamias.crawl.archiving.hinting import HintDesk, said_by_sitemap
@@ -15,12 +18,13 @@ from tamias.crawl.commits.commit import Committer, Visited
 from tamias.crawl.commits.records import Recorder
 from tamias.crawl.reading.study import Found
 from tamias.crawl.visits.pace import Held, NotNow
-from tamias.crawl.visits.sight import Seen, Sight
+from tamias.crawl.visits.sight import Seen
+from tamias.crawl.visits.tagging import PageTags, tagged
 from tamias.crawl.visits.wholes import PART, WAIT_MS, Also, News, Wholes
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
-from tamias.model.errors import TamiasError
+from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import CONTEXT, DUMP, PROBE, kind_of
 from tamias.model.lease import Done, Task
@@ -60,6 +64,18 @@ def _counts(task: Task) -> bool:
     return task.fails == 0 and kind_of(task.tags) not in (PROBE, CONTEXT)
 
 
+class Sees(Protocol):
+    """Tells what an address brings: by asking for it, or because somebody else did."""
+
+    def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
+        """An attempt that ended before any request."""
+        ...
+
+    async def see(self, task: Task, held: Held) -> Seen:
+        """What the address brings; `NotNow` when that must wait."""
+        ...
+
+
 class Visitor:
     """Works through leases, one URL after another."""
 
@@ -68,16 +84,18 @@ class Visitor:
         settings: Settings,
         *,
         allowance: Allowance,
-        sight: Sight,
+        sight: Sees,
         admission: Admission,
         wholes: Wholes,
         hints: HintDesk,
         committer: Committer,
         recorder: Recorder,
         keeping: Keeping | None,
+        pages: PageTags,
         now: Callable[[], int],
     ) -> None:
         self._settings = settings
+        self._pages = pages
         self._allowance = allowance
         self._sight = sight
         self._admission = admission
@@ -94,7 +112,7 @@ class Visitor:
             if held.over or held.blocked_until is not None or not self._allowance.take(task):
                 break
             try:
-                await self._visit(task, held)
+                await self.visit(task, held)
             except NotNow:
                 self._allowance.give_back(task)
                 break
@@ -103,31 +121,40 @@ class Visitor:
                 raise
         self._committer.release(held)
 
-    async def _visit(self, task: Task, held: Held) -> None:
+    async def visit(self, task: Task, held: Held) -> None:
+        """One URL: seen, judged, handed over."""
         try:
             seen = await self._sight.see(task, held)
         except (TamiasError, NotNow):
             raise
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(f"no room left ({error}); free some space and go on") from error
+            seen = self._faulty(task, error)
         except Exception as error:  # noqa: BLE001 (the last line of defence)
-            # A fault of ours, not of the document: told as such, and the crawl goes on.
-            _log.exception("visit of %s", task.url)
-            reason = f"internal error: {type(error).__name__}: {error}"
-            seen = Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
+            seen = self._faulty(task, error)
         if seen.found.hints:
             said = said_by_sitemap(seen.found.hints)
             await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
         await self._committer.add(await self._visited(seen, task, held))
+
+    def _faulty(self, task: Task, error: Exception) -> Seen:
+        """A fault of ours, not of the document: told as such, and the crawl goes on."""
+        _log.error("visit of %s", task.url, exc_info=error)
+        reason = f"internal error: {type(error).__name__}: {error}"
+        return Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
 
     async def _visited(self, seen: Seen, task: Task, held: Held) -> Visited:
         """What is to be committed."""
         capture = seen.capture
         if seen.put_off:
             later = Done(task=task, outcome=task.status, due=self._now() + WAIT_MS, fails=task.fails)
-            return Visited(held=held, done=later)
+            return Visited(held=held, done=later, afterwards=seen.afterwards)
         if seen.found.limit is not None:
             capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=seen.found.limit)
-        capture_id = str(new_capture_id(capture.started_at))
-        done = self._done(task, capture, held, seen.kept)
+        capture_id = seen.capture_id or str(new_capture_id(capture.started_at))
+        told = await self._pages.told(seen)
+        done = tagged(self._done(task, capture, held, seen.kept), told)
         news = await self._news(seen, task, capture, for_good=done.due == NEVER)
         notes = [capture.reason, *filter(None, (held.granted, news.why))]
         held.granted = None
@@ -138,11 +165,12 @@ class Visitor:
             record=self._recorder.record(
                 capture_id, task, capture, seen.found, headers=seen.kept is not None
             ),
-            references=(*seen.references, *self._redirect_links(capture, task)),
+            references=(*self._pages.handed_on(seen.references, told), *self._redirect_links(capture, task)),
             items=(*seen.items, *news.items, *self._reached(capture, task)),
             prepared=seen.kept.prepared if seen.kept else None,
             also=_all(
                 seen.also,
+                _context(seen, task),
                 news.also,
                 _described(seen.found, capture),
                 partial(seen.kept.record, capture_id=capture_id) if seen.kept else None,
@@ -195,6 +223,8 @@ class Visitor:
         """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
         if capture.retry_after_ms is not None:
             held.blocked_until = self._now() + capture.retry_after_ms
+        if self._settings.frontier.per_address and capture.hops:
+            held.address = capture.hops[0].address
         if kept is not None and task.crawl == WATCH:
             return self._watched_again(task, capture, kept)
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
@@ -210,6 +240,12 @@ class Visitor:
         return Done(
             task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
         )
+
+
+def _context(seen: Seen, task: Task) -> Also | None:
+    if not seen.is_context:
+        return None
+    return partial(keep_context, address=task.url, body=seen.context, now=seen.capture.ended_at)
 
 
 def _described(found: Found, capture: Capture) -> Also | None:

@@ -1,0 +1,77 @@
+"""`tamias crawls`: several crawls side by side in one frontier; listed, paused, resumed, limited, deleted."""
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.frontier import crawls
+from tamias.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Session
+
+ACTIONS = ("list", "pause", "resume", "limit", "delete")
+
+
+@click.command()
+@click.argument("action", type=click.Choice(ACTIONS), default="list")
+@click.argument("name", required=False)
+@click.option("--max-urls", type=click.IntRange(min=0), help="With limit: so many URLs; 0 takes it away.")
+@common
+def command(place: Place, action: str, name: str | None, max_urls: int | None) -> None:
+    """Lists the crawls: URLs known and open, state, limit, policy. Or pauses, resumes, limits or deletes one.
+
+    A paused crawl is not visited, a limited one is paused soon after so many of its URLs are done, and a
+    deleted one leaves only what was captured.
+
+    Example: tamias crawls pause news
+    """
+    from tamias.database.connect import Database
+
+    if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
+        raise UsageError("say 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        if name is None:
+            _list(place, session)
+        else:
+            _tell(place, name, _act(session, action, crawls.named(session, name), max_urls))
+
+
+def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> str:
+    """Does it; returns what is said of it."""
+    if action == "pause":
+        crawls.pause(session, crawl)
+        return "paused"
+    if action == "resume":
+        crawls.resume(session, crawl)
+        return "goes on"
+    if action == "limit":
+        crawls.set_limit(session, crawl, max_urls or None)
+        return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"
+    return f"deleted, with {crawls.delete(session, crawl):,} URLs"
+
+
+def _list(place: Place, session: "Session") -> None:
+    found = crawls.crawls(session)
+    if place.json:
+        say_json(found)
+        return
+    for each in found:
+        most = "" if each.limit is None else f", at most {each.limit:,}"
+        urls = f"{each.open:,} of {each.known:,} URLs open on {each.hosts:,} hosts"
+        say(f"{each.name}: {each.state}, {urls}{most}")
+        flags = each.policy.get("flags") or {}
+        for name in sorted(flags):
+            say(f"  {name.replace('__', '.')} = {flags[name]}")
+
+
+def _tell(place: Place, name: str, done: str) -> None:
+    if place.json:
+        say_json({"crawl": name, "done": done})
+    else:
+        say(f"{name}: {done}")

@@ -1,0 +1,55 @@
+"""`tamias tag`: tags that people give to known URLs, or take away."""
+
+from contextlib import closing
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.model.errors import UsageError
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("target", metavar="URL|PATTERN")
+@click.argument("changes", metavar="+TAG|-TAG...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--crawl", default="default", show_default=True, help="Of this crawl.")
+@common
+def command(place: Place, target: str, changes: tuple[str, ...], crawl: str) -> None:
+    """Gives tags to a URL, or to all that fit a pattern with *; takes tags away; without changes, tells them.
+
+    Example: tamias tag 'https://example.org/data/*' +open -draft
+    """
+    from tamias.crawl.admit import queue_key, same_url
+    from tamias.database.connect import Database
+    from tamias.frontier import crawls
+    from tamias.frontier.tags import Tagging, change_of, is_pattern
+    from tamias.model.url import fetch_url
+    from tamias.model.url_key import url_key
+
+    settings = place.settings().settings
+    names = frozenset(settings.filters.session_names)
+    change = change_of(changes) if changes or is_pattern(target) else None
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        number = crawls.named(session, crawl)
+        tagging = Tagging(session, same_url=same_url(names))
+        if is_pattern(target) and change is not None:
+            changed = tagging.change_all(target, number, change)
+            _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} URLs changed")
+            return
+        url = fetch_url(target)
+        where = (queue_key(settings.frontier.queue)(url), number, url, url_key(url, names))
+        if change is not None:
+            tagging.change(*where, change)
+        tags = tagging.tags(*where)
+    if tags is None:
+        raise UsageError(f"the crawl '{crawl}' does not know {url}; a pattern has a * in it")
+    _tell(place, {"url": url, "tags": tags}, f"{url}  {' '.join(tags)}")
+
+
+def _tell(place: Place, value: dict[str, object], line: str) -> None:
+    if place.json:
+        say_json(value)
+    else:
+        say(line)

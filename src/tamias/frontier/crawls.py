@@ -1,0 +1,147 @@
+"""Several crawls side by side in one frontier: listed, paused, limited, deleted."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Session
+from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.queues import Queues
+from tamias.frontier.service import WATCH
+from tamias.frontier.terms import Terms
+from tamias.model.errors import UsageError
+
+ACTIVE, PAUSED = "active", "paused"
+_FIRST_TWO = frozenset({1, WATCH})
+_LOOK_MS = 1000
+
+
+class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+    """One crawl, and what it has."""
+
+    number: int
+    name: str
+    state: str
+    limit: int | None
+    """It is paused when so many of its URLs are done."""
+    known: int
+    open: int
+    hosts: int
+    policy: dict[str, Any]
+
+
+def crawls(session: Session) -> list[Crawl]:
+    """All crawls, the oldest first."""
+    queues = Queues(session, same_url=str.__eq__)
+    return [_crawl(queues, row) for row in session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))]
+
+
+def _crawl(queues: Queues, row: tuple[Any, ...]) -> Crawl:
+    number, name, state, limit, policy = row
+    figures = queues.figures(number, None)
+    return Crawl(
+        number=number,
+        name=name,
+        state=state,
+        limit=limit,
+        known=figures.scheduled + figures.done,
+        open=figures.scheduled,
+        hosts=figures.queues,
+        policy=policy,
+    )
+
+
+def named(session: Session, name: str) -> int:
+    """The number of a crawl. Raises `UsageError` where there is none of that name."""
+    known = _names(session)
+    if name not in known:
+        raise UsageError(f"there is no crawl '{name}'; there are: {', '.join(sorted(known))}")
+    return known[name]
+
+
+def pause(session: Session, crawl: int) -> None:
+    """No URL of it is lent any more; what workers hold they finish. May be done twice."""
+    _set_state(session, crawl, PAUSED)
+    Queues(session, same_url=str.__eq__).pause_crawl(crawl, paused=True)
+
+
+def resume(session: Session, crawl: int) -> None:
+    """It goes on. Raises `UsageError` where its limit is reached: that would only pause it again."""
+    if (limit := _reached(session, crawl)) is not None:
+        raise UsageError(
+            f"the crawl has reached its limit of {limit} URLs; "
+            "'tamias crawls limit NAME --max-urls N' sets a higher one, 0 takes it away"
+        )
+    _set_state(session, crawl, ACTIVE)
+    Queues(session, same_url=str.__eq__).pause_crawl(crawl, paused=False)
+
+
+def set_limit(session: Session, crawl: int, urls: int | None) -> None:
+    """It is paused soon after so many of its URLs are done, those of earlier runs included."""
+    asked = {"crawl": crawl, "limit": urls}
+    session.transact(lambda cursor: done_by(cursor, "set_most_done", asked))
+
+
+def delete(session: Session, crawl: int) -> int:
+    """Removes its queues and URLs, not what was captured; returns how many URLs went.
+
+    Raises `UsageError` for the archive's own: what is under watch is not a crawl of somebody.
+    """
+    if crawl == WATCH:
+        raise UsageError("the crawl 'watch' is the archive's own: it cannot be deleted, only paused")
+    gone = Queues(session, same_url=str.__eq__).delete(crawl)
+    session.transact(lambda cursor: done_by(cursor, "forget_crawl", {"crawl": crawl}))
+    return gone
+
+
+class Neighbours:
+    """What a frontier must know of crawls beside its own: whether there are any, and limits to be kept."""
+
+    def __init__(self, session: Session, now: Callable[[], int]) -> None:
+        self._session = session
+        self._now = now
+        self._looked_at: int | None = None
+        self._others = False
+
+    def look(self) -> None:
+        """From time to time: pauses crawls that have reached their limit."""
+        if self._looked_at is not None and self._now() - self._looked_at < _LOOK_MS:
+            return
+        self._looked_at = self._now()
+        found = self._session.transact(lambda cursor: rows_of(cursor, "limited_crawls", {}))
+        limited, self._others = found[0]
+        for crawl in limited:
+            if _reached(self._session, crawl) is not None:
+                pause(self._session, crawl)
+
+    def concern(self, terms: Terms) -> bool:
+        """Whether ready hosts may have nothing to lend on these terms."""
+        if terms.interest is not None:
+            return True
+        return terms.crawls is not None and (self._others or not _FIRST_TWO.issubset(terms.crawls))
+
+
+def _names(session: Session) -> dict[str, int]:
+    return {row[1]: row[0] for row in session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))}
+
+
+def _set_state(session: Session, crawl: int, state: str) -> None:
+    session.transact(lambda cursor: done_by(cursor, "set_state", {"crawl": crawl, "state": state}))
+
+
+def _reached(session: Session, crawl: int) -> int | None:
+    """The limit of a crawl, if so many of its URLs are done."""
+    rows = session.transact(lambda cursor: rows_of(cursor, "crawl_rows", {}))
+    limit: int | None = next((row[3] for row in rows if row[0] == crawl), None)
+    if limit is None:
+        return None
+    buckets = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+    done = sum(_count_done(session, bucket, crawl) for bucket in range(buckets))
+    return limit if done >= limit else None
+
+
+def _count_done(session: Session, bucket: int, crawl: int) -> int:
+    asked = {"bucket": bucket, "crawl": crawl}
+    return session.transact(partial(count_of, name="count_done", parameters=asked))

@@ -1,0 +1,36 @@
+-- Crawls side by side: their state and their limit. The table of crawls has no bucket.
+
+-- name: crawl_rows
+-- All crawls: number, name, state, limit, what they were told.
+SELECT crawl.crawl, crawl.name, crawl.state, crawl.most_done, crawl.policy FROM crawl ORDER BY crawl.crawl
+
+-- name: set_state
+-- A crawl goes on, or is paused.
+UPDATE crawl SET state = %(state)b::text WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: set_most_done
+-- A crawl is paused when so many of its URLs are done; null takes the limit away.
+UPDATE crawl SET most_done = %(limit)b::int8 WHERE crawl.crawl = %(crawl)b::int4
+
+-- name: forget_crawl
+-- Removes a crawl whose queues are removed. The first two are always there.
+DELETE FROM crawl WHERE crawl.crawl = %(crawl)b::int4 AND crawl.crawl > 2
+
+-- name: limited_crawls
+-- The crawls that go on and have a limit, and whether there are more crawls than the first two.
+SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state = 'active'), '{}'),
+       coalesce(bool_or(crawl.crawl > 2), false)
+FROM crawl
+
+-- name: count_done
+-- How many URLs of a crawl are done in a bucket.
+SELECT coalesce(sum(queue.known - queue.open), 0)::int8 FROM queue
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4
+
+-- name: pause_queues
+-- Pauses queues of a crawl on locked hosts, or ends the pause.
+UPDATE queue
+SET paused = %(paused)b::bool,
+    active = NOT %(paused)b::bool
+             AND (queue.most_done IS NULL OR queue.known - queue.open < queue.most_done)
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = ANY(%(qid)b::int8[])

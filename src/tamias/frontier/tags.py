@@ -1,0 +1,170 @@
+"""Tags that people give to URLs and take away: one URL, or all of a crawl that fit a pattern."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.frontier.lanes import Lanes, Retagged, retag
+from tamias.model.errors import UsageError
+
+LONGEST_TAG = 100
+MOST_TAGS = 32
+"""Of one URL."""
+_AT_ONCE = 1000
+_FIRST = -(2**63)
+_MOST_SALTS = 3
+_TRIES = 5
+"""Somebody else may change the tags of a URL at the same time."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """Tags to be given and to be taken away."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def made_to(self, tags: Iterable[str]) -> tuple[str, ...]:
+        """The tags of a URL afterwards; the old ones first.
+
+        >>> Change(add=("c",), remove=("a",)).made_to(("a", "b"))
+        ('b', 'c')
+        """
+        kept = [tag for tag in tags if tag not in self.remove]
+        return tuple([*kept, *(tag for tag in self.add if tag not in kept)][:MOST_TAGS])
+
+
+def change_of(words: Iterable[str]) -> Change:
+    """A change as people write it: `+tag`, `-tag`. Raises `UsageError` for what is none.
+
+    >>> change_of(["+good", "-bad"])
+    Change(add=('good',), remove=('bad',))
+    """
+    add: list[str] = []
+    remove: list[str] = []
+    for word in words:
+        sign, tag = word[:1], word[1:]
+        if sign not in {"+", "-"}:
+            raise UsageError(f"'{word}' is no change of tags; write +TAG to give one, -TAG to take it away")
+        (add if sign == "+" else remove).append(checked_tag(tag))
+    if not add and not remove:
+        raise UsageError("name tags to give or to take away: +TAG, -TAG")
+    return Change(add=tuple(add), remove=tuple(remove))
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text can be a tag.
+
+    >>> is_tag("lang=de"), is_tag("two words")
+    (True, False)
+    """
+    return 0 < len(text) <= LONGEST_TAG and text.isprintable() and not {" ", ","} & set(text)
+
+
+def checked_tag(tag: str) -> str:
+    """The tag, if it can be one. Raises `UsageError` otherwise."""
+    if not is_tag(tag):
+        raise UsageError(
+            f"'{tag[:LONGEST_TAG]}' is no tag: 1 to {LONGEST_TAG} characters, no space, no comma"
+        )
+    return tag
+
+
+class Tagging:
+    """Changes tags of known URLs. One for each thread."""
+
+    def __init__(self, session: Session, *, same_url: Callable[[str, str], bool]) -> None:
+        self._session = session
+        self._same_url = same_url
+        self._lanes = Lanes(session)
+        self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+
+    def tags(self, host: str, crawl: int, url: str, key: str) -> tuple[str, ...] | None:
+        """The tags of one URL; None where it is not known."""
+        found = self._one(host, crawl, url, key)
+        return None if found is None else tuple(found[3])
+
+    def change(self, host: str, crawl: int, url: str, key: str, change: Change) -> bool:
+        """Changes the tags of one URL. False: it is not known. May be done twice."""
+        for _ in range(_TRIES):
+            found = self._one(host, crawl, url, key)
+            if found is None:
+                return False
+            if change.made_to(found[3]) == tuple(found[3]):
+                break
+            self._apply(self._bucket(found[0]), crawl, [found], change)
+        return True
+
+    def change_all(self, pattern: str, crawl: int, change: Change) -> int:
+        """Changes the tags of all URLs of a crawl that fit a pattern (`*` stands for anything).
+
+        Reads all URLs of the crawl, some at a time; returns how many changed. May be done twice.
+        """
+        changed = 0
+        for bucket in range(self._buckets):
+            for page in self._pages(bucket, crawl, _like(pattern)):
+                changed += self._apply(bucket, crawl, page, change)
+        return changed
+
+    def _one(self, host: str, crawl: int, url: str, key: str) -> tuple[Any, ...] | None:
+        qid = host_hash(host)
+        for salt in range(_MOST_SALTS):
+            uid = hash64(key) if salt == 0 else hash64(salted(key, salt))
+            place = {"bucket": self._bucket(qid), "qid": qid, "crawl": crawl, "uid": uid}
+            found = self._session.transact(partial(rows_of, name="find_one", parameters=place))
+            if not found:
+                return None
+            if found[0][2] == url or self._same_url(found[0][2], url):
+                return found[0]
+        return None
+
+    def _pages(self, bucket: int, crawl: int, like: str) -> Iterator[list[tuple[Any, ...]]]:
+        asked = {"bucket": bucket, "crawl": crawl, "pattern": like, "limit": _AT_ONCE}
+        after = (_FIRST, _FIRST)
+        while True:
+            place = {**asked, "after_qid": after[0], "after_uid": after[1]}
+            page = self._session.transact(partial(rows_of, name="find_by_pattern", parameters=place))
+            if not page:
+                return
+            yield page
+            after = (page[-1][0], page[-1][1])
+
+    def _apply(self, bucket: int, crawl: int, found: list[tuple[Any, ...]], change: Change) -> int:
+        news = []
+        for qid, uid, _, old in found:
+            tags = change.made_to(old)
+            if tags != tuple(old):
+                news.append(Retagged(qid, crawl, uid, tuple(old), tags, self._lanes.number(tags)))
+        if not news:
+            return 0
+        return self._session.transact(partial(self._retag, bucket, news))
+
+    def _retag(self, bucket: int, news: list[Retagged], cursor: Cursor) -> int:
+        hosts = {"bucket": bucket, "qid": sorted({url.qid for url in news}), "now": self._session.now()}
+        done_by(cursor, "lock_hosts", hosts)
+        changed = retag(cursor, bucket, news)
+        done_by(cursor, "refresh_queues", hosts)
+        done_by(cursor, "refresh_hosts", hosts)
+        return changed
+
+    def _bucket(self, qid: int) -> int:
+        return bucket_of(qid, self._buckets)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text stands for many URLs."""
+    return "*" in text
+
+
+def _like(pattern: str) -> str:
+    r"""The pattern as SQL has it.
+
+    >>> _like("http://a.example/100%_*")
+    'http://a.example/100\\%\\_%'
+    """
+    escaped = pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return escaped.replace("*", "%")

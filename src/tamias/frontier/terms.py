@@ -1,0 +1,84 @@
+"""On what terms hosts are lent: of which crawls, for what interest, from which part, how often."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from tamias.model.errors import UsageError
+from tamias.model.kind import CONTEXT, PROBE, kind_tag
+
+NEEDED = kind_tag(CONTEXT)
+"""What documents wait for is lent whatever the interest."""
+_SECTION = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_NO_MATTER = frozenset({kind_tag(PROBE)})
+"""Tags that nobody has an interest in; they make no lane, since almost every host has such a URL."""
+
+
+class Interest(msgspec.Struct, frozen=True):
+    """Which URLs somebody wants, by their tags."""
+
+    require: tuple[str, ...] = ()
+    """All of these."""
+    forbid: tuple[str, ...] = ()
+    """None of these."""
+
+    def fits(self, tags: Iterable[str]) -> bool:
+        """Whether a URL with these tags is wanted.
+
+        >>> Interest(("sitemap",), ("adult",)).fits(("sitemap", "at"))
+        True
+        """
+        there = set(tags)
+        return (there.issuperset(self.require) or NEEDED in there) and there.isdisjoint(self.forbid)
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What one frontier lends. The default: everything, as soon as the delay of a host is over."""
+
+    crawls: tuple[int, ...] | None = None
+    """Only these crawls; None is all."""
+    interest: Interest | None = None
+    section: tuple[int, int] | None = None
+    """Only hosts of these buckets, both ends included."""
+    round_ms: int = 0
+    """Least time from one lease of a host to the next."""
+    per_address: int = 0
+    """Most hosts of one address lent at once, as far as addresses are known; 0 is no cap."""
+
+    def fits(self, crawl: int, tags: Iterable[str]) -> bool:
+        """Whether a URL may be lent at all."""
+        if self.crawls is not None and crawl not in self.crawls:
+            return False
+        return self.interest is None or self.interest.fits(tags)
+
+
+def lane_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """The set that decides the lane of a URL.
+
+    >>> lane_tags(("b", "a", "b", "kind=probe"))
+    ('a', 'b')
+    """
+    return tuple(sorted(set(tags) - _NO_MATTER))
+
+
+def buckets_of(section: tuple[int, int] | None, buckets: int) -> range:
+    """The buckets of a section. Raises `UsageError` where it is not a part of the frontier."""
+    if section is None:
+        return range(buckets)
+    first, last = section
+    if not 0 <= first <= last < buckets:
+        raise UsageError(f"no buckets {first}-{last}: it has {buckets}, from 0 on (setting frontier.buckets)")
+    return range(first, last + 1)
+
+
+def parse_section(text: str) -> tuple[int, int]:
+    """A section as users write it.
+
+    >>> parse_section("0-7"), parse_section("3")
+    ((0, 7), (3, 3))
+    """
+    found = _SECTION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"'{text}' is no range of buckets; write it as 0-7")
+    return int(found[1]), int(found[2] or found[1])
