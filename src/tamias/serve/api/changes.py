@@ -1,6 +1,7 @@
-"""What is new: versions of all resources from the newest to the oldest, as JSON or as an Atom feed."""
+"""What is new: versions from the newest to the oldest, of all or of some, as JSON, Atom or JSON Feed."""
 
 import re
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -11,10 +12,18 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339
 from tamias.serve.answers import Page, page_answer
 from tamias.serve.asked import base_of, cursor, limit, parameter, since, until
+from tamias.serve.desks import Desk
 from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
-from tamias.serve.feeds import ATOM, Entry, Feed, atom
+from tamias.serve.feeds.atom import ATOM, atom
+from tamias.serve.feeds.entries import Entry, Feed
+from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
+from tamias.serve.pages.asking import rows as page_rows
+from tamias.serve.pages.search import LONGEST_SEARCH, query
+from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
+_FRESH = {"Cache-Control": "no-cache"}
+_ABOUT = ("dataset", "host", "portal", "q")
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-([0-9]{1,9})")
 
 
@@ -36,48 +45,75 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def as_json(request: Request, service: Service) -> Response:
-    """A page of changes; as Atom where the client would rather have that."""
-    if ATOM in request.headers.get("accept", "") and "json" not in request.headers.get("accept", ""):
+    """A page of changes; as a feed where the client would rather have that."""
+    accept = request.headers.get("accept", "")
+    if ATOM in accept and "json" not in accept:
         return await as_atom(request, service)
+    if JSON_FEED in accept:
+        return await as_json_feed(request, service)
     changes, after = await _changes(request, service)
     return page_answer(request, changes, after)
 
 
 async def as_atom(request: Request, service: Service) -> Response:
-    """The same as a feed."""
+    """The same as an Atom feed."""
+    feed = await _feed(request, service, "/api/v1/changes.atom")
+    return Response(atom(feed), media_type=ATOM, headers=_FRESH)
+
+
+async def as_json_feed(request: Request, service: Service) -> Response:
+    """The same as a JSON Feed."""
+    feed = await _feed(request, service, "/api/v1/changes.feed.json")
+    return Response(json_feed(feed), media_type=JSON_FEED, headers=_FRESH)
+
+
+async def _feed(request: Request, service: Service, path: str) -> Feed:
     changes, after = await _changes(request, service)
-    base, here = base_of(request), "/api/v1/changes.atom"
+    base = base_of(request)
     asked = {key: value for key, value in request.query_params.items() if key != "secret"}
-    further = f"{base}{here}?{urlencode({**asked, 'cursor': after})}" if after else None
-    feed = Feed(
-        id="urn:tamias:changes",
-        title="What changed in the archive",
-        here=f"{base}{here}" + (f"?{urlencode(asked)}" if asked else ""),
-        further=further,
-        entries=tuple(_entry(change) for change in changes),
+    about = ", ".join(f"{name} {asked[name]}" for name in _ABOUT if asked.get(name))
+    return Feed(
+        id=f"urn:tamias:changes:{about}" if about else "urn:tamias:changes",
+        title=f"What changed in the archive: {about}" if about else "What changed in the archive",
+        home=f"{base}/",
+        here=f"{base}{path}" + (f"?{urlencode(asked)}" if asked else ""),
+        further=f"{base}{path}?{urlencode({**asked, 'cursor': after})}" if after else None,
+        entries=tuple(_entry(change, base) for change in changes),
     )
-    return Response(atom(feed), media_type=ATOM)
 
 
 async def _changes(request: Request, service: Service) -> tuple[list[Change], str | None]:
     most, after, base = limit(request), cursor(request, _CURSOR), base_of(request)
     at, resource, number = after.groups() if after else (until(request, "until") + 1, "", 0)
+    named = parameter(request, "dataset")
     asked = {
         "at": int(at),
         "resource": resource,
         "number": int(number),
         "since": since(request, "since"),
+        "dataset": (await service.histories.find(named)).resource.id if named else None,
         "host": parameter(request, "host"),
         "portal": parameter(request, "portal"),
         "limit": most,
     }
-    rows = await service.desks.ask(lambda desk: desk.rows("changes", asked))
+    words = parameter(request, "q")
+    if words is not None and len(words) > LONGEST_SEARCH:
+        raise Problem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
+    rows = await service.desks.ask(partial(_rows, asked=asked, words=words))
     last = rows[-1] if len(rows) == most else None
     return [_change(row, base) for row in rows], f"{last[2]}-{last[0]}-{last[1]}" if last else None
 
 
+def _rows(desk: Desk, asked: dict[str, Any], words: str | None) -> list[tuple[Any, ...]]:
+    parts = page_rows(desk, "words", text=words)[0][0] if words else None
+    if words and not parts:
+        return []
+    told = {**asked, "words": query(parts, " & ") if parts else None}
+    return desk.rows("changes_of", told)
+
+
 def _change(row: tuple[Any, ...], base: str) -> Change:
-    resource, number, captured_at, digest, size, media_type, _, noise, url, title = row
+    resource, number, captured_at, digest, size, media_type, noise, url, title = row
     return Change(
         kind="new" if number == 1 else "noise" if noise else "changed",
         url=url,
@@ -93,13 +129,14 @@ def _change(row: tuple[Any, ...], base: str) -> Change:
     )
 
 
-def _entry(change: Change) -> Entry:
+def _entry(change: Change, base: str) -> Entry:
     said = {"new": "first seen", "changed": "changed", "noise": "other bytes, the same content"}
     return Entry(
         id=f"urn:tamias:version:{change.id}",
         title=f"{change.title or change.url}: version {change.number}",
         updated=change.captured_at,
-        page=change.dataset,
+        page=f"{base}/dataset/{change.id.partition('_')[0]}",
+        data=change.dataset,
         download=change.download,
         media_type=change.media_type,
         byte_size=change.byte_size,
@@ -112,6 +149,8 @@ _PARAMETERS = (
     Parameter("until", "up to this time"),
     Parameter("host", "of this host"),
     Parameter("portal", "of resources that this portal names"),
+    Parameter("dataset", "of this resource, by its id or address"),
+    Parameter("q", "of resources that a search for these words finds"),
     *PAGED,
 )
 
@@ -121,7 +160,7 @@ ENDPOINTS = [
         handle=as_json,
         about="New versions, from the newest to the oldest",
         parameters=_PARAMETERS,
-        answers={200: Answer("Changes", Page[Change], (ATOM,))},
+        answers={200: Answer("Changes", Page[Change], (ATOM, JSON_FEED))},
     ),
     Endpoint(
         path="/api/v1/changes.atom",
@@ -129,5 +168,12 @@ ENDPOINTS = [
         about="The same as an Atom feed",
         parameters=_PARAMETERS,
         answers={200: Answer("A feed", media_types=(ATOM,))},
+    ),
+    Endpoint(
+        path="/api/v1/changes.feed.json",
+        handle=as_json_feed,
+        about="The same as a JSON Feed",
+        parameters=_PARAMETERS,
+        answers={200: Answer("A feed", media_types=(JSON_FEED,))},
     ),
 ]

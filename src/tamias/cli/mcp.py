@@ -1,0 +1,23 @@
+"""`tamias mcp`: the archive for an assistant, over standard input and output."""
+
+import sys
+from contextlib import closing
+
+import click
+
+from tamias.cli.common import Place, common
+
+
+@click.command()
+@common
+def command(place: Place) -> None:
+    """Speaks the Model Context Protocol on stdin and stdout: tools that search, compare and read the archive.
+
+    An assistant starts it by itself; put the command into its configuration.
+
+    Example: tamias mcp --data ./tamias-data
+    """
+    from tamias.serve.mcp.stdio import Reading, converse
+
+    with closing(Reading(place.data, place.db, place.settings().settings)) as reading:
+        converse(reading, sys.stdin.buffer, sys.stdout.buffer)

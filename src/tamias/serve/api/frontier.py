@@ -1,0 +1,354 @@
+"""The frontier over REST: what waits and where, which crawls and hosts are left in peace, and to say so."""
+
+import re
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.moments import milliseconds, rfc3339
+from tamias.database.sql import statements
+from tamias.frontier import crawls as side_by_side
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.frontier.queues import Queues
+from tamias.model.errors import UsageError
+from tamias.serve.answers import Page, json_answer, page_answer
+from tamias.serve.asked import cursor, limit, parameter
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+SQL = statements("tamias.serve.api", "frontier.sql")
+LONGEST_NAME: Final = 300
+_FIRST: Final = -(2**63)
+_NEVER: Final = 253_402_300_799_000
+"""The end of the year 9999: what is later is never."""
+_CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19}),([0-9]{1,9}),([0-9]{1,9})")
+_BLOCK_CURSOR = re.compile(r"([0-9]{1,5}),(-?[0-9]{1,19})")
+Row = tuple[Any, ...]
+
+
+class CrawlState(msgspec.Struct, frozen=True, kw_only=True):
+    """One crawl and what it has."""
+
+    name: str
+    state: str
+    limit: int | None
+    """It is paused when so many of its URLs are done."""
+    known: int
+    open: int
+    hosts: int
+
+
+class FrontierState(msgspec.Struct, frozen=True, kw_only=True):
+    """The frontier in figures."""
+
+    at: str
+    hosts: int
+    leased: int
+    """Hosts that workers are at."""
+    ready: int
+    """Hosts that could be asked at once."""
+    crawls: list[CrawlState]
+
+
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl has to do at a host; URLs of other tags are another queue."""
+
+    host: str
+    crawl: str
+    known: int
+    open: int
+    active: bool
+    leased: bool
+    next_due: str | None
+    ready_at: str | None
+    blocked_until: str | None
+    delay_seconds: float
+
+
+class HostState(msgspec.Struct, frozen=True, kw_only=True):
+    """How politely a host is asked, and what is to be asked."""
+
+    host: str
+    delay_seconds: float
+    blocked_until: str | None
+    ready_at: str | None
+    leased: bool
+    queues: list[QueueState]
+
+
+class BlockedHost(msgspec.Struct, frozen=True):
+    """A host that is left in peace."""
+
+    host: str
+    until: str | None
+    """Null: for good."""
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """What was changed."""
+
+    crawl: str | None = None
+    host: str | None = None
+    state: str
+    until: str | None = None
+
+
+async def figures(request: Request, service: Service) -> Response:
+    """All of it in figures."""
+    return json_answer(request, await service.desks.ask(_figures))
+
+
+async def queues(request: Request, service: Service) -> Response:
+    """A page of queues."""
+    most, after, crawl = limit(request), cursor(request, _CURSOR), _text(request, "crawl")
+    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST, 0, 0)
+    rows = await service.desks.ask(partial(_queues, place=place, crawl=crawl, most=most))
+    last = rows[-1] if len(rows) == most else None
+    following = ",".join(str(each) for each in last[:4]) if last else None
+    return page_answer(request, [_queue(row[1:]) for row in rows], following)
+
+
+async def host(request: Request, service: Service) -> Response:
+    """One host."""
+    name = request.path_params["host"]
+    return json_answer(request, await service.desks.ask(partial(_host, name=name)))
+
+
+async def blocks(request: Request, service: Service) -> Response:
+    """A page of the hosts that are left in peace."""
+    most, after = limit(request), cursor(request, _BLOCK_CURSOR)
+    place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST)
+    rows = await service.desks.ask(partial(_blocks, place=place, most=most))
+    following = f"{rows[-1][0]},{rows[-1][1]}" if len(rows) == most else None
+    items = [BlockedHost(name, _moment(until)) for _, _, name, until in rows]
+    return page_answer(request, items, following)
+
+
+async def pause(request: Request, service: Service) -> Response:
+    """No URL of a crawl is given out any more."""
+    return await _steer_crawl(request, service, side_by_side.pause, side_by_side.PAUSED)
+
+
+async def resume(request: Request, service: Service) -> Response:
+    """A crawl goes on."""
+    return await _steer_crawl(request, service, side_by_side.resume, side_by_side.ACTIVE)
+
+
+async def block(request: Request, service: Service) -> Response:
+    """A host is left in peace until a time, or for good."""
+    told = parameter(request, "until")
+    until = _NEVER if told is None else min(milliseconds(told), _NEVER)
+    name = await _steer_host(request, service, until)
+    return json_answer(request, Steered(host=name, state="blocked", until=_moment(until)))
+
+
+async def unblock(request: Request, service: Service) -> Response:
+    """A host is asked again."""
+    return json_answer(request, Steered(host=await _steer_host(request, service, 0), state="open"))
+
+
+def place_of(desk: Desk, name: str) -> dict[str, int]:
+    """Where the queues of a host are."""
+    qid = host_hash(name)
+    return {"bucket": bucket_of(qid, desk.frontier.buckets), "qid": qid, "now": desk.session.now()}
+
+
+def rows_of(desk: Desk, name: str, asked: dict[str, Any]) -> list[Row]:
+    """What one statement of `frontier.sql` reads."""
+    return desk.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+
+
+def _figures(desk: Desk) -> FrontierState:
+    now = desk.frontier.figures()
+    return FrontierState(
+        at=rfc3339(now.now),
+        hosts=now.hosts,
+        leased=now.leased,
+        ready=now.ready,
+        crawls=[
+            CrawlState(
+                name=each.name,
+                state=each.state,
+                limit=each.limit,
+                known=each.known,
+                open=each.open,
+                hosts=each.hosts,
+            )
+            for each in side_by_side.crawls(desk.session)
+        ],
+    )
+
+
+def _queues(desk: Desk, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:
+    """Rows with their buckets, across buckets."""
+    found: list[Row] = []
+    first, qid, after_crawl, lane = place
+    for bucket in range(first, desk.frontier.buckets):
+        asked = {"bucket": bucket, "qid": qid, "after_crawl": after_crawl, "lane": lane, "crawl": crawl}
+        asked |= {"now": desk.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(desk, "page_queues", asked)]
+        if len(found) == most:
+            break
+        qid, after_crawl, lane = _FIRST, 0, 0
+    return found
+
+
+def _blocks(desk: Desk, place: tuple[int, ...], most: int) -> list[Row]:
+    found: list[Row] = []
+    first, qid = place
+    for bucket in range(first, desk.frontier.buckets):
+        asked = {"bucket": bucket, "qid": qid, "now": desk.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(desk, "page_blocks", asked)]
+        if len(found) == most:
+            break
+        qid = _FIRST
+    return found
+
+
+def _host(desk: Desk, name: str) -> HostState:
+    place = place_of(desk, _checked(name))
+    found = rows_of(desk, "one_host", place)
+    if not found or found[0][0] != name:
+        raise Problem(404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain")
+    key, delay_ms, blocked_until, ready_at, leased = found[0]
+    return HostState(
+        host=key,
+        delay_seconds=delay_ms / 1000,
+        blocked_until=_later(blocked_until, place["now"]),
+        ready_at=_moment(ready_at),
+        leased=leased,
+        queues=[_queue(row) for row in rows_of(desk, "host_queues", place)],
+    )
+
+
+def _queue(row: Row) -> QueueState:
+    (_, _, _, key, crawl, known, waiting, active, next_due, ready_at, blocked_until, delay_ms, leased) = row
+    return QueueState(
+        host=key, crawl=crawl, known=known, open=waiting, active=active, leased=leased,
+        next_due=_moment(next_due), ready_at=_moment(ready_at), blocked_until=_later(blocked_until, 0),
+        delay_seconds=delay_ms / 1000,
+    )  # fmt: skip
+
+
+async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:
+    name = _text(request, "crawl")
+    if name is None:
+        raise Problem(400, "say which crawl: ?crawl=NAME")
+
+    def steer(desk: Desk) -> None:
+        try:
+            number = side_by_side.named(desk.session, name)
+        except UsageError as error:
+            raise Problem(404, str(error)) from error
+        change(desk.session, number)
+
+    await service.desks.ask(steer)
+    return json_answer(request, Steered(crawl=name, state=state))
+
+
+async def _steer_host(request: Request, service: Service, until: int) -> str:
+    name = _text(request, "host")
+    if name is None:
+        raise Problem(400, "say which host: ?host=NAME")
+
+    def steer(desk: Desk) -> None:
+        _host(desk, name)
+        Queues(desk.session, same_url=str.__eq__).pause(name, until)
+
+    await service.desks.ask(steer)
+    return name
+
+
+def _text(request: Request, name: str) -> str | None:
+    told = parameter(request, name)
+    return None if told is None else _checked(told)
+
+
+def _checked(name: str) -> str:
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise Problem(400, f"a name has {LONGEST_NAME} characters at most, none of them a control character")
+    return name
+
+
+def _moment(at: int) -> str | None:
+    return rfc3339(at) if at < _NEVER else None
+
+
+def _later(at: int, now: int) -> str | None:
+    """A time that is still to come; for good is told as the end of time."""
+    return rfc3339(min(at, _NEVER)) if at > now else None
+
+
+_HOST = Parameter("host", "the name of its queue, as the lists tell it", required=True)
+_CRAWL = Parameter("crawl", "the name of a crawl; `watch` is the archive's own", required=True)
+
+ENDPOINTS = [
+    Endpoint(
+        path="/api/v1/frontier",
+        handle=figures,
+        about="The frontier in figures: hosts, and what each crawl has",
+        answers={200: Answer("Figures", FrontierState)},
+    ),
+    Endpoint(
+        path="/api/v1/frontier/queues",
+        handle=queues,
+        about="The queues, all or of one crawl",
+        parameters=(Parameter("crawl", "of this crawl"), *PAGED),
+        answers={200: Answer("Queues", Page[QueueState])},
+    ),
+    Endpoint(
+        path="/api/v1/frontier/hosts/{host}",
+        handle=host,
+        about="How politely a host is asked, and its queues",
+        parameters=(path_parameter("host", "the name of its queue, such as data.example.org"),),
+        answers={200: Answer("The host", HostState)},
+    ),
+    Endpoint(
+        path="/api/v1/frontier/blocks",
+        handle=blocks,
+        about="The hosts that are left in peace for now",
+        parameters=PAGED,
+        answers={200: Answer("Hosts", Page[BlockedHost])},
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/frontier/pause",
+        handle=pause,
+        about="Give out no URL of a crawl any more; what is under way is finished",
+        parameters=(_CRAWL,),
+        answers={200: Answer("It is paused", Steered)},
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/frontier/resume",
+        handle=resume,
+        about="Let a crawl go on",
+        parameters=(_CRAWL,),
+        answers={200: Answer("It goes on", Steered)},
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/frontier/block",
+        handle=block,
+        about="Leave a host in peace",
+        parameters=(_HOST, Parameter("until", "up to this time; for good unless told")),
+        answers={200: Answer("It is left in peace", Steered)},
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/frontier/unblock",
+        handle=unblock,
+        about="Ask a host again",
+        parameters=(_HOST,),
+        answers={200: Answer("It is asked again", Steered)},
+        secret=True,
+    ),
+]

@@ -1,0 +1,149 @@
+"""Tags over REST: which there are, those of one URL, and to give and take them away."""
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.crawl.admit import queue_key, same_url
+from tamias.frontier import crawls as side_by_side
+from tamias.frontier.tags import Change, Tagging, checked_tag
+from tamias.model.errors import UsageError
+from tamias.model.url import fetch_url, is_address
+from tamias.model.url_key import url_key
+from tamias.serve.answers import Page, json_answer
+from tamias.serve.api.frontier import rows_of
+from tamias.serve.asked import json_body, parameter
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import URL, Answer, Endpoint, Parameter
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+MOST_BYTES = 64 * 1024
+MOST_TAGS = 1000
+"""Of a list, those of most URLs."""
+DEFAULT = "default"
+_Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class TagCount(msgspec.Struct, frozen=True):
+    """A tag, and how many URLs have it."""
+
+    tag: str
+    urls: int
+    open: int
+    """Of these, to be visited some day."""
+
+
+class UrlTags(msgspec.Struct, frozen=True, kw_only=True):
+    """The tags of one URL."""
+
+    url: str
+    crawl: str
+    tags: tuple[str, ...]
+
+
+class AskedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tags to give to a URL, and to take from it."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=4096)]
+    crawl: Annotated[str, Meta(min_length=1, max_length=300)] = DEFAULT
+    add: Annotated[list[_Tag], Meta(max_length=32)] = []
+    remove: Annotated[list[_Tag], Meta(max_length=32)] = []
+
+
+async def listing(request: Request, service: Service) -> Response:
+    """All tags by the number of their URLs."""
+    return json_answer(request, Page(await service.desks.ask(_tags), None))
+
+
+async def of_url(request: Request, service: Service) -> Response:
+    """Those of one URL."""
+    url, crawl = parameter(request, "url"), parameter(request, "crawl") or DEFAULT
+    if url is None:
+        raise Problem(400, "say of which URL: ?url=URL")
+    return json_answer(request, await service.desks.ask(partial(_of_url, url=url, crawl=crawl)))
+
+
+async def change(request: Request, service: Service) -> Response:
+    """Gives tags and takes them away."""
+    asked = await json_body(request, AskedChange, MOST_BYTES)
+    if not asked.add and not asked.remove:
+        raise Problem(400, "name tags to give ('add') or to take away ('remove')")
+    made = Change(add=_checked(asked.add), remove=_checked(asked.remove))
+    return json_answer(request, await service.desks.ask(partial(_change, asked=asked, made=made)))
+
+
+def _tags(desk: Desk) -> list[TagCount]:
+    sums: dict[str, tuple[int, int]] = {}
+    for bucket in range(desk.frontier.buckets):
+        for tag, known, waiting in rows_of(desk, "tag_sums", {"bucket": bucket}):
+            before = sums.get(tag, (0, 0))
+            sums[tag] = before[0] + known, before[1] + waiting
+    counted = [TagCount(tag, known, waiting) for tag, (known, waiting) in sums.items() if known]
+    return sorted(counted, key=lambda each: (-each.urls, each.tag))[:MOST_TAGS]
+
+
+def _of_url(desk: Desk, url: str, crawl: str) -> UrlTags:
+    place = _place(desk, url, crawl)
+    found = _tagging(desk).tags(*place)
+    if found is None:
+        raise Problem(404, f"the crawl {crawl[:100]} does not know {url[:200]}")
+    return UrlTags(url=place[2], crawl=crawl, tags=found)
+
+
+def _change(desk: Desk, asked: AskedChange, made: Change) -> UrlTags:
+    _tagging(desk).change(*_place(desk, asked.url, asked.crawl), made)
+    return _of_url(desk, asked.url, asked.crawl)
+
+
+def _tagging(desk: Desk) -> Tagging:
+    return Tagging(desk.session, same_url=same_url(frozenset(desk.settings.filters.session_names)))
+
+
+def _place(desk: Desk, url: str, crawl: str) -> tuple[str, int, str, str]:
+    """The queue, the crawl, the form to fetch and the key of a URL."""
+    if not is_address(url):
+        raise Problem(400, f"{url[:200]!r} is no URL")
+    fetched = fetch_url(url)
+    try:
+        number = side_by_side.named(desk.session, crawl)
+    except UsageError as error:
+        raise Problem(404, str(error)) from error
+    names = frozenset(desk.settings.filters.session_names)
+    return queue_key(desk.settings.frontier.queue)(fetched), number, fetched, url_key(fetched, names)
+
+
+def _checked(tags: list[str]) -> tuple[str, ...]:
+    return tuple(checked_tag(tag) for tag in tags)
+
+
+_CRAWL = Parameter("crawl", "of this crawl; `default` unless told")
+
+ENDPOINTS = [
+    Endpoint(
+        path="/api/v1/tags",
+        handle=listing,
+        about="The tags of the frontier, by the number of URLs that have them",
+        answers={200: Answer("Tags", Page[TagCount])},
+    ),
+    Endpoint(
+        path="/api/v1/tags/of",
+        handle=of_url,
+        about="The tags of one URL",
+        parameters=(Parameter("url", "its address", URL, required=True), _CRAWL),
+        answers={200: Answer("Its tags", UrlTags)},
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/tags",
+        handle=change,
+        about="Give tags to a URL of the frontier, or take them away",
+        answers={200: Answer("Its tags now", UrlTags)},
+        body=AskedChange,
+        secret=True,
+    ),
+]

@@ -1,0 +1,135 @@
+"""Follows the log for all clients together: they wait here, and read what is new from memory."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tamias.model.errors import TamiasError
+from tamias.serve.desks import Desk, Desks
+from tamias.serve.events.log import Event, latest_event, read_events
+from tamias.serve.problems import Problem
+
+if TYPE_CHECKING:
+    from tamias.crawl.supervisor import Snapshot
+
+MOST_CLIENTS: Final = 256
+KEPT: Final = 1000
+"""Events in memory; who is further behind reads them from the database."""
+AT_ONCE: Final = 500
+_LOOK_SECONDS: Final = 1.0
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """How fast the crawl beside the service goes, a second."""
+
+    visited: float
+    quads: float
+    bytes: float
+    in_flight: int
+    open: int
+
+
+class EventHub:
+    """Looks into the log while anybody waits for it."""
+
+    def __init__(self, desks: Desks, crawl: "Callable[[], Snapshot | None]") -> None:
+        self._desks = desks
+        self._crawl = crawl
+        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self._news = asyncio.Event()
+        self._clients = 0
+        self._following: asyncio.Task[None] | None = None
+        self._measured: tuple[float, Snapshot] | None = None
+        self.latest = 0
+        """The last event that was seen."""
+        self.rates: Rates | None = None
+
+    def check_room(self) -> None:
+        """Raises `Problem` when too many listen."""
+        if self._clients >= MOST_CLIENTS:
+            raise Problem(503, f"{MOST_CLIENTS} clients listen already", {"Retry-After": "30"})
+
+    @contextmanager
+    def client(self) -> Iterator[None]:
+        """One more who listens."""
+        self._clients += 1
+        try:
+            yield
+        finally:
+            self._clients -= 1
+            if not self._clients and self._following is not None:
+                self._following.cancel()
+                self._following = None
+
+    async def begin(self) -> None:
+        """From here on the log is followed."""
+        if self._following is None:
+            self._kept.clear()
+            self.latest = await self._desks.ask(lambda desk: latest_event(desk.session))
+            if self._following is None:
+                self._following = asyncio.create_task(self._follow())
+
+    async def after(self, number: int) -> list[Event]:
+        """Some of the events behind one, oldest first; none where there are none yet."""
+        if number >= self.latest:
+            return []
+        if self._kept and self._kept[0].id <= number + 1:
+            return [event for event in self._kept if event.id > number][:AT_ONCE]
+        until = self.latest
+        return await self._desks.ask(lambda desk: _page(desk, number, until))
+
+    async def wait(self, seconds: float) -> None:
+        """Until there is news, or so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                found = await self._desks.ask(lambda desk: _news(desk, self.latest))
+            except (Problem, TamiasError):
+                found = []  # a database that is away comes back
+            measured = self._measure()
+            if found:
+                self._kept.extend(found)
+                self.latest = found[-1].id
+            if found or measured:
+                self._news.set()
+                self._news = asyncio.Event()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _measure(self) -> bool:
+        """Notes how fast the crawl goes; whether that is known."""
+        now, at = self._crawl(), time.monotonic()
+        before, self._measured = self._measured, None if now is None else (at, now)
+        if now is None or before is None:
+            return False
+        seconds, was = at - before[0], before[1]
+        self.rates = Rates(
+            visited=_speed(now.visited - was.visited, seconds),
+            quads=_speed(now.quads - was.quads, seconds),
+            bytes=_speed(now.bytes - was.bytes, seconds),
+            in_flight=now.in_flight,
+            open=now.open,
+        )
+        return True
+
+
+def _speed(done: int, seconds: float) -> float:
+    return round(max(0.0, done / seconds), 2)
+
+
+def _news(desk: Desk, after: int) -> list[Event]:
+    return _page(desk, after, latest_event(desk.session))
+
+
+def _page(desk: Desk, after: int, until: int) -> list[Event]:
+    return read_events(desk.session, after, until, AT_ONCE)

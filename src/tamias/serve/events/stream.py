@@ -1,0 +1,69 @@
+"""Server-sent events: what happens, as it happens; a client that comes back goes on where it was."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tamias.serve.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.events.hub import EventHub
+from tamias.serve.events.log import latest_event
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+EVENT_STREAM: Final = "text/event-stream"
+_BEAT_SECONDS: Final = 15.0
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+async def stream(request: Request, service: Service) -> Response:
+    """Everything from now on, or behind the event that the client saw last."""
+    told = request.headers.get("last-event-id") or request.query_params.get("after")
+    if told is not None and not (told.isascii() and told.isdecimal() and len(told) < 19):
+        raise Problem(400, "'Last-Event-ID' is the number of an event")
+    if request.method == "HEAD":
+        return Response(media_type=EVENT_STREAM, headers=_HEADERS)
+    service.events.check_room()
+    newest = await service.desks.ask(lambda desk: latest_event(desk.session))
+    after = newest if told is None else min(int(told), newest)
+    return StreamingResponse(_told(service.events, after), media_type=EVENT_STREAM, headers=_HEADERS)
+
+
+async def _told(hub: EventHub, after: int) -> AsyncIterator[bytes]:
+    with hub.client():
+        await hub.begin()
+        yield b"retry: 3000\n\n"
+        while True:
+            for event in await hub.after(after):
+                after = event.id
+                head = f"id: {after}\nevent: {event.kind}\ndata: "
+                yield head.encode() + msgspec.json.encode(event) + b"\n\n"
+            if after < hub.latest:
+                after = await _passed_over(hub, after)
+                continue
+            await hub.wait(_BEAT_SECONDS)
+            if hub.rates is None:
+                yield b": still here\n\n"
+            else:
+                yield b"event: rates\ndata: %s\n\n" % msgspec.json.encode(hub.rates)
+
+
+async def _passed_over(hub: EventHub, after: int) -> int:
+    """Where to go on when events have gone with their resources."""
+    return after if await hub.after(after) else hub.latest
+
+
+ENDPOINTS = [
+    Endpoint(
+        path="/api/v1/events",
+        handle=stream,
+        about="Server-sent events: new versions, changes of state, rates of the crawl, as they happen",
+        parameters=(
+            Parameter("Last-Event-ID", "go on behind this event", where="header"),
+            Parameter("after", "the same, where no header can be set"),
+        ),
+        answers={200: Answer("A stream that does not end", media_types=(EVENT_STREAM,))},
+    )
+]

@@ -1,0 +1,1 @@
+"""The archive told to machines: datasets and catalogue as RDF, JSON-LD in pages, VoID, sitemap, linksets."""

@@ -1,0 +1,171 @@
+"""The catalogue as DCAT-AP 3, page by page with Hydra's links, and the archive as a VoID dataset."""
+
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
+from tamias.archive.figures import basic_figures
+from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.serve.asked import base_of, number, since
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.fronts.forms import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.fronts.graphs import archive_graph, catalogue_graphs, rows_of
+from tamias.serve.pages.page import guarded
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+DATASETS_A_PAGE: Final = 100
+MOST_PAGE: Final = 1_000_000
+_HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
+_VOID: Final = "http://rdfs.org/ns/void#"
+_TYPE: Final = NamedNode(PREFIXES["rdf"] + "type")
+_XSD: Final = PREFIXES["xsd"]
+_VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """One page of the catalogue."""
+
+    quads: list[Quad]
+    total: int
+
+
+async def catalogue(request: Request, service: Service) -> Response:
+    """One page, in the form that the ending of the address names."""
+    ending = request.path_params["form"]
+    if ending not in FORMS:
+        raise Problem(404, f"the catalogue is to be had as {', '.join(FORMS)}, not as {ending[:20]!r}")
+    page, from_ = number(request, "page", 1, 1, MOST_PAGE), since(request, "modified_since")
+    bases = bases_of(service.settings.serve)
+    found = await service.desks.ask(lambda desk: _page(desk, bases, page, from_))
+    views = _views(request, ending, page, found.total)
+    headers = {"Link": _links(views)} if "next" in views or "previous" in views else {}
+    return await rdf_answer(request, [*found.quads, *_paging(views, found.total, bases)], ending, headers)
+
+
+async def void(request: Request, service: Service) -> Response:
+    """What there is, where it can be asked, and how its IRIs begin."""
+    bases = bases_of(service.settings.serve)
+    quads = await service.desks.ask(lambda desk: _void(desk, bases))
+    return await rdf_answer(request, quads, wanted_form(request) or "ttl")
+
+
+def catalogue_routes() -> list[Route]:
+    """The IRI of the catalogue leads to its first page, or to the pages for people."""
+
+    async def answer(request: Request) -> Response:
+        ending = wanted_form(request)
+        place = "/" if ending is None else f"/catalog.{ending}"
+        return RedirectResponse(place, 303, headers={"Vary": "Accept"})
+
+    return [Route(path, guarded(path, answer), methods=["GET"]) for path in ("/catalogue", "/catalog")]
+
+
+def _page(desk: Desk, bases: CatalogueBases, page: int, from_: int) -> _Page:
+    asked = {"since": from_, "start": (page - 1) * DATASETS_A_PAGE, "limit": DATASETS_A_PAGE}
+    names = [row[0] for row in rows_of(desk.session, "page_catalogue", asked)]
+    total = _total(desk, from_)
+    if not names and page > 1:
+        raise Problem(404, f"the catalogue has no page {page}; it has {_last(total)}")
+    return _Page(catalogue_graphs(desk.session, names, bases), total)
+
+
+def _total(desk: Desk, from_: int) -> int:
+    if from_:
+        return int(rows_of(desk.session, "count_changed", {"since": from_})[0][0])
+    return basic_figures(desk.session).datasets
+
+
+def _last(total: int) -> int:
+    return max(1, -(-total // DATASETS_A_PAGE))
+
+
+def _views(request: Request, ending: str, page: int, total: int) -> dict[str, str]:
+    """The addresses of this page and of those around it."""
+    told = request.query_params.get("modified_since")
+    kept = {"modified_since": told} if told else {}
+    pages = {"this": page, "first": 1, "last": _last(total)}
+    if page > 1:
+        pages["previous"] = page - 1
+    if page < _last(total):
+        pages["next"] = page + 1
+    here = f"{base_of(request)}/catalog.{ending}"
+    return {name: f"{here}?{urlencode({**kept, 'page': number})}" for name, number in pages.items()}
+
+
+def _links(views: dict[str, str]) -> str:
+    names = {"previous": "prev"}
+    return ", ".join(f'<{views[each]}>; rel="{names.get(each, each)}"' for each in views if each != "this")
+
+
+def _paging(views: dict[str, str], total: int, bases: CatalogueBases) -> list[Quad]:
+    here, whole, graph = NamedNode(views["this"]), bases.catalogue(), catalogue_graph()
+    told = [
+        Quad(whole, _TYPE, NamedNode(_HYDRA + "Collection"), graph),
+        Quad(whole, NamedNode(_HYDRA + "totalItems"), Literal(str(total), datatype=_integer()), graph),
+        Quad(whole, NamedNode(_HYDRA + "view"), here, graph),
+        Quad(here, _TYPE, NamedNode(_HYDRA + "PartialCollectionView"), graph),
+    ]
+    around = {name: address for name, address in views.items() if name != "this"}
+    return told + [Quad(here, NamedNode(_HYDRA + name), NamedNode(to), graph) for name, to in around.items()]
+
+
+def _void(desk: Desk, bases: CatalogueBases) -> list[Quad]:
+    graph, node = catalogue_graph(), NamedNode(f"{bases.service}/.well-known/void#archive")
+    _, example = rows_of(desk.session, "latest_change", {})[0]
+    entities = str(basic_figures(desk.session).datasets)
+    told: list[tuple[str, NamedNode | Literal]] = [
+        ("rdf:type", NamedNode(_VOID + "Dataset")),
+        ("dct:title", Literal(bases.title)),
+        ("dct:publisher", NamedNode(bases.catalogue().value + "#publisher")),
+        (_VOID + "sparqlEndpoint", NamedNode(f"{bases.service}/sparql")),
+        (_VOID + "uriSpace", Literal(f"{bases.service}/dataset/")),
+        (_VOID + "rootResource", bases.catalogue()),
+        (_VOID + "entities", Literal(entities, datatype=_integer())),
+    ]
+    told += [(_VOID + "vocabulary", NamedNode(PREFIXES[name])) for name in _VOCABULARIES]
+    formats = ("Turtle", "JSON-LD", "N-Triples", "RDF_XML")
+    told += [(_VOID + "feature", NamedNode(f"http://www.w3.org/ns/formats/{name}")) for name in formats]
+    if example is not None:
+        told.append((_VOID + "exampleResource", bases.dataset(example)))
+    quads = [Quad(node, _named(predicate), value, graph) for predicate, value in told]
+    return quads + archive_graph(desk.session, bases)
+
+
+def _named(predicate: str) -> NamedNode:
+    space, _, name = predicate.partition(":")
+    return NamedNode(PREFIXES[space] + name if space in PREFIXES else predicate)
+
+
+def _integer() -> NamedNode:
+    return NamedNode(_XSD + "integer")
+
+
+_RDF = tuple(MEDIA_TYPES.values())
+
+ENDPOINTS = [
+    Endpoint(
+        path="/catalog.{form}",
+        handle=catalogue,
+        about="The catalogue as DCAT-AP 3, a hundred datasets a page, with Hydra's links between pages",
+        parameters=(
+            path_parameter("form", "how it is written", {"type": "string", "enum": list(FORMS)}),
+            Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
+            Parameter("modified_since", "datasets with a version from this time on: RFC 3339, or a day"),
+        ),
+        answers={200: Answer("A page of the catalogue", media_types=_RDF)},
+    ),
+    Endpoint(
+        path="/.well-known/void",
+        handle=void,
+        about="The archive as a VoID dataset",
+        answers={200: Answer("Its description", media_types=_RDF)},
+    ),
+]

@@ -1,0 +1,115 @@
+"""Datasets and versions by their IRIs: a page for people, statements for machines, and links from each."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+
+from pyoxigraph import Quad
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tamias.archive.library import NotArchived
+from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.serve.asked import base_of
+from tamias.serve.desks import Desk
+from tamias.serve.fronts.forms import FORMS, rdf_answer, wanted_form
+from tamias.serve.fronts.graphs import dataset_graph, resource_of, version_graph
+from tamias.serve.fronts.linkset import link_header, linkset
+from tamias.serve.pages.page import guarded
+from tamias.serve.service import Service
+
+Answered = Callable[[Request], Awaitable[Response]]
+PAGE = "/dataset/{id}"
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def dataset_routes(service: Service) -> list[Route]:
+    """Versions by their IRIs, what there is under an ending of its own, and the links of a dataset."""
+
+    async def version(request: Request) -> Response:
+        named, number = named_in(request), request.path_params["number"]
+        ending = wanted_form(request)
+        if ending is None:
+            await service.desks.ask(lambda desk: _version(desk, named, number))
+            return RedirectResponse(f"/dataset/{named}#version-{number}", 303, headers={"Vary": "Accept"})
+        return await _version_answer(request, service, ending)
+
+    async def links(request: Request) -> Response:
+        return await linkset(request, service, named_in(request))
+
+    routes: list[tuple[str, Answered]] = [
+        ("/dataset/{id}/linkset", links),
+        ("/dataset/{id}/{number:int}", version),
+    ]
+    for ending in FORMS:
+        routes.append((f"/dataset/{{id}}.{ending}", _as(ending, service, _dataset_answer)))
+        routes.append((f"/dataset/{{id}}/{{number:int}}.{ending}", _as(ending, service, _version_answer)))
+    return [Route(path, guarded(path, answered), methods=["GET"]) for path, answered in routes]
+
+
+def negotiated(pages: Iterable[BaseRoute], service: Service) -> list[BaseRoute]:
+    """The same routes, but the page of a dataset is also had as RDF, and says where."""
+    return [_negotiated(page, service) if _is_dataset(page) else page for page in pages]
+
+
+def named_in(request: Request) -> str:
+    """The id in the path. Raises `NotArchived` for what is none."""
+    named = str(request.path_params["id"])
+    if not _ID.fullmatch(named):
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return named
+
+
+def _is_dataset(page: BaseRoute) -> bool:
+    return isinstance(page, Route) and page.path == PAGE
+
+
+def _negotiated(page: BaseRoute, service: Service) -> Route:
+    assert isinstance(page, Route)
+    shown: Answered = page.endpoint
+
+    async def answer(request: Request) -> Response:
+        ending = wanted_form(request)
+        if ending is not None:
+            return await _dataset_answer(request, service, ending)
+        response = await shown(request)
+        response.headers.setdefault("Vary", "Accept")
+        if response.status_code == 200:
+            response.headers["Link"] = link_header(named_in(request), base_of(request))
+        return response
+
+    return Route(PAGE, guarded(PAGE, answer), methods=["GET"])
+
+
+def _as(
+    ending: str, service: Service, answered: Callable[[Request, Service, str], Awaitable[Response]]
+) -> Answered:
+    async def answer(request: Request) -> Response:
+        return await answered(request, service, ending)
+
+    return answer
+
+
+async def _dataset_answer(request: Request, service: Service, ending: str) -> Response:
+    named, bases = named_in(request), bases_of(service.settings.serve)
+
+    def read(desk: Desk) -> list[Quad]:
+        return dataset_graph(desk.session, resource_of(desk.session, named), bases)
+
+    headers = {"Link": link_header(named, base_of(request))}
+    return await rdf_answer(request, await service.desks.ask(read), ending, headers)
+
+
+async def _version_answer(request: Request, service: Service, ending: str) -> Response:
+    named, number, bases = named_in(request), request.path_params["number"], bases_of(service.settings.serve)
+
+    def read(desk: Desk) -> list[Quad]:
+        return version_graph(desk.session, resource_of(desk.session, named), number, bases)
+
+    return await rdf_answer(request, await service.desks.ask(read), ending)
+
+
+def _version(desk: Desk, named: str, number: int) -> None:
+    resource = resource_of(desk.session, named)
+    if not 1 <= number <= resource.versions:
+        raise NotArchived(f"{resource.url} has no version {number}; it has {resource.versions}")

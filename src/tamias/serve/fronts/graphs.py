@@ -1,0 +1,91 @@
+"""What the catalogue says of one dataset, one version, or a page of datasets, as statements."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pyoxigraph import NamedNode, Quad
+
+from tamias.archive.catalogue import CatalogueBases, catalogue_quads, quads_of_resources, resource_quads
+from tamias.archive.catalogue.terms import Statements, catalogue_graph, moment, word
+from tamias.archive.library import NotArchived
+from tamias.archive.resources import read_resources, read_versions
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.resource import Resource, Version
+
+SQL = statements("tamias.serve.fronts", "fronts.sql")
+MOST_VERSIONS: Final = 1000
+"""That a dataset's graph describes, the newest; its TimeMap names all."""
+
+
+def dataset_graph(session: Session, resource: Resource, bases: CatalogueBases) -> list[Quad]:
+    """All that the catalogue says of a resource and its newest versions."""
+    quads = quads_of_resources(session, [resource.id], bases)[resource.id]
+    oldest = resource.versions - MOST_VERSIONS
+    if oldest <= 0:
+        return quads
+    return [quad for quad in quads if _number(quad, resource.id) not in range(1, oldest + 1)]
+
+
+def version_graph(session: Session, resource: Resource, number: int, bases: CatalogueBases) -> list[Quad]:
+    """What it says of one version, its file and the tables in it. Raises `NotArchived`."""
+    if not 1 <= number <= resource.versions:
+        raise NotArchived(f"{resource.url} has no version {number}; it has {resource.versions}")
+    quads = quads_of_resources(session, [resource.id], bases)[resource.id]
+    return [quad for quad in quads if _number(quad, resource.id) == number]
+
+
+def catalogue_graphs(session: Session, names: Sequence[str], bases: CatalogueBases) -> list[Quad]:
+    """The catalogue with some of its datasets, each with its current version and no other."""
+    versions = read_versions(session, names)
+    told = archive_graph(session, bases)
+    for resource in read_resources(session, names):
+        told += _brief(resource, versions[resource.id], bases)
+    return told
+
+
+def archive_graph(session: Session, bases: CatalogueBases) -> list[Quad]:
+    """The archive itself: its title and publisher."""
+    return [quad for quad in next(catalogue_quads(session, bases)) if _is_under(quad, bases.catalogue())]
+
+
+def resource_of(session: Session, named: str) -> Resource:
+    """A resource by its id. Raises `NotArchived`."""
+    found = read_resources(session, [named])
+    if not found:
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return found[0]
+
+
+def rows_of(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """What one statement of `fronts.sql` reads."""
+    return session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+
+
+def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBases) -> list[Quad]:
+    node, issued = bases.dataset(resource.id), word("dct:issued")
+    made = resource_quads(resource, versions[-1:], bases=bases)
+    ours = [quad for quad in made if _is_under(quad, node) or _is_under(quad, bases.catalogue())]
+    others = [quad for quad in ours if (quad.subject, quad.predicate) != (node, issued)]
+    types = [quad for quad in made if _is_type(quad)]
+    told = Statements(catalogue_graph(resource.id))
+    told.add(node, "dct:issued", moment(versions[0].captured_at) if versions else None)
+    return others + types + told.quads
+
+
+def _is_under(quad: Quad, node: NamedNode) -> bool:
+    """Whether it is about a node, a part of it, or a version of it."""
+    name = quad.subject.value if isinstance(quad.subject, NamedNode) else ""
+    return name == node.value or name.startswith((node.value + "#", node.value + "/"))
+
+
+def _is_type(quad: Quad) -> bool:
+    return quad.predicate == word("rdf:type")
+
+
+def _number(quad: Quad, resource: str) -> int | None:
+    """Of the version that a statement is about, by the IRI of the version or of its file."""
+    name = quad.subject.value if isinstance(quad.subject, NamedNode) else ""
+    _, found, rest = name.partition(f"/{resource}")
+    told = rest[1:].partition("#")[0]
+    return int(told) if found and rest[:1] in ("/", "_") and told.isdecimal() else None

@@ -1,0 +1,79 @@
+"""Where everything about a dataset is: a linkset (RFC 9264) and the same in short as a Link header."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.model.resource import Resource, Version
+from tamias.serve.asked import base_of
+from tamias.serve.fronts.forms import MEDIA_TYPES
+from tamias.serve.history import History
+from tamias.serve.service import Service
+
+LINKSET = "application/linkset+json"
+MOST_ITEMS = 1000
+"""Versions that a linkset names, the newest; its TimeMap names all."""
+
+
+def link_header(named: str, base: str) -> str:
+    """What a dataset's page and its statements lead to."""
+    links = [f'<{base}/dataset/{named}/linkset>; rel="linkset"; type="{LINKSET}"']
+    for ending, media_type in MEDIA_TYPES.items():
+        links.append(f'<{base}/dataset/{named}.{ending}>; rel="describedby"; type="{media_type}"')
+    links.append(
+        f'<{base}/api/v1/changes.atom?dataset={named}>; rel="alternate"; type="application/atom+xml"'
+    )
+    return ", ".join(links)
+
+
+async def linkset(request: Request, service: Service, named: str) -> Response:
+    """The links of one dataset and of its versions."""
+    found = await service.histories.find(named)
+    iri, base = bases_of(service.settings.serve), base_of(request)
+    contexts = [
+        _of_version(found.resource, version, iri.version(named, version.number).value, base)
+        for version in found.versions[-MOST_ITEMS:]
+    ]
+    whole = _of_dataset(found, iri.dataset(named).value, base)
+    content = msgspec.json.encode({"linkset": [whole, *contexts]})
+    return Response(content, headers={"Cache-Control": "no-cache"}, media_type=LINKSET)
+
+
+def _of_dataset(found: History, anchor: str, base: str) -> dict[str, Any]:
+    named, url = found.resource.id, found.resource.url
+    links: dict[str, Any] = {
+        "anchor": anchor,
+        "type": [{"href": "https://schema.org/Dataset"}],
+        "describedby": [
+            {"href": f"{base}/dataset/{named}.{ending}", "type": media_type}
+            for ending, media_type in MEDIA_TYPES.items()
+        ],
+        "original": [{"href": url}],
+        "timegate": [{"href": f"{base}/timegate/{url}"}],
+        "timemap": [{"href": f"{base}/timemap/link/{url}", "type": "application/link-format"}],
+        "alternate": [
+            {"href": f"{base}/dataset/{named}", "type": "text/html"},
+            {"href": f"{base}/api/v1/get/dataset/{named}", "type": "application/json"},
+            {"href": f"{base}/api/v1/changes.atom?dataset={named}", "type": "application/atom+xml"},
+        ],
+    }
+    if found.versions:
+        links["latest-version"] = [{"href": f"{base}/dataset/{named}/{found.versions[-1].number}"}]
+        links["item"] = [_file(found.versions[-1], base)]
+    return links
+
+
+def _of_version(resource: Resource, version: Version, anchor: str, base: str) -> dict[str, Any]:
+    return {
+        "anchor": anchor,
+        "item": [_file(version, base)],
+        "collection": [{"href": f"{base}/dataset/{resource.id}"}],
+    }
+
+
+def _file(version: Version, base: str) -> dict[str, Any]:
+    place = {"href": f"{base}/api/v1/get/file/id/{version.id}"}
+    return place if version.media_type is None else {**place, "type": version.media_type}

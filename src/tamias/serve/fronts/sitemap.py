@@ -1,0 +1,160 @@
+"""For crawlers: the sitemap with what the Semantic Sitemap extension says about ourselves, and robots.txt."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+from xml.sax.saxutils import escape
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.figures import basic_figures
+from tamias.archive.moments import rfc3339
+from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.model.semantic import NAMESPACE
+from tamias.serve.asked import base_of
+from tamias.serve.desks import Desk
+from tamias.serve.endpoints import Answer, Endpoint, path_parameter
+from tamias.serve.fronts.graphs import rows_of
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+PLACES_A_PART: Final = 50_000
+"""As many as one sitemap may have."""
+MOST_PARTS: Final = 50_000
+_SPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_PAGES: Final = ("/", "/search", "/query", "/api")
+_NOT_FOR_ROBOTS: Final = (
+    "/api/v1/", "/cdx", "/mcp", "/memento/", "/sparql", "/timegate/", "/timemap/", "/dataset/*/diff",
+    "/query/send",
+)  # fmt: skip
+XML: Final = "application/xml"
+Row = tuple[Any, ...]
+
+
+async def whole(request: Request, service: Service) -> Response:
+    """The sitemap, or the index of its parts where one would have too many places."""
+    base, address = base_of(request), bases_of(service.settings.serve).service
+    return _answer(await service.desks.ask(partial(_whole, base=base, address=address)))
+
+
+async def part(request: Request, service: Service) -> Response:
+    """One part of it; the first also tells of ourselves."""
+    base, address = base_of(request), bases_of(service.settings.serve).service
+    told = request.path_params["part"]
+    return _answer(await service.desks.ask(partial(_part, base=base, address=address, told=told)))
+
+
+async def robots(request: Request, _: Service) -> Response:
+    """What is of no use to a search engine, and where the sitemap is."""
+    lines = ["User-agent: *", *(f"Disallow: {path}" for path in _NOT_FOR_ROBOTS)]
+    lines += ["", f"Sitemap: {base_of(request)}/sitemap.xml"]
+    return Response("\n".join(lines) + "\n", media_type="text/plain")
+
+
+def parts_of(total: int) -> int:
+    """How many parts so many datasets and the other pages make.
+
+    >>> parts_of(0), parts_of(49_996), parts_of(49_997)
+    (1, 1, 2)
+    """
+    return -(-(total + len(_PAGES)) // PLACES_A_PART)
+
+
+def index_lines(base: str, parts: int, latest: int | None) -> Iterator[str]:
+    """The index of all parts."""
+    yield f'<sitemapindex xmlns="{_SPACE}">'
+    for number in range(1, min(parts, MOST_PARTS) + 1):
+        yield f"<sitemap><loc>{escape(base)}/sitemap/{number}.xml</loc>{_lastmod(latest)}</sitemap>"
+    yield "</sitemapindex>"
+
+
+def part_lines(
+    base: str, rows: Iterable[Row], *, semantic: Iterable[str] = (), first: bool = True
+) -> Iterator[str]:
+    """The pages of datasets, each with the time of its last version."""
+    yield f'<urlset xmlns="{_SPACE}" xmlns:sc="{NAMESPACE}">'
+    yield from semantic
+    for path in _PAGES if first else ():
+        yield f"<url><loc>{escape(base)}{path}</loc></url>"
+    for resource, captured_at in rows:
+        yield f"<url><loc>{escape(base)}/dataset/{resource}</loc>{_lastmod(captured_at)}</url>"
+    yield "</urlset>"
+
+
+def semantic_lines(address: str, latest: int | None) -> list[str]:
+    """The archive as one body of RDF, and the ways to have it."""
+    place = escape(address)
+    return [
+        "<sc:dataset>",
+        "<sc:datasetLabel>Archive of datasets</sc:datasetLabel>",
+        f"<sc:datasetURI>{place}/.well-known/void#archive</sc:datasetURI>",
+        f'<sc:linkedDataPrefix slicing="subject">{place}/dataset/</sc:linkedDataPrefix>',
+        f'<sc:sparqlEndpointLocation slicing="subject">{place}/sparql</sc:sparqlEndpointLocation>',
+        "<changefreq>daily</changefreq>",
+        *([_lastmod(latest)] if latest else []),
+        "</sc:dataset>",
+    ]
+
+
+def _whole(desk: Desk, base: str, address: str) -> bytes:
+    total, latest = _state(desk)
+    if parts_of(total) > 1:
+        return _document(index_lines(base, parts_of(total), latest))
+    return _document(part_lines(base, _rows(desk, 0), semantic=semantic_lines(address, latest)))
+
+
+def _part(desk: Desk, base: str, address: str, told: str) -> bytes:
+    total, latest = _state(desk)
+    if not (told.isascii() and told.isdecimal() and len(told) < 6 and 1 <= int(told) <= parts_of(total)):
+        raise Problem(404, f"the sitemap has no part {told[:20]!r}; it has {parts_of(total)}")
+    number = int(told)
+    semantic = semantic_lines(address, latest) if number == 1 else []
+    return _document(part_lines(base, _rows(desk, number - 1), semantic=semantic, first=number == 1))
+
+
+def _state(desk: Desk) -> tuple[int, int | None]:
+    latest, _ = rows_of(desk.session, "latest_change", {})[0]
+    return basic_figures(desk.session).datasets, latest
+
+
+def _rows(desk: Desk, part: int) -> list[Row]:
+    """The first part has room for the other pages."""
+    start = max(0, part * PLACES_A_PART - len(_PAGES))
+    limit = PLACES_A_PART - (0 if part else len(_PAGES))
+    return rows_of(desk.session, "page_sitemap", {"start": start, "limit": limit})
+
+
+def _lastmod(moment: int | None) -> str:
+    return "" if moment is None else f"<lastmod>{rfc3339(moment)}</lastmod>"
+
+
+def _document(lines: Iterable[str]) -> bytes:
+    return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', *lines]).encode()
+
+
+def _answer(content: bytes) -> Response:
+    return Response(content, headers={"Cache-Control": "max-age=3600"}, media_type=XML)
+
+
+ENDPOINTS = [
+    Endpoint(
+        path="/sitemap.xml",
+        handle=whole,
+        about="The sitemap, with the Semantic Sitemap extension; an index where there are many datasets",
+        answers={200: Answer("A sitemap", media_types=(XML,))},
+    ),
+    Endpoint(
+        path="/sitemap/{part}.xml",
+        handle=part,
+        about="One part of the sitemap",
+        parameters=(path_parameter("part", "from 1 on", {"type": "integer", "minimum": 1}),),
+        answers={200: Answer("A sitemap", media_types=(XML,))},
+    ),
+    Endpoint(
+        path="/robots.txt",
+        handle=robots,
+        about="What robots may ask for",
+        answers={200: Answer("robots.txt", media_types=("text/plain",))},
+    ),
+]

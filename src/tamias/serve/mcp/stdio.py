@@ -1,0 +1,85 @@
+"""The protocol over standard input and output: one message a line, until the input ends."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
+from tamias.database.connect import Database
+from tamias.model.errors import TamiasError
+from tamias.serve.desks import Desk
+from tamias.serve.mcp.protocol import LARGEST_MESSAGE, answer_bytes
+from tamias.serve.mcp.tools import Tool
+from tamias.settings import Settings
+
+_LOG = logging.getLogger("tamias.mcp")
+
+
+class Reading:
+    """An archive that tools read, opened when it is first needed."""
+
+    def __init__(self, data: Path, db: str | None, settings: Settings) -> None:
+        self._data = data
+        self._settings = settings
+        self._stack = ExitStack()
+        self._database = self._stack.enter_context(closing(Database(data, db, create=False)))
+
+    async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        """What a tool gives. Raises `TamiasError`."""
+        try:
+            if tool.at_desk is not None:
+                return tool.at_desk(self._desk, arguments)
+            assert tool.of_catalogue is not None
+            return tool.of_catalogue(self._catalogue.ask, arguments)
+        except TamiasError:
+            raise
+        except Exception as error:
+            _LOG.exception("the tool %s failed", tool.name)
+            raise TamiasError(f"{tool.name} failed: {error}") from error
+
+    def close(self) -> None:
+        """Lets go of the database and of the catalogue."""
+        self._stack.close()
+
+    @cached_property
+    def _desk(self) -> Desk:
+        desk = Desk(self._database, self._data, self._settings)
+        self._stack.callback(desk.session.close)
+        return desk
+
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        """Brought up to now, once."""
+        serve = self._settings.serve
+        catalogue = self._stack.enter_context(Catalogue(self._data, options_of(serve)))
+        if catalogue.is_filled_by_us:
+            with (
+                closing(self._database.session()) as session,
+                closing(catalogue.refresher(session, bases_of(serve))) as refresher,
+            ):
+                refresher.round()
+        return catalogue
+
+
+def converse(reading: Reading, lines: BinaryIO, out: BinaryIO) -> None:
+    """Answers line after line."""
+    with asyncio.Runner() as runner:
+        for line in _messages(lines):
+            answered = runner.run(answer_bytes(line, reading.run))
+            if answered is not None:
+                out.write(answered + b"\n")
+                out.flush()
+
+
+def _messages(lines: BinaryIO) -> Iterator[bytes]:
+    """What the lines hold; of one that is too long only an opening brace, which is no message."""
+    while line := lines.readline(LARGEST_MESSAGE):
+        whole = line
+        while line and not line.endswith(b"\n") and len(line) == LARGEST_MESSAGE:
+            line, whole = lines.readline(LARGEST_MESSAGE), b"{"
+        if whole.strip():
+            yield whole

@@ -1,0 +1,233 @@
+"""The tools: what each is for, what it takes, and what it reads. All of them only read and are brief."""
+
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tamias.archive.content import Content
+from tamias.archive.contents.forms import Form, form_of
+from tamias.archive.descriptions import describe_version
+from tamias.archive.encodings import decoded, encoding_of
+from tamias.archive.library import NotArchived
+from tamias.archive.moments import milliseconds, rfc3339
+from tamias.archive.resources import read_resources, read_versions
+from tamias.crawl.catalogue.exchange import Answer
+from tamias.model.errors import UsageError
+from tamias.model.resource import Resource, Version, resource_id
+from tamias.model.url import fetch_url
+from tamias.model.url_key import url_key
+from tamias.serve.desks import Desk
+from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
+
+Arguments = dict[str, Any]
+AskCatalogue = Callable[[str, str], Answer]
+"""A query and an Accept header to an answer."""
+MOST_HITS: Final = 50
+MOST_VERSIONS: Final = 200
+MOST_CHANGES: Final = 50
+MOST_CHARACTERS: Final = 20_000
+_LARGEST: Final = 16 << 20
+_LONGEST_URL: Final = 4096
+_LONGEST_QUERY: Final = 100_000
+_ROWS: Final = "text/csv, text/turtle;q=0.9"
+_CUT: Final = 40_000
+_TYPES: Final[dict[str, type]] = {"string": str, "integer": int}
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool. It is run at a desk, or asks the catalogue."""
+
+    name: str
+    about: str
+    takes: dict[str, dict[str, Any]]
+    needs: tuple[str, ...]
+    at_desk: Callable[[Desk, Arguments], str] | None = None
+    of_catalogue: Callable[[AskCatalogue, Arguments], str] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """As the protocol lists it."""
+        schema = {
+            "type": "object",
+            "properties": self.takes,
+            "required": list(self.needs),
+            "additionalProperties": False,
+        }
+        hints = {"readOnlyHint": True, "openWorldHint": False}
+        return {"name": self.name, "description": self.about, "inputSchema": schema, "annotations": hints}
+
+    def fault(self, arguments: object) -> str | None:
+        """What is wrong with arguments; None where nothing is."""
+        if not isinstance(arguments, dict):
+            return "the arguments are an object"
+        for name in self.needs:
+            if name not in arguments:
+                return f"'{name}' is missing"
+        faults = (self._fault(name, value) for name, value in arguments.items())
+        return next((fault for fault in faults if fault is not None), None)
+
+    def _fault(self, name: str, value: object) -> str | None:
+        schema = self.takes.get(name)
+        if schema is None:
+            return f"there is no argument '{name[:100]}'; there are {', '.join(self.takes)}"
+        if not isinstance(value, _TYPES[schema["type"]]) or isinstance(value, bool):
+            return f"'{name}' is of the type {schema['type']}"
+        if isinstance(value, str) and len(value) > schema["maxLength"]:
+            return f"'{name}' has {schema['maxLength']} characters at most"
+        if isinstance(value, int) and not schema["minimum"] <= value <= schema["maximum"]:
+            return f"'{name}' lies between {schema['minimum']} and {schema['maximum']}"
+        return None
+
+
+def _search(desk: Desk, asked: Arguments) -> str:
+    words, most = asked["words"], asked.get("limit", 10)
+    if not 1 <= len(words.split()) <= MOST_WORDS:
+        raise UsageError(f"'words' has 1 to {MOST_WORDS} words")
+    return _json(find(desk, words, most))
+
+
+def _versions(desk: Desk, asked: Arguments) -> str:
+    resource, versions = _history(desk, asked["url"])
+    told = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
+    newest = [describe_version(each) for each in versions[-MOST_VERSIONS:]]
+    return _json({**told, "version_count": len(versions), "versions": newest})
+
+
+def _diff(desk: Desk, asked: Arguments) -> str:
+    from tamias.archive.diffs import DiffLimits, diff
+
+    resource, versions = _history(desk, asked["url"])
+    b = asked.get("b", len(versions))
+    old, new = (_numbered(resource, versions, number) for number in (asked.get("a", b - 1), b))
+    if max(old.byte_size, new.byte_size) > _LARGEST:
+        raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
+    limits = DiffLimits(
+        changes=MOST_CHANGES, read_bytes=_LARGEST, held_bytes=_LARGEST, unpacked_bytes=_LARGEST
+    )
+    with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
+        files = [Content(resource, each, desk.reader).spooled(Path(folder)) for each in (old, new)]
+        found = diff(files[0], files[1], new.media_type, limits=limits, base=resource.url)
+    return _json({"a": old.number, "b": new.number, "diff": found})
+
+
+def _read(desk: Desk, asked: Arguments) -> str:
+    resource, versions = _history(desk, asked["url"])
+    version = _chosen(resource, versions, asked)
+    if version.byte_size > _LARGEST:
+        raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
+    head = f"{resource.url}, version {version.number} of {rfc3339(version.captured_at)}, "
+    content = Content(resource, version, desk.reader).bytes()
+    if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
+        return f"{head}{version.media_type}: {version.byte_size} bytes that are no text"
+    text = "".join(decoded([content], encoding_of([content], version.told_type)))
+    start = asked.get("start", 0)
+    piece = text[start : start + asked.get("characters", 5000)]
+    return f"{head}{version.media_type}, characters {start} to {start + len(piece)} of {len(text)}:\n{piece}"
+
+
+def _sparql(ask: AskCatalogue, asked: Arguments) -> str:
+    with closing(ask(asked["query"], _ROWS).content) as content:
+        told = content.read(_CUT + 1).decode("utf-8", "replace")
+    return told if len(told) <= _CUT else f"{told[:_CUT]}\n[cut here; use LIMIT, or ask for less]"
+
+
+def _history(desk: Desk, named: str) -> tuple[Resource, list[Version]]:
+    """A resource by its id or URL, with its versions. Raises `NotArchived`."""
+    names = frozenset(desk.settings.filters.session_names)
+    by_url = ":" in named
+    name = resource_id(url_key(fetch_url(named), names)) if by_url else named
+    found = read_resources(desk.session, [name])
+    if not found:
+        raise NotArchived(f"{named[:200]} is not in the archive; 'search' finds what is")
+    return found[0], read_versions(desk.session, [name])[name]
+
+
+def _chosen(resource: Resource, versions: list[Version], asked: Arguments) -> Version:
+    if "at" not in asked:
+        return _numbered(resource, versions, asked.get("version", len(versions)))
+    moment = milliseconds(asked["at"])
+    before = [each for each in versions if each.captured_at <= moment]
+    if not before:
+        raise NotArchived(f"{resource.url} has no version of {asked['at']} or before")
+    return before[-1]
+
+
+def _numbered(resource: Resource, versions: list[Version], number: int) -> Version:
+    found = next((each for each in versions if each.number == number), None)
+    if found is None:
+        raise NotArchived(f"{resource.url} has no version {number}; it has {len(versions)}")
+    return found
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _text(about: str, most: int) -> dict[str, Any]:
+    return {"type": "string", "description": about, "maxLength": most}
+
+
+def _number(about: str, least: int, most: int) -> dict[str, Any]:
+    return {"type": "integer", "description": about, "minimum": least, "maximum": most}
+
+
+_URL = _text("the address of a resource, or its id", _LONGEST_URL)
+_LAST = 999_999_999
+
+TOOLS: Final = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="search",
+            about="Finds resources of the archive whose title, address or host has all of some words.",
+            takes={
+                "words": _text("words, all of which must occur", LONGEST_SEARCH),
+                "limit": _number("how many at most; 10 unless told", 1, MOST_HITS),
+            },
+            needs=("words",),
+            at_desk=_search,
+        ),
+        Tool(
+            name="versions",
+            about="The history of a resource: when each version was captured, its size, type and SHA-256.",
+            takes={"url": _URL},
+            needs=("url",),
+            at_desk=_versions,
+        ),
+        Tool(
+            name="diff",
+            about="What changed between two versions: rows, statements, values, lines or bytes, with counts.",
+            takes={
+                "url": _URL,
+                "a": _number("the older version; the one before b unless told", 1, _LAST),
+                "b": _number("the newer version; the newest unless told", 1, _LAST),
+            },
+            needs=("url",),
+            at_desk=_diff,
+        ),
+        Tool(
+            name="read",
+            about="A piece of the text of one version: the newest, one by number, or that of a time.",
+            takes={
+                "url": _URL,
+                "version": _number("by number", 1, _LAST),
+                "at": _text("the version that was current at this time: RFC 3339, or a day", 64),
+                "start": _number("the first character, from 0; 0 unless told", 0, _LARGEST),
+                "characters": _number("how many; 5000 unless told", 1, MOST_CHARACTERS),
+            },
+            needs=("url",),
+            at_desk=_read,
+        ),
+        Tool(
+            name="sparql",
+            about="A SPARQL 1.1 query over the catalogue (DCAT, PROV, CSVW) and the crawled graphs; rows as "
+            "CSV, statements as Turtle. The prefixes dcat, dct, prov, csvw, dqv, arc need not be declared.",
+            takes={"query": _text("SELECT, ASK, CONSTRUCT or DESCRIBE, best with LIMIT", _LONGEST_QUERY)},
+            needs=("query",),
+            of_catalogue=_sparql,
+        ),
+    )
+}
