@@ -1,16 +1,24 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup demo test once-more check interop lock clean
+.PHONY: setup browser screenshots demo test once-more check docs interop audit lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
 
-setup: .venv/ready
+setup: .venv/ready browser
 
 .venv/ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+# htmx and Yasgui for the pages and axe-core for their tests, from npm; the pages work without them.
+browser: .venv/ready
+	$(BIN)/python tools/browser_libraries.py
+
+# The pictures in docs/pages.md; needs Chromium.
+screenshots: setup
+	SCREENSHOTS=docs/screenshots $(BIN)/pytest -q tests/browser/test_screenshots.py -k taken
 
 demo: setup
 	$(BIN)/tamias demo
@@ -29,11 +37,23 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The documentation as a site, in build/site.
+docs: setup
+	$(BIN)/python tools/reference.py
+	$(BIN)/sphinx-build -q -W --keep-going docs build/site
+
+# Known weaknesses of the pinned versions, as the public advisories list them; needs the network.
+audit: setup
+	$(BIN)/pip install --quiet pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/run.txt
+
 # Readers of other hands for what we write. hdt builds from source for minutes, so this is no part of `make test`.
 interop: setup
 	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
 	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0
+	$(PYTHON) -m venv .venv/croissant
+	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(BIN)/pytest tests/interop
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.

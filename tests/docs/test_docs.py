@@ -1,6 +1,7 @@
 """What is built is documented, and what is documented is built."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def commands():
 def test_the_page_of_settings_is_the_one_that_the_code_would_write():
     written = CliRunner().invoke(cli, ["config", "page"]).output
     assert (DOCS / "settings.md").read_text() == written, "run: tamias config page > docs/settings.md"
+
+
+@pytest.mark.parametrize("name", ["commands", "routes"])
+def test_the_reference_is_the_one_that_the_code_would_write(name):
+    reference = runpy.run_path(str(ROOT / "tools" / "reference.py"))
+    page = {"commands": "commands.md", "routes": "rest.md"}[name]
+    assert (DOCS / page).read_text() == reference[name](), "run: python tools/reference.py"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -87,6 +95,7 @@ def test_settings_and_flags_use_the_same_words():
         "quiet",
         "verbose",
         "dry_run",
+        "name",
         "recrawl",
         "strict",
         "no_robots",

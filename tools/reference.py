@@ -1,0 +1,79 @@
+"""Writes the pages of the reference that the code knows best: `python tools/reference.py`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tamias.cli.main import VERBS, cli
+from tamias.serve.app import all_endpoints
+from tamias.serve.openapi import describe_api
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+COMMON = {"--data", "--db", "--config", "--json", "-q", "-v", "--help"}
+
+
+def commands() -> str:
+    """The page of all verbs."""
+    context = click.Context(cli, info_name="tamias")
+    lines = ["# Commands", "", "Written from the code: `python tools/reference.py`.", ""]
+    for name in VERBS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        lines += _command(command, click.Context(command, info_name=name, parent=context))
+    lines += ["## For every verb", "", *_options(command, common=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from _command(child, click.Context(child, info_name=name, parent=context))
+        return
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield from (f"## {context.command_path}", "", f"`{context.command_path} {usage}`", "")
+    for paragraph in (command.help or "").split("\n\n"):
+        text = " ".join(paragraph.split())
+        example = text.removeprefix("Example: ")
+        yield from ([text, ""] if example == text else ["```sh", example, "```", ""])
+    yield from _options(command, common=False)
+
+
+def _options(command: click.Command, *, common: bool) -> Iterator[str]:
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    shown = [each for each in options if bool(COMMON & set(each.opts)) is common]
+    if not shown:
+        return
+    yield from ("| option | what it does |", "|---|---|")
+    for option in shown:
+        words = ", ".join(f"`{word}`" for word in (*option.opts, *option.secondary_opts))
+        yield f"| {words} | {(option.help or '').replace('|', chr(92) + '|')} |"
+    yield ""
+
+
+def routes() -> str:
+    """The page of all routes."""
+    described = describe_api(all_endpoints())
+    lines = ["# REST", "", "Written from the code; `/openapi.json` of a running service says the same.", ""]
+    for path, ways in sorted(described["paths"].items()):
+        for method, operation in ways.items():
+            if method == "head":
+                continue
+            lines += _route(method.upper(), path, operation)
+    return "\n".join(lines) + "\n"
+
+
+def _route(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
+    yield from (f"## {method} {path}", "", operation.get("summary") or operation.get("description", ""), "")
+    parameters = operation.get("parameters", [])
+    if parameters:
+        yield from ("| parameter | in | what it is |", "|---|---|---|")
+        for each in parameters:
+            yield f"| `{each['name']}` | {each['in']} | {each.get('description', '')} |"
+        yield ""
+
+
+if __name__ == "__main__":
+    (DOCS / "commands.md").write_text(commands(), encoding="utf-8")
+    (DOCS / "rest.md").write_text(routes(), encoding="utf-8")
