@@ -9,7 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamias.archive.library import Archive
+    from tamias.crawl.library import Archive
     from tamias.crawl.reading.source import Reading, read
 
 __all__ = ["Archive", "Reading", "read"]
@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
     if name == "Archive":
-        from tamias.archive.library import Archive
+        from tamias.crawl.library import Archive
 
         return Archive
     if name in __all__:

@@ -28,12 +28,19 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     depth: Annotated[int | None, _about("follow links at most this many steps from a seed")] = None
     max_urls: Annotated[int | None, _about("stop after this many URLs were visited")] = None
     max_time: Annotated[float | None, _about("stop after this many seconds")] = None
-    max_wait: Annotated[float, _about("wait at most this many seconds for hosts that asked for a pause")] = (
-        600.0
-    )
+    max_wait: Annotated[
+        float,
+        _about("wait at most this many seconds for hosts that asked for a pause, or for room on the disk"),
+    ] = 600.0
     workers: Annotated[int | None, _about("worker processes; one for each core unless set")] = None
     retries: Annotated[int, _about("try a URL again this often when that can help", ge=0)] = 3
     retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 5.0
+    room: Annotated[
+        float,
+        _about(
+            "megabytes that stay free on the disk: with less a crawl pauses until there is twice that", ge=0
+        ),
+    ] = 50.0
 
 
 class SeedsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +76,13 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
         "phpsessid",
         "sid",
     )
+    blocklists: Annotated[
+        tuple[str, ...], _about("files and folders of block lists; NAME=PATH gives one a name")
+    ] = ()
+    blocklist_interval: Annotated[
+        float, _about("seconds between two looks whether a block list was changed", ge=1)
+    ] = 60.0
+    blocklist_entries: Annotated[int, _about("most entries of all block lists together", ge=1)] = 20_000_000
 
 
 class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +96,31 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     lease: Annotated[float, _about("seconds a host is lent to a worker before it must renew", gt=1)] = 30.0
     known_links: Annotated[int, _about("links a worker remembers as known", ge=0)] = 200_000
+    require: Annotated[tuple[str, ...], _about("workers visit only URLs that have all these tags")] = ()
+    forbid: Annotated[tuple[str, ...], _about("workers visit no URL that has one of these tags")] = ()
+    round: Annotated[
+        float, _about("least seconds from one round of visits to a queue to the next", ge=0, le=86_400)
+    ] = 0.0
+    per_round: Annotated[int, _about("most URLs of a queue in one round", ge=1, le=1000)] = 10
+    buffer: Annotated[
+        int, _about("most URLs a worker holds; 0 is a round for each of its requests at once", ge=0)
+    ] = 0
+    per_address: Annotated[
+        int, _about("most queues of one IP address lent at once, as far as known; 0 is no cap", ge=0)
+    ] = 0
+
+
+class TagsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tags URLs get."""
+
+    rules: Annotated[
+        tuple[str, ...], _about("a regular expression and the tag of URLs that it finds: '/sitemap sitemap'")
+    ] = ()
+    content: Annotated[
+        tuple[str, ...],
+        _about("what tells tags of a page: language, type, markup, near, or a plug-in of tamias.taggers"),
+    ] = ()
+    inherit: Annotated[bool, _about("links get the tags that the content of their page told")] = False
 
 
 class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +130,12 @@ class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
     granted: Annotated[
         tuple[str, ...], _about("hosts whose operators permit what their robots.txt forbids")
     ] = ()
+    host_visits: Annotated[
+        int, _about("most visits to one queue by one worker in a run, for sites without an end", ge=1)
+    ] = 1_000_000
+    monotony: Annotated[
+        int, _about("pages alike but for numbers, and without data, until such are left alone; 0: never", ge=0)
+    ] = 200
     allow_private: Annotated[bool, _about("private, loopback and link-local addresses may be fetched")] = (
         False
     )
@@ -107,7 +152,8 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
     connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
     first_byte_timeout: Annotated[float, _about("seconds until the first byte of an answer", gt=0)] = 30.0
-    min_rate: Annotated[int, _about("least bytes per second over half a minute", ge=0)] = 1024
+    min_rate: Annotated[int, _about("least bytes per second over min_rate_window", ge=0)] = 1024
+    min_rate_window: Annotated[float, _about("seconds over which the rate is looked at", gt=0)] = 30.0
     max_redirects: Annotated[int, _about("most redirects from one URL", ge=0)] = 10
     max_header_bytes: Annotated[int, _about("most bytes of an answer's headers", ge=1024)] = 64 * 1024
     max_ratio: Annotated[int, _about("most decoded bytes for each byte on the wire", ge=1)] = 100
@@ -149,6 +195,19 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     sitemap_bytes: Annotated[int, _about("most bytes of one sitemap", ge=1)] = 50 << 20
     sitemap_loc: Annotated[int, _about("longest address in a sitemap", ge=1)] = 2048
     html_nesting: Annotated[int, _about("most tags of a page times their depth", ge=1)] = 20_000_000
+
+
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The child process in which large or dangerous documents are studied, and what one of them may cost."""
+
+    use: Annotated[
+        Literal["never", "auto", "always"],
+        _about("auto: large, packed or suspicious documents; always: small ones too"),
+    ] = "auto"
+    memory: Annotated[int, _about("most bytes of address space", ge=256 << 20)] = 1536 << 20
+    cpu: Annotated[int, _about("seconds of processor time without anything found", ge=1)] = 60
+    cpu_whole: Annotated[int, _about("seconds of processor time for one document in all", ge=1)] = 1800
+    documents: Annotated[int, _about("documents before the process is replaced by a new one", ge=1)] = 1000
 
 
 class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +280,18 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = True
 
 
+class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The order of visits by the user's own SQL."""
+
+    links: Annotated[bool, _about("keep links with their anchor text and context, and score URLs by them")] = (
+        False
+    )
+    seconds: Annotated[float, _about("longest time for the scores of 1000 URLs, in seconds", gt=0, le=60)] = 2.0
+    head_start: Annotated[
+        float, _about("seconds by which a URL of score 1 goes before one of score 0 of the same host", ge=0)
+    ] = 86_400.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings; a table in the file for each folder of the code."""
 
@@ -228,14 +299,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seeds: SeedsSettings = SeedsSettings()
     filters: FiltersSettings = FiltersSettings()
     frontier: FrontierSettings = FrontierSettings()
+    tags: TagsSettings = TagsSettings()
     permit: PermitSettings = PermitSettings()
     fetch: FetchSettings = FetchSettings()
     open: OpenSettings = OpenSettings()
     analyse: AnalyseSettings = AnalyseSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     sinks: SinksSettings = SinksSettings()
     archive: ArchiveSettings = ArchiveSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     serve: ServeSettings = ServeSettings()
+    strategy: StrategySettings = StrategySettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

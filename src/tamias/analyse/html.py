@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from selectolax.lexbor import LexborHTMLParser
 
+from tamias.analyse.anchors import anchored, links_with_words
 from tamias.analyse.jsonld_contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markers import portal_links
@@ -72,8 +73,11 @@ class HtmlAnalyser:
         limits: AnalyseLimits | None = None,
         rules: Sequence[RuleBook] = (),
         contexts: Contexts | None = None,
+        *,
+        anchors: bool = False,
     ) -> None:
-        """`contexts` gives the remote JSON-LD contexts that are at hand."""
+        """`contexts` gives the remote JSON-LD contexts at hand; with `anchors`, links have their words."""
+        self._anchors = anchors
         self._limits = limits or AnalyseLimits()
         self._rules = rules
         self._contexts = contexts
@@ -119,7 +123,9 @@ class HtmlAnalyser:
         if _forbids_following(metas):
             yield Links([], page.base)
             return
-        yield from _links(parsed, page.base)
+        with_words = anchored(parsed) if self._anchors else {}
+        for links in _links(parsed, page.base):
+            yield links_with_words(links, with_words) if with_words else links
         yield from portal_links(page, parsed, [content for name, content in metas if name == "generator"])
 
 

@@ -61,7 +61,7 @@ class RdfAnalyser:
         syntax = FORMATS[document.media_type]
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
         stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
-        for finding in self._read(stream, syntax, document.url):
+        for finding in _without_giants(self._read(stream, syntax, document.url)):
             # Whatever the parser says of the place where its input was cut off, the reason is another.
             if not (stop.reason and isinstance(finding, Problem)):
                 yield finding
@@ -103,6 +103,16 @@ class RdfAnalyser:
         # Not lenient, which changes results. After a fault the parser does not know what it is in.
         parser = parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base)
         return read_on(parser, faults, to_the_end=False)
+
+
+def _without_giants(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The parser holds a token in a buffer of 16 MiB, and calls a larger one a want of memory."""
+    try:
+        yield from findings
+    except MemoryError as fault:
+        if "buffer" not in str(fault):
+            raise
+        yield Problem("a term of more than 16 MiB, not read on")
 
 
 def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.seed import TRUSTED, Seed
 
@@ -58,6 +59,7 @@ def command(
     if (sparql is None) != (query_file is None):
         raise UsageError("--sparql wants a --query FILE, and --query an endpoint")
     named = [*_named(urls, files)]
+    check_kinds(named)
     doors = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
     if sparql is not None and query_file is not None:
@@ -135,6 +137,7 @@ def _tell(place: Place, added: "Added") -> None:
     if place.json:
         say_json(added)
         return
-    say(f"{added.new} under watch now, {added.known} were already; 'tamias serve' visits them")
+    say(f"{added.new} under watch now, {added.known} were already")
+    say("'tamias serve' visits them whenever they are due, 'tamias crawl --recrawl' does so once")
     for url, reason in added.refused:
         click.echo(f"not taken: {printable(url)}: {reason}", err=True)

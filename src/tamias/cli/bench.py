@@ -55,6 +55,48 @@ def frontier(
 
 
 @command.command()
+@click.option("--size", type=int, default=200_000, show_default=True, help="URLs on the measured server.")
+@click.option("--shards", type=int, multiple=True, help="Sizes of cluster to simulate. [1, 2, 4, ... 64]")
+@click.option("--workers", type=int, default=8, show_default=True, help="Workers for each shard.")
+@common
+def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> int:
+    """Simulates a frontier on many servers from costs measured on one in the same run.
+
+    Example: tamias bench cluster --size 50000 --shards 1 --shards 16
+    """
+    from tamias.bench.cluster.run import SHARDS, run
+
+    return _told(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
+
+
+@command.command()
+@click.option("--sites", type=int, default=20, show_default=True, help="Good sites among the attacks.")
+@click.option("--pages", type=int, default=60, show_default=True, help="Pages of each good site.")
+@click.option("--workers", type=int, default=2, show_default=True, help="Worker processes.")
+@click.option("--attack", "only", multiple=True, help="Only this name or number, such as H5. [all]")
+@click.option("--no-control", is_flag=True, help="Do not crawl the good sites alone first: no ratio.")
+@click.option("--serve", type=click.IntRange(1, 65535), help="Only serve the attacks on this loopback port.")
+@common
+def hostile(
+    place: Place, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
+    serve: int | None,
+) -> int:  # fmt: skip
+    """Good sites among attacks H1 to H28: what is contained, and what it costs. See docs/hostile-web.md.
+
+    Example: tamias bench hostile --attack H9 --sites 2 --pages 5 --no-control
+    """
+    if serve is not None:
+        from tamias.bench.hostile.serving import serve as serve_by_hand
+
+        serve_by_hand(serve, say)
+        return 0
+    from tamias.bench.hostile.run import run
+
+    report = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
+    return _told(place, report)
+
+
+@command.command()
 @click.option("--kills", type=int, default=500, show_default=True, help="Processes to kill during the crawl.")
 @click.option("--urls", type=int, default=30_000, show_default=True, help="URLs of the synthetic web.")
 @click.option(
@@ -211,6 +253,33 @@ def sparql(place: Place, triples: int, cap: int) -> int:
     from tamias.bench.sparql import run
 
     return _told(place, run(triples, _out(place), cap=cap))
+
+
+@command.command()
+@click.option("--hosts", type=click.IntRange(40, 10_000), default=1000, show_default=True, help="Hosts.")
+@click.option(
+    "--pages", type=click.IntRange(5, 1000), default=20, show_default=True, help="Pages of each host."
+)
+@click.option(
+    "--of-kind", type=click.IntRange(1), default=50, show_default=True, help="Hosts with what is looked for."
+)
+@click.option(
+    "--strategies",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default="examples/strategies",
+    show_default=True,
+    help="Folder of keywords.sql, language.sql and semantic.sql.",
+)
+@common
+def strategy(place: Place, hosts: int, pages: int, of_kind: int, strategies: Path) -> int:
+    """How soon crawls by the example strategies find what they look for, beside a breadth-first one.
+
+    Example: tamias bench strategy --hosts 100 --pages 10 --of-kind 6
+    """
+    from tamias.bench.strategy import run
+    from tamias.bench.strategy.web import Web
+
+    return _told(place, run(Web(hosts, pages, of_kind), strategies.absolute(), out=_out(place)))
 
 
 def _out(place: Place) -> Callable[[str], None]:

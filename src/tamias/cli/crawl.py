@@ -1,6 +1,7 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.cli.progress import Display, summary
 from tamias.crawl.commits.deliver import checked
 from tamias.model.errors import UsageError
+from tamias.model.kind import SITEMAP
 from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
@@ -22,6 +25,7 @@ FLAGS = {
     "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers"),
     "filters": ("scope", "include", "exclude"),
     "fetch": ("delay", "concurrency", "contact", "resolve"),
+    "frontier": ("require", "forbid"),
     "permit": ("allow_private",),
 }
 KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__")
@@ -35,13 +39,15 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
     "seed_files",
     multiple=True,
     type=click.Path(),
-    help="File of seeds: one a line, or CSV with a uri column.",
+    help="File of seeds: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
 )
 @click.option("--depth", type=click.IntRange(min=0), help="Follow links at most this many steps.")
 @click.option("--max-urls", type=click.IntRange(min=1), help="Stop after this many URLs.")
 @click.option("--max-time", type=click.FloatRange(min=0), help="Stop after this many seconds.")
 @click.option(
-    "--max-wait", type=click.FloatRange(min=0), help="Longest wait for hosts that asked for a pause. [600]"
+    "--max-wait",
+    type=click.FloatRange(min=0),
+    help="Longest wait for hosts that asked for a pause, or for room on the disk. [600]",
 )
 @click.option("--scope", type=SCOPES, help="How far from the seeds links may lead. [any]")
 @click.option("--include", multiple=True, help="Only URLs that match this regular expression.")
@@ -62,11 +68,14 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 )
 @click.option("--contact", help="Page or address about you, sent with every request.")
 @click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this address for the host.")
-@click.option("--recrawl", is_flag=True, help="Visit the resources under watch that are due, and no others.")
+@click.option("--crawl", "name", help="A crawl of its own beside others in the same data. [default]")
+@click.option("--require", multiple=True, metavar="TAG", help="Visit only URLs that have this tag.")
+@click.option("--forbid", multiple=True, metavar="TAG", help="Visit no URL that has this tag.")
+@click.option("--recrawl", is_flag=True, help="Visit what is under watch and due; a named URL of it now.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed for good.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched first, and why not what would not.")
 @common
-def command(
+def command(  # noqa: PLR0917 (click passes them by name)
     place: Place,
     seeds: tuple[str, ...],
     seed_files: tuple[str, ...],
@@ -74,6 +83,7 @@ def command(
     strict: bool,
     dry_run: bool,
     recrawl: bool,
+    name: str | None,
     **words: object,
 ) -> int:
     """Crawls from the seeds until nothing is left, then ends. Run again, it goes on where it stopped.
@@ -82,18 +92,17 @@ def command(
     """
     flags = _flags(words)
     settings = place.settings(**flags).settings
+    seeds, seed_files, imports = told_apart(seeds, seed_files)
     named = _named(seeds, seed_files)
     _check(settings, named)
     if dry_run:
         return asyncio.run(_dry_run(place, settings, named))
-    if recrawl and named:
-        raise UsageError("--recrawl visits what is under watch; 'tamias add' puts resources there, not seeds")
-    if not named and not (place.db or (place.data / "pg").is_dir()):
+    if not named and not imports and not (place.db or (place.data / "pg").is_dir()):
         raise UsageError(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
         )
     try:
-        return _crawl(place, flags, named, checked(sinks), strict, recrawl)
+        return _crawl(place, flags, named, checked(sinks), strict, recrawl, name, imports=imports)
     except KeyboardInterrupt:
         click.echo(f"interrupted; 'tamias crawl --data {place.data}' goes on", err=True)
         return 130
@@ -106,21 +115,31 @@ def _crawl(
     sinks: tuple[str, ...],
     strict: bool,
     recrawl: bool,
+    name: str | None,
+    *,
+    imports: list[Import],
 ) -> int:
     from tamias.crawl.supervisor import Ended, Supervisor, Until
     from tamias.database.connect import Database
 
     buckets = place.settings(**flags).settings.frontier.buckets
     with closing(Database(place.data, place.db, buckets=buckets)) as database:
-        settings, near = _policy(place, database, flags, seeds)
+        crawl = _number(database, name)
+        settings, near = _policy(place, database, flags, [] if recrawl else seeds, crawl, keep=bool(imports))
         _warn(place, settings)
+        if recrawl:
+            _visit_now(database, settings, seeds)
         display = Display(place)
         until = Until.VISITED if recrawl else Until.DONE
         with (
-            closing(Supervisor(place.data, place.db, settings, near, sinks, until=until)) as supervisor,
+            closing(
+                Supervisor(place.data, place.db, settings, near, sinks, until=until, crawl=crawl)
+            ) as supervisor,
             closing(display),
         ):
-            supervisor.put_seeds(seeds)
+            supervisor.put_seeds([] if recrawl else seeds)
+            if imports:
+                take_imports(place, database, settings, near, crawl, imports)
             end = asyncio.run(supervisor.run(display.show))
             if supervisor.undelivered:
                 left = f"{supervisor.undelivered} documents wait for their sinks; a later run goes on"
@@ -133,13 +152,39 @@ def _crawl(
     if place.verbosity >= 0:
         for line in summary(end, place.data):
             click.echo(line, err=True)
-    codes = {Ended.DONE: 3 if failed else 0, Ended.LIMIT: 5, Ended.WAITING: 5, Ended.INTERRUPTED: 130}
+    codes = {
+        Ended.DONE: 3 if failed else 0,
+        Ended.LIMIT: 5,
+        Ended.WAITING: 5,
+        Ended.PAUSED: 5,
+        Ended.INTERRUPTED: 130,
+    }
     assert end.ended is not None
     return codes[end.ended]
 
 
+def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:
+    from tamias.crawl.admit import Admission, same_url
+    from tamias.crawl.archiving.watching import Watcher
+    from tamias.frontier.postgres import PostgresFrontier
+
+    names = frozenset(settings.filters.session_names)
+    with closing(database.session()) as session:
+        frontier = PostgresFrontier(session, same_url=same_url(names))
+        unknown = Watcher(session, frontier, Admission(settings, ())).visit_now(seeds)
+    if unknown:
+        raise UsageError(f"not under watch: {', '.join(unknown)}; 'tamias add' puts resources there")
+
+
+def _number(database: "Database", name: str | None) -> int:
+    from tamias.crawl.policy import crawl_of
+
+    with closing(database.session()) as session:
+        return crawl_of(session, name)
+
+
 def _policy(
-    place: Place, database: "Database", flags: dict[str, object], seeds: list[Seed]
+    place: Place, database: "Database", flags: dict[str, object], seeds: list[Seed], crawl: int, *, keep: bool
 ) -> tuple[Settings, list[str]]:
     """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
     from tamias.crawl.policy import read_policy, widened, write_policy
@@ -147,11 +192,11 @@ def _policy(
     given = {key: value for key, value in flags.items() if value is not None}
     scope = place.settings(**given).settings.filters.scope
     with closing(database.session()) as session:
-        policy = read_policy(session)
-        if seeds:
+        policy = read_policy(session, crawl)
+        if seeds or keep:
             kept = {key: value for key, value in given.items() if key.startswith(KEPT)}
             policy = widened(policy, kept, [seed.address for seed in seeds] if scope != "any" else ())
-            write_policy(session, policy)
+            write_policy(session, policy, crawl)
     settings = place.settings(**{**policy.flags, **given}).settings
     if settings.filters.scope != "any" and not policy.seeds:
         raise UsageError(f"--scope {settings.filters.scope} needs seeds to stay near to: name them")
@@ -162,11 +207,17 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
     from tamias.crawl.fetching import http_options
-    from tamias.crawl.visits.walking import doors
 
     http_options(settings, Path())
     seed_items(settings, seeds, 0)
-    known = doors()
+    check_kinds(seeds)
+
+
+def check_kinds(seeds: Iterable[Seed]) -> None:
+    """Raises `UsageError` for an address of a kind that nothing opens."""
+    from tamias.crawl.visits.walking import doors
+
+    known = {*doors(), SITEMAP}
     for seed in seeds:
         if seed.kind is not None and seed.kind not in known:
             raise UsageError(f"no door opens '{seed.kind}' addresses; there are: {', '.join(sorted(known))}")

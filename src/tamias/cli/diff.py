@@ -1,5 +1,6 @@
 """`tamias diff`: what changed between two versions."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -7,6 +8,7 @@ import msgspec
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.cli.opening import archive_at
+from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import Change, Diff
@@ -19,14 +21,20 @@ SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 @click.argument("a", required=False)
 @click.argument("b", required=False)
 @click.option("--key", metavar="COLUMN", help="The column that tells rows apart. [guessed]")
+@click.option(
+    "--portal", is_flag=True, help="URL is a portal: what came, changed or went from time A to time B."
+)
 @common
-def command(place: Place, url: str, a: str | None, b: str | None, key: str | None) -> None:
+def command(place: Place, url: str, a: str | None, b: str | None, key: str | None, portal: bool) -> None:
     """Tells what changed from version A to version B, each a number or a time; else in the last step.
 
     Rows of tables, statements of RDF, values of JSON, members of archives, lines, or bytes.
 
     Example: tamias diff https://example.org/data.csv 1 4 --key id
     """
+    if portal:
+        _portal(place, url, a, b, key)
+        return
     with archive_at(place) as archive:
         found = archive.diff(url, a, b, key=key)
     if place.json:
@@ -35,6 +43,22 @@ def command(place: Place, url: str, a: str | None, b: str | None, key: str | Non
     for change in found.changes:
         _tell(change)
     _sum_up(found)
+
+
+def _portal(place: Place, url: str, a: str | None, b: str | None, key: str | None) -> None:
+    from tamias.archive.diffs.text import collection_lines
+
+    if a is None or key is not None:
+        raise UsageError(
+            "a portal is compared between two times: tamias diff --portal URL 2026-01-01 2026-02-01"
+        )
+    with archive_at(place) as archive:
+        found = archive.diff_portal(url, a, b or datetime.now(UTC))
+    if place.json:
+        say_json(found)
+        return
+    for line in collection_lines(found):
+        say(line)
 
 
 def _tell(change: "Change") -> None:

@@ -31,7 +31,7 @@ PACKAGES = ("bagit", "ro-crate")
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet"]),
+    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier"]),
     default="nquads",
     show_default=True,
     help="How to write it.",
@@ -70,6 +70,8 @@ def command(
     elif form in PACKAGES:
         with archive_at(place) as archive:
             _package(archive, form, urls, output)
+    elif form == "urlfrontier":
+        _frontier(place, output)
     elif urls:
         raise UsageError(f"--url chooses versions; it goes with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
@@ -88,6 +90,18 @@ def _quads(place: Place, form: Any, graph: str, history: bool, output: Path | No
             _parquet(chunks, database, output)
         else:
             _written(_statements(chunks, form), output)
+
+
+def _frontier(place: Place, output: Path | None) -> None:
+    """All known URLs, as the JSON lines of a URLFrontier."""
+    from tamias.database.connect import Database
+    from tamias.sinks.urlfrontier_lines import urlfrontier_lines
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        _written(lambda out: out.writelines(urlfrontier_lines(session)), output)
 
 
 def _written(write: Write, output: Path | None) -> None:

@@ -23,10 +23,14 @@ from tamias.model.errors import ConfigError
 @click.option(
     "--threads", type=click.IntRange(1, 64), default=4, show_default=True, help="Database sessions."
 )
+@click.option("--buckets", metavar="FIRST-LAST", help="Serve this section of the frontier only.")
+@click.option("--require", multiple=True, metavar="TAG", help="Give out only URLs that have this tag.")
+@click.option("--forbid", multiple=True, metavar="TAG", help="Give out no URL that has this tag.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: Place, host: str, port: int, delay: float | None, tls_cert: Path | None, tls_key: Path | None,
-    token_file: Path | None, threads: int,
+    token_file: Path | None, threads: int, buckets: str | None, require: tuple[str, ...],
+    forbid: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Serves the frontier over gRPC: the URLFrontier API, version 2.6, on the tables the workers use.
 
@@ -35,21 +39,31 @@ def command(  # noqa: PLR0917 (click passes them by name)
     from contextlib import closing
 
     from tamias.database.connect import Database
+    from tamias.frontier.held import Holds
     from tamias.frontier.service import set_usual_delay
+    from tamias.frontier.terms import Interest, Terms, parse_section
     from tamias.serve.urlfrontier.server import Options, serve
 
-    settings = place.settings().settings
+    settings = place.settings(frontier__require=require or None, frontier__forbid=forbid or None).settings
+    asked = settings.frontier
+    terms = Terms(
+        section=None if buckets is None else parse_section(buckets),
+        interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
+    )
     token = _token(token_file)
     if token is None and host not in ("127.0.0.1", "::1", "localhost"):
         click.echo(f"tamias: anybody who reaches {host}:{port} can read and change the frontier", err=True)
     options = Options(
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
-        session_names=frozenset(settings.filters.session_names),
+        session_names=frozenset(settings.filters.session_names), data=place.data,
+        configure=lambda flags: place.settings(**flags).settings, terms=terms,
     )  # fmt: skip
     with closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database:
         if delay is not None:
             with closing(database.session()) as session:
                 set_usual_delay(session, int(delay * 1000))
+        with closing(database.session()) as session:
+            Holds(session, terms)  # refuses a section that is not there, before anybody is served
         serve(database, options, lambda address: _tell(place, address))
 
 

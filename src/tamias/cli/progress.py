@@ -27,14 +27,16 @@ class Display:
         self._drawn = 0
         self._shown_at = float("-inf")
         self._last: tuple[float, int] = (0.0, 0)
+        self._paused: str | None = None
 
     def show(self, now: "Snapshot") -> None:
         """Draws, prints, or stays silent."""
         if self._live:
             self._draw(now)
             return
-        if time.monotonic() - self._shown_at < LINE_SECONDS:
+        if time.monotonic() - self._shown_at < LINE_SECONDS and now.paused == self._paused:
             return
+        self._paused = now.paused
         self._shown_at = time.monotonic()
         if self._json:
             click.echo(msgspec.json.encode(now))
@@ -48,7 +50,7 @@ class Display:
     def _draw(self, now: "Snapshot") -> None:
         lines = _figures(now, self._rate(now))
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines))
+        sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
         self._drawn = len(lines)
 
@@ -64,17 +66,32 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
 
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
     again = f", {end.put_off:,} attempts put off" if end.put_off else ""
-    yield f"{end.visited:,} URLs visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
+    urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
+    yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
     if end.ended is Ended.DONE:
-        yield f"nothing is left to do; 'tamias export --data {data}' writes what was found"
+        yield _afterwards(end, data)
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
         Ended.WAITING: f"the next host wants a pause of {end.next_in or 0:.0f} s, more than --max-wait",
+        Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
         Ended.INTERRUPTED: "interrupted",
     }
     assert end.ended is not None
     yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
+
+
+def _afterwards(end: "Snapshot", data: Path) -> str:
+    if end.next_in is None:
+        return f"nothing is left to do; 'tamias export --data {data}' writes what was found"
+    return f"nothing is due; the next visit is in {_span(end.next_in)}"
+
+
+def _span(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _figures(now: "Snapshot", rate: float) -> list[str]:
@@ -84,6 +101,7 @@ def _figures(now: "Snapshot", rate: float) -> list[str]:
         f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} hosts, {now.in_flight} in flight",
         f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
         f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",
+        *([f"paused: {now.paused}"] if now.paused else []),
     ]
 
 

@@ -5,21 +5,56 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.opening import archive_at
+from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from tamias.archive.figures import Basic
+    from tamias.archive.joins import TableColumn
 
 
 @click.command()
+@click.option("--joins", is_flag=True, help="Instead: columns whose values are among those of another table.")
+@click.option("--url", help="With --joins: of this resource only.")
 @common
-def command(place: Place) -> None:
+def command(place: Place, joins: bool, url: str | None) -> None:
     """Figures of the corpus: URLs, hosts, attempts by outcome, quads, bytes, resources and their versions.
 
     Example: tamias stats --json
     """
+    if url is not None and not joins:
+        raise UsageError("--url chooses among join candidates: say --joins as well")
+    if joins:
+        _tell_joins(place, url)
+    else:
+        _tell_figures(place)
+
+
+def _tell_joins(place: Place, url: str | None) -> None:
+    from tamias.archive.joins import read_joins
+
+    with archive_at(place) as archive:
+        resource = archive.resource(url).id if url else None
+        found = read_joins(archive.session, resource)
+    if place.json:
+        say_json(found)
+        return
+    for join in found:
+        say(f"{join.containment:4.0%}  {_column(join.of)}  in  {_column(join.within)}")
+    if not found:
+        click.echo("tamias: no join candidates; they are looked for after 'tamias crawl --recrawl'", err=True)
+
+
+def _column(column: "TableColumn") -> str:
+    table = f"#{column.table}" if column.table > 1 else ""
+    return f"{column.name} ({column.distinct:,}) of {column.url}{table}"
+
+
+def _tell_figures(place: Place) -> None:
     from tamias.archive.captures import corpus_figures
     from tamias.archive.figures import basic_figures
     from tamias.database.connect import Database
+    from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
 
     database = Database(place.data, place.db, create=False)
@@ -28,11 +63,12 @@ def command(place: Place) -> None:
         frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
         corpus = corpus_figures(session)
         archive = basic_figures(session)
+        blocked = blocked_figures(session)
     finally:
         session.close()
         database.close()
     if place.json:
-        say_json({"frontier": frontier, "corpus": corpus, "archive": archive})
+        say_json({"frontier": frontier, "corpus": corpus, "archive": archive, "blocked": blocked})
         return
     say(f"URLs known   {sum(crawl.known for crawl in frontier.crawls):,}")
     say(f"URLs open    {sum(crawl.open for crawl in frontier.crawls):,}")
@@ -42,6 +78,8 @@ def command(place: Place) -> None:
     say(f"segments     {corpus.segments:,} of {corpus.segment_bytes:,} bytes")
     if archive.datasets:
         _tell_archive(archive)
+    for named in blocked:
+        say(f"kept out     {named.urls:,} by the block list {named.list}")
 
 
 def _tell_archive(archive: "Basic") -> None:

@@ -4,6 +4,7 @@ import sys
 import time
 
 import click
+import msgspec
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.frontier.postgres import PostgresFrontier
@@ -20,28 +21,32 @@ def command(place: Place, once: bool) -> None:
 
     Example: tamias status --once --json
     """
+    from tamias.crawl.room import Room
     from tamias.database.connect import Database
 
+    room = Room(place.data, place.settings().settings.crawl.room)
     database = Database(place.data, place.db, create=False)
     session = database.session()
     frontier = PostgresFrontier(session, same_url=str.__eq__)
     try:
         while True:
-            figures = frontier.figures()
-            _tell(place, figures)
+            figures, paused = frontier.figures(), room.lacking(room.least)
+            _tell(place, figures, paused)
             if once or not sys.stdout.isatty():
                 return
             time.sleep(LOOK_SECONDS)
-            click.echo(f"\x1b[{len(figures.crawls) + 1}A\x1b[J", nl=False)
+            click.echo(f"\x1b[{len(figures.crawls) + 1 + bool(paused)}A\x1b[J", nl=False)
     finally:
         session.close()
         database.close()
 
 
-def _tell(place: Place, figures: FrontierFigures) -> None:
+def _tell(place: Place, figures: FrontierFigures, paused: str | None) -> None:
     if place.json:
-        say_json(figures)
+        say_json({**msgspec.structs.asdict(figures), "paused": paused})
         return
+    if paused:
+        say(f"paused: {paused}")
     say(f"hosts {figures.hosts:,}  ready {figures.ready:,}  leased {figures.leased:,}")
     for crawl in figures.crawls:
         wait = (

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import msgspec
 
+from tamias.analyse.tags.rules import TagRules
+from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.frontier.known import KnownLinks
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import Item
@@ -45,8 +47,10 @@ class Admission:
 
     def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
         self._filters = filters(settings, seeds)
+        self._blocklists = next(each for each in self._filters if isinstance(each, BlocklistFilter))
         self._session_names = frozenset(settings.filters.session_names)
         self._queue_key = queue_key(settings.frontier.queue)
+        self._tag_rules = TagRules(settings.tags.rules)
         self._known = KnownLinks(settings.frontier.known_links)
 
     def items(self, found: Reference) -> list[Item]:
@@ -81,8 +85,8 @@ class Admission:
             host=self._queue_key(url),
             crawl=crawl,
             depth=min(depth, MOST_DEPTH),
-            score=SCORE_HALVED_BY_DEPTH ** min(depth, 10) if score is None else score,
-            tags=tags if kind is None else (*tags, kind_tag(kind)),
+            score=usual_score(depth) if score is None else score,
+            tags=self._tag_rules.added(url, tags if kind is None else (*tags, kind_tag(kind))),
         )
 
     def key(self, url: str) -> str:
@@ -97,10 +101,27 @@ class Admission:
         """Why a URL may not enter, if so."""
         return next((reason for each in self._filters if (reason := each.refuse(url, depth))), None)
 
+    def blocked(self, url: str) -> str | None:
+        """The block list that names a URL, if one does: it may have changed since the URL became known."""
+        return self._blocklists.refuse(url, 0)
+
+    def blocked_counts(self) -> dict[str, int]:
+        """How often each block list kept something out since the last call."""
+        return self._blocklists.taken_counts()
+
+    def is_known(self, url: str) -> bool:
+        """Whether the frontier is known to know an ordinary address."""
+        return url in self._known
+
     def remember(self, items: Iterable[Item]) -> None:
         """These items are in the frontier now."""
         for item in items:
             self._known.add(kind_key(item.url, kind_of(item.tags)))
+
+
+def usual_score(depth: int) -> float:
+    """The deeper, the lower."""
+    return float(SCORE_HALVED_BY_DEPTH ** min(depth, 10))
 
 
 def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str, ...] = ()) -> Item:
@@ -122,6 +143,9 @@ def filters(settings: Settings, seeds: Sequence[str]) -> list[Filter]:
             max_query_pairs=wanted.max_query_pairs,
         ),
         "scope": lambda part: part(wanted.scope, list(seeds)),
+        "blocklist": lambda part: part(
+            wanted.blocklists, wanted.blocklist_interval, wanted.blocklist_entries
+        ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }
     return [make(load("tamias.filters", name)) for name, make in build.items()]

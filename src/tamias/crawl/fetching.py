@@ -43,6 +43,7 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         first_byte_timeout=fetch.first_byte_timeout,
         total_timeout=fetch.timeout,
         min_rate=fetch.min_rate,
+        min_rate_window=fetch.min_rate_window,
         max_redirects=fetch.max_redirects,
         max_header_bytes=fetch.max_header_bytes,
         max_ratio=fetch.max_ratio,

@@ -7,8 +7,14 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.frontier.service import WATCH, crawl_number
+from tamias.frontier.terms import Interest, Terms
+from tamias.model.errors import UsageError
+from tamias.settings import Settings
 
 CRAWL = 1
+"""The crawl that has no name of its own."""
+LONGEST_NAME = 255
 _SQL = statements("tamias.crawl", "crawl.sql")
 
 
@@ -19,14 +25,36 @@ class Policy(msgspec.Struct, frozen=True):
     seeds: tuple[str, ...] = ()
 
 
-def read_policy(session: Session) -> Policy:
+def crawl_of(session: Session, name: str | None) -> int:
+    """The number of a crawl by its name, made where there is none. `UsageError` for what is no name."""
+    if name is None:
+        return CRAWL
+    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        raise UsageError(f"the name of a crawl has 1 to {LONGEST_NAME} characters, all of them printable")
+    if (number := crawl_number(session, name)) == WATCH:
+        raise UsageError("the crawl 'watch' is the archive's own: 'tamias add' puts resources there")
+    return number
+
+
+def terms_of(settings: Settings, crawl: int = CRAWL) -> Terms:
+    """On what terms the workers of a crawl lease: its URLs, what is under watch with the first one."""
+    asked = settings.frontier
+    return Terms(
+        crawls=(CRAWL, WATCH) if crawl in (CRAWL, WATCH) else (crawl,),
+        interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
+        round_ms=int(asked.round * 1000),
+        per_address=asked.per_address,
+    )
+
+
+def read_policy(session: Session, crawl: int = CRAWL) -> Policy:
     """What was told last."""
-    return msgspec.convert(_value(session, "read_policy", {"crawl": CRAWL}), Policy)
+    return msgspec.convert(_value(session, "read_policy", {"crawl": crawl}), Policy)
 
 
-def write_policy(session: Session, policy: Policy) -> None:
+def write_policy(session: Session, policy: Policy, crawl: int = CRAWL) -> None:
     """What holds from now on."""
-    told = {"crawl": CRAWL, "policy": msgspec.json.encode(policy).decode()}
+    told = {"crawl": crawl, "policy": msgspec.json.encode(policy).decode()}
 
     def write(cursor: Cursor) -> None:
         cursor.execute(_SQL["write_policy"].text, told)
@@ -39,9 +67,9 @@ def widened(policy: Policy, flags: dict[str, Any], seeds: Sequence[str]) -> Poli
     return Policy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])))
 
 
-def count_failed(session: Session) -> int:
+def count_failed(session: Session, crawl: int = CRAWL) -> int:
     """How many URLs failed for good."""
-    return int(_value(session, "count_failed", {"crawl": CRAWL}))
+    return int(_value(session, "count_failed", {"crawl": crawl}))
 
 
 def count_first_visits(session: Session, worker: int) -> int:

@@ -3,14 +3,12 @@
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,11 +20,15 @@ from tamias.crawl.archiving.keeping import WATCH
 from tamias.crawl.commits.commit import PUT_BATCH
 from tamias.crawl.commits.deliver import Deliveries, outside
 from tamias.crawl.commits.recover import recover, recover_worker
-from tamias.crawl.policy import CRAWL, count_failed, count_first_visits
-from tamias.crawl.worker import Progress, WorkerPlan
+from tamias.crawl.crew import Crew
+from tamias.crawl.policy import CRAWL, count_failed, count_first_visits, terms_of
+from tamias.crawl.room import Pause, Room
+from tamias.crawl.strategy.tending import Tending
+from tamias.crawl.wiring import WorkerPlan
+from tamias.crawl.worker import Progress
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.errors import TamiasError
+from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
 from tamias.model.seed import Seed
 from tamias.settings import Settings
@@ -35,15 +37,12 @@ LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 3.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
-STOP_SECONDS = 1.5
-DEATH_SECONDS = 0.05
-"""Longer from death to death: whatever kills workers may be asked for by each of them."""
-MOST_DEATHS = 100
-"""Of workers in one run without any page between them: more is a fault of ours, not of a document."""
 
 T = TypeVar("T")
-Stopping = asyncio.Task[Literal[True]]
-"""Done when the crawl is to stop."""
+
+
+NOTHING = CrawlFigures(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
+"""Of a crawl that somebody deleted."""
 
 
 class Ended(StrEnum):
@@ -52,6 +51,7 @@ class Ended(StrEnum):
     DONE = "done"
     LIMIT = "limit"
     WAITING = "waiting"
+    PAUSED = "paused"
     INTERRUPTED = "interrupted"
 
 
@@ -74,6 +74,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended | None = None
     next_in: float | None = None
     """Seconds until the next host can be asked, when the crawl ended before that."""
+    paused: str | None = None
+    """Why workers wait: there is no room on the disk."""
 
 
 class Until(StrEnum):
@@ -99,9 +101,11 @@ class Supervisor:
         sinks: Sequence[str] = (),
         *,
         until: Until = Until.DONE,
+        crawl: int = CRAWL,
     ) -> None:
         """`sinks` are as users name them: `warc`, `turtle-files:FOLDER`, `sparql:URL`."""
         self._until = until
+        self._crawl = crawl
         self._data = data.absolute()
         self._settings = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
@@ -109,7 +113,9 @@ class Supervisor:
         self._thread = ThreadPoolExecutor(1, "database")
         names = frozenset(settings.filters.session_names)
         delay_ms = int(settings.fetch.delay * 1000)
-        self._frontier = PostgresFrontier(self._session, same_url=same_url(names), delay_ms=delay_ms)
+        self._frontier = PostgresFrontier(
+            self._session, same_url=same_url(names), delay_ms=delay_ms, terms=terms_of(settings, crawl)
+        )
         near = () if settings.filters.scope == "any" else tuple(seeds)
         buckets = self._frontier.buckets
         named = outside(self._session, sinks, buckets)
@@ -120,25 +126,30 @@ class Supervisor:
             db=db,
             settings=settings,
             seeds=near,
+            crawl=crawl,
             sinks=tuple(sink.number for sink in named),
             warc="warc" in sinks,
             archive="archive" in sinks,
         )
-        self._count = settings.crawl.workers or os.cpu_count() or 1
-        self._progress: dict[int, Progress] = {}
-        self._finished: list[Progress] = []
         self._begun = time.monotonic()
         self._begun_at = self._session.now()
-        self._stop = asyncio.Event()
         self._ended: Ended | None = None
-        self._error: Progress | None = None
-        self._deaths = 0
+        longest = None if until is Until.STOPPED else settings.crawl.max_wait
+        self._pause = Pause(Room(self._data, settings.crawl.room), longest)
+        self._crew = Crew(
+            "tamias.crawl.worker",
+            lambda share: msgspec.structs.replace(self._plan, share=share),
+            self._put_right,
+            self._pause,
+            count=settings.crawl.workers or os.cpu_count() or 1,
+        )
+        self._tending = Tending(self._session, self._frontier, settings, near)
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
 
     def put_seeds(self, seeds: Sequence[Seed]) -> int:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
-        items = seed_items(self._settings, seeds, CRAWL)
+        items = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
@@ -152,10 +163,10 @@ class Supervisor:
         figures = await self._in_database(self._figures)
         self._ended = self._ended or self._verdict(figures)
         if self._ended is None:
-            await self._run_workers(show, asyncio.create_task(self._stop.wait()))
+            await self._run_workers(show, figures)
             figures = await self._in_database(self._figures)
-        if self._error is not None:
-            raise _told(self._error)
+        if (trouble := self._crew.trouble()) is not None:
+            raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         await self._wait_for_deliveries()
         if self._until is Until.VISITED and self._ended is Ended.DONE:
@@ -187,7 +198,7 @@ class Supervisor:
 
     def failed_for_good(self) -> int:
         """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
-        return count_failed(self._session)
+        return count_failed(self._session, self._crawl)
 
     def close(self) -> None:
         """Lets go of the database."""
@@ -196,29 +207,39 @@ class Supervisor:
         self._session.close()
         self._database.close()
 
-    async def _run_workers(self, show: Callable[[Snapshot], None], stopping: Stopping) -> None:
-        keeping = asyncio.gather(*(self._keep_worker(index, stopping) for index in range(self._count)))
-        either: list[asyncio.Future[Any]] = [keeping, stopping]
+    async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlFigures) -> None:
+        working = asyncio.create_task(self._crew.run(self._settings.crawl.max_urls))
         pause = LOOK_SECONDS
         try:
-            while self._ended is None and not keeping.done():
-                await asyncio.wait(either, timeout=pause, return_when="FIRST_COMPLETED")
+            while self._ended is None and not working.done():
+                await self._crew.news(working, pause)
                 begun = time.monotonic()
-                figures = await self._in_database(self._figures)
+                figures = await self._look(figures)
                 pause = _pause(time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
                 show(self._snapshot(figures))
         finally:
-            self._stop.set()
-            await keeping
+            self._crew.stop()
+            await working
+
+    async def _look(self, before: CrawlFigures) -> CrawlFigures:
+        """How it stands; while there is no room on the disk the database may be away."""
+        try:
+            return await self._in_database(self._figures)
+        except (DiskFull, DatabaseUnavailable):
+            if self._pause.why is None:
+                raise
+            return before
 
     def _interrupt(self) -> None:
         self._ended = Ended.INTERRUPTED
-        self._stop.set()
+        self._crew.stop()
 
     def _figures(self) -> CrawlFigures:
-        crawl = CRAWL if self._until is Until.DONE else WATCH
-        return next(each for each in self._frontier.figures().crawls if each.crawl == crawl)
+        self._tending.step()
+        crawl = self._crawl if self._until is Until.DONE else WATCH
+        found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
+        return next(found, NOTHING)
 
     def _verdict(self, figures: CrawlFigures) -> Ended | None:
         if self._until is Until.STOPPED:
@@ -229,85 +250,29 @@ class Supervisor:
         if limit is not None and time.monotonic() - self._begun > limit:
             return Ended.LIMIT
         wait = self._settings.crawl.max_wait * 1000
-        if (
-            not figures.leased
-            and figures.next_at is not None
-            and figures.next_at - self._session.time() > wait
-        ):
-            return Ended.WAITING
+        if not figures.leased and (figures.next_at is None or figures.next_at - self._session.time() > wait):
+            return Ended.PAUSED if figures.next_at is None else Ended.WAITING
         return None
 
     def _rests(self, figures: CrawlFigures) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
         return not figures.leased and (figures.next_due is None or figures.next_due > self._begun_at)
 
-    async def _keep_worker(self, index: int, stopping: Stopping) -> None:
-        """Runs one worker after another until the crawl is over; what a dead one left is put right."""
-        share = self._share_of(index)
-        while not self._stop.is_set() and share != 0:
-            code = await self._one_worker(index, share, stopping)
-            progress = self._progress.pop(index, Progress())
-            self._finished.append(progress)
-            if progress.error is not None:
-                self._fail(progress)
-            if code == 0 or self._stop.is_set():
-                return
-            self._count_death(progress)
-            await self._in_database(self._put_right, progress.worker)
-            await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
-            if share is not None:
-                share -= await self._in_database(count_first_visits, self._session, progress.worker)
+    async def _put_right(self, dead: Progress, count: bool) -> int:
+        """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
+        await self._in_database(self._recover, dead.worker)
+        return await self._in_database(count_first_visits, self._session, dead.worker) if count else 0
 
-    def _share_of(self, index: int) -> int | None:
-        """A limit on URLs is shared out among the workers."""
-        limit = self._settings.crawl.max_urls
-        return None if limit is None else limit // self._count + (index < limit % self._count)
-
-    def _count_death(self, progress: Progress) -> None:
-        self._deaths = 1 if progress.tally.visited else self._deaths + 1
-        if self._deaths > MOST_DEATHS:
-            self._fail(
-                Progress(error=f"{MOST_DEATHS} workers died in a row; see what they said", exit_code=1)
-            )
-
-    def _fail(self, progress: Progress) -> None:
-        self._error = self._error or progress
-        self._stop.set()
-
-    def _put_right(self, worker: int) -> None:
+    def _recover(self, worker: int) -> None:
         recover(self._database, self._session, self._frontier, self._data)
         if self._database.embedded is None and worker:
             recover_worker(self._session, self._frontier, self._data, worker)
-
-    async def _one_worker(self, index: int, share: int | None, stopping: Stopping) -> int:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tamias.crawl.worker",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(msgspec.structs.replace(self._plan, share=share)) + b"\n")
-        reading = asyncio.create_task(self._read(index, process.stdout))
-        await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        await reading
-        return process.returncode or 0
-
-    async def _read(self, index: int, lines: asyncio.StreamReader) -> None:
-        while line := await lines.readline():
-            with suppress(msgspec.DecodeError):
-                self._progress[index] = msgspec.json.decode(line, type=Progress)
 
     async def _in_database(self, work: Callable[..., T], *words: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
 
     def _snapshot(self, figures: CrawlFigures) -> Snapshot:
-        all_progress = [*self._finished, *self._progress.values()]
+        all_progress = self._crew.progress
         outcomes: dict[str, int] = {}
         for each in all_progress:
             for word, count in each.tally.outcomes.items():
@@ -320,21 +285,16 @@ class Supervisor:
             outcomes=outcomes,
             quads=sum(each.tally.quads for each in all_progress),
             bytes=sum(each.tally.bytes for each in all_progress),
-            in_flight=sum(each.in_flight for each in self._progress.values()),
+            in_flight=sum(each.in_flight for each in self._crew.working),
             known=figures.known,
             open=figures.open,
             hosts=figures.hosts,
-            workers=len(self._progress),
+            workers=len(self._crew.working),
             ended=self._ended,
+            paused=self._pause.why,
             next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
         )
 
 
 def _pause(cost: float) -> float:
     return min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, LOOK_PART * cost))
-
-
-def _told(progress: Progress) -> TamiasError:
-    error = TamiasError(progress.error or "a worker failed")
-    error.exit_code = progress.exit_code or 1  # type: ignore[misc]
-    return error

@@ -20,6 +20,9 @@ _UNCOUNTED_BYTES = 12 * READ_BYTES
 """Curl may decode this much before it says how much came over the wire (ten reads and a rest)."""
 _DISCARDED_BYTES = 64 * 1024
 """The body of an answer that is no success is read this far, to keep the connection, and thrown away."""
+_FREE_PIECES = 100_000
+_LEAST_PIECE = 64
+"""Bytes of a body's pieces on average, beyond the free ones: smaller ones cost us more than their sender."""
 _END = 0
 
 
@@ -48,7 +51,7 @@ class Transfer(ABC):
         """The limit at which we ended the transfer ourselves."""
         self.refusal: str | None = None
         """Why an address was not connected to."""
-        self._header_bytes = self._decoded_bytes = self._wire_bytes = 0
+        self._header_bytes = self._decoded_bytes = self._wire_bytes = self._pieces = 0
         self._peer = ""
         self._disk_error: OSError | None = None
         self._window: tuple[float, int] | None = None
@@ -134,6 +137,9 @@ class Transfer(ABC):
 
     def _take_body(self, chunk: bytes) -> int | None:
         self._decoded_bytes += len(chunk)
+        self._pieces += 1
+        if self._pieces > _FREE_PIECES and self._decoded_bytes < _LEAST_PIECE * self._pieces:
+            return self._cut_off(f"body in pieces of less than {_LEAST_PIECE} bytes on average")
         if self._spool is None:
             return None if self._decoded_bytes <= _DISCARDED_BYTES else _END
         if self._decoded_bytes > self._most_bytes:

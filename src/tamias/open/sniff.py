@@ -6,6 +6,7 @@ A ladder: signatures, then markup, JSON, RDF text, tables. Claims decide only wh
 import codecs
 import re
 
+from tamias.model.charset import believed_charset
 from tamias.open.rdf_text import SUPERSETS, rdf_text_type
 from tamias.open.signatures import SHEET, signed_type
 
@@ -170,7 +171,7 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     if head[:2] in (b"<\0", b"\0<"):
         return "utf-16-le" if head[0] else "utf-16-be"
     spoken = _CHARSET.search(told) if told else None
-    server = _known(spoken[1]) if spoken else None
+    server = believed_charset(spoken[1]) if spoken else None
     if media_type in ("text/html", "application/xhtml+xml"):
         return server or _declared(_META_CHARSET, head[:1024]) or _declared(_XML_ENCODING, head[:256])
     if media_type.endswith(("+xml", "/xml", "/trix")):
@@ -296,12 +297,4 @@ def _may_be_binary(media_type: str) -> bool:
 
 def _declared(pattern: re.Pattern[bytes], head: bytes) -> str | None:
     match = pattern.search(head)
-    return _known(match[1].decode("ascii")) if match else None
-
-
-def _known(charset: str) -> str | None:
-    try:
-        codec = codecs.lookup(charset)
-    except LookupError:
-        return None
-    return codec.name if codec._is_text_encoding else None
+    return believed_charset(match[1].decode("ascii")) if match else None

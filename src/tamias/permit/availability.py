@@ -41,14 +41,15 @@ def robots_address(url: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}/robots.txt"
 
 
-def meaning(status: int | None) -> Meaning:
+def meaning(status: int | None, why: str = "no answer") -> Meaning:
     """The meaning of the last answer's status; None for no answer (name, connection, TLS, time-out).
 
-    A redirect is the last answer only if there were more than `MOST_REDIRECTS`. We ask for robots.txt
-    without conditions, so a 304 answers nothing. Unreachable stays closed, however long it lasts.
+    `why` says what came instead. A redirect is the last answer only if there were more than
+    `MOST_REDIRECTS`. We ask for robots.txt without conditions, so a 304 answers nothing. Unreachable stays
+    closed, however long it lasts.
     """
     if status is None:
-        return Meaning(Access.NONE, "robots.txt is unreachable: no answer, so nothing may be fetched")
+        return Meaning(Access.NONE, f"robots.txt is unreachable: {why}, so nothing may be fetched")
     if 200 <= status < 300:
         return Meaning(Access.RULES, f"robots.txt was read (status {status})")
     if status == 429:
@@ -62,9 +63,9 @@ def meaning(status: int | None) -> Meaning:
     return Meaning(Access.NONE, f"robots.txt is unreachable: status {status}, so nothing may be fetched")
 
 
-def rules_of(status: int | None, body: bytes, token: str = TOKEN) -> Rules:
-    """The rules that an outcome establishes, whether or not there is a file to parse."""
-    outcome = meaning(status)
+def rules_of(status: int | None, body: bytes, token: str = TOKEN, why: str = "no answer") -> Rules:
+    """The rules that an outcome establishes, whether or not there is a file to parse; `why` there is none."""
+    outcome = meaning(status, why)
     if outcome.access is Access.RULES:
         return parse(body, token)
     return Rules(blanket=Verdict(outcome.access is Access.ALL, outcome.reason))

@@ -11,22 +11,58 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from tamias.serve import cdx, health, memento
-from tamias.serve.api import changes, datasets, files, hosts, resources, stats, versions
+from tamias.serve.api import (
+    changes,
+    datasets,
+    files,
+    frontier,
+    hosts,
+    joins,
+    resources,
+    stats,
+    tags,
+    versions,
+)
 from tamias.serve.endpoints import Answer, Endpoint, routes
+from tamias.serve.events import stream
+from tamias.serve.feeds import ldes
+from tamias.serve.fronts import catalogue, sitemap
+from tamias.serve.fronts.catalogue import catalogue_routes
+from tamias.serve.fronts.datasets import dataset_routes, negotiated
 from tamias.serve.openapi import describe_api
 from tamias.serve.pages.rendering import refused_route
 from tamias.serve.pages.routes import routes_of_pages
 from tamias.serve.service import Service
+from tamias.serve.strangers import KnownNames
 from tamias.serve.traffic import TrafficCounter
+from tamias.serve.webhooks import routes as webhooks
 
-_MODULES = (stats, datasets, files, resources, versions, changes, hosts, memento, cdx, health)
+_MODULES = (
+    stats,
+    datasets,
+    files,
+    resources,
+    versions,
+    changes,
+    hosts,
+    joins,
+    memento,
+    cdx,
+    health,
+    catalogue,
+    sitemap,
+    ldes,
+    webhooks,
+    frontier,
+    tags,
+)
 
 
 def application(
     service: Service, endpoints: Sequence[Endpoint] = (), mounted: Sequence[BaseRoute] = ()
 ) -> Starlette:
     """The application. Further `endpoints` are described with the others, what is `mounted` is not."""
-    table = [*all_endpoints(), *endpoints]
+    table = [*all_endpoints(), *stream.ENDPOINTS, *endpoints]
     description = msgspec.json.encode(describe_api(table))
 
     async def openapi(_: Request, __: Service) -> Response:
@@ -40,8 +76,17 @@ def application(
     )
     usual = msgspec.structs.replace(about, path="/openapi.json")
     return Starlette(
-        routes=[*routes([*table, about, usual], service), *routes_of_pages(service, table), *mounted],
-        middleware=[Middleware(TrafficCounter, traffic=service.traffic)],
+        routes=[
+            *routes([*table, about, usual], service),
+            *dataset_routes(service),
+            *catalogue_routes(),
+            *negotiated(routes_of_pages(service, table), service),
+            *mounted,
+        ],
+        middleware=[
+            Middleware(TrafficCounter, traffic=service.traffic),
+            Middleware(KnownNames, address=service.settings.serve.address),
+        ],
         exception_handlers={HTTPException: refused_route},
     )
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from tamias.serve.problems import problem_of
 from tamias.serve.secret import check_secret
@@ -43,7 +44,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One route and method."""
 
-    method: Literal["GET", "POST"] = "GET"
+    method: Literal["GET", "POST", "DELETE"] = "GET"
     path: str
     """As OpenAPI writes it; a last `{URL}` or `{TYPE}` takes the rest of the path, slashes and all."""
     handle: Handle
@@ -67,10 +68,35 @@ def path_parameter(name: str, about: str, schema: Schema = TEXT) -> Parameter:
     return Parameter(name, about, schema, "path", required=True)
 
 
-def routes(endpoints: Sequence[Endpoint], service: Service) -> list[Route]:
+def routes(endpoints: Sequence[Endpoint], service: Service) -> list[BaseRoute]:
     """The endpoints as routes of an application; those that take the rest of a path come last."""
     ordered = sorted(endpoints, key=lambda each: -_fixed_length(each.path))
-    return [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
+    made = [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
+    return [FixedRoutes([each for each in made if not each.param_convertors]), *_varied(made)]
+
+
+class FixedRoutes(BaseRoute):
+    """Routes without parameters, found by their paths at once: Starlette would try one after another."""
+
+    def __init__(self, made: Sequence[Route]) -> None:
+        self._by_path: dict[str, list[Route]] = {}
+        for route in made:
+            self._by_path.setdefault(route.path, []).append(route)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        best: tuple[Match, Scope] = Match.NONE, {}
+        for route in self._by_path.get(scope["path"], ()):
+            match, found = route.matches(scope)
+            if match.value > best[0].value:
+                best = match, {**found, "tamias.fixed": route}
+        return best
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["tamias.fixed"].handle(scope, receive, send)
+
+
+def _varied(made: Sequence[Route]) -> list[Route]:
+    return [each for each in made if each.param_convertors]
 
 
 def _fixed_length(path: str) -> int:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
+from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.figures import FrontierFigures
 from tamias.serve.answers import json_answer
 from tamias.serve.desks import Desk
@@ -48,8 +49,14 @@ async def healthz(request: Request, service: Service) -> Response:
 
 async def metrics(_: Request, service: Service) -> Response:
     """Figures in Prometheus' text format."""
-    basic, frontier = await service.desks.ask(_figures)
-    lines = [*_archive(basic), *_frontier(frontier), *_traffic(service.traffic), *_process()]
+    basic, frontier, blocked = await service.desks.ask(_figures)
+    lines = [
+        *_archive(basic),
+        *_frontier(frontier),
+        *_blocked(blocked),
+        *_traffic(service.traffic),
+        *_process(),
+    ]
     crawl = service.crawl()
     if crawl is not None:
         lines += _crawl(crawl)
@@ -60,8 +67,8 @@ def _alive(desk: Desk) -> None:
     desk.rows("alive", {})
 
 
-def _figures(desk: Desk) -> tuple[Basic, FrontierFigures]:
-    return basic_figures(desk.session), desk.frontier.figures()
+def _figures(desk: Desk) -> tuple[Basic, FrontierFigures, list[Blocked]]:
+    return basic_figures(desk.session), desk.frontier.figures(), blocked_figures(desk.session)
 
 
 def _archive(basic: Basic) -> Iterator[str]:
@@ -82,6 +89,11 @@ def _frontier(figures: FrontierFigures) -> Iterator[str]:
         urls[f'{{crawl="{name}",state="known"}}'] = each.known
         urls[f'{{crawl="{name}",state="open"}}'] = each.open
     yield from _many("tamias_frontier_urls", "gauge", "URLs", urls)
+
+
+def _blocked(lists: list[Blocked]) -> Iterator[str]:
+    counts = {f'{{list="{_label(each.list)}"}}': float(each.urls) for each in lists}
+    yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
 
 
 def _crawl(now: "Snapshot") -> Iterator[str]:

@@ -20,11 +20,13 @@ from tamias.crawl.archiving.housekeeping import keep_house
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.model.errors import TamiasError, UsageError
+from tamias.model.faults import refuse_faults
 from tamias.serve.app import application
 from tamias.serve.desks import Desks
 from tamias.serve.secret import VARIABLE, Secret
 from tamias.serve.service import Service
 from tamias.serve.sparql.side import SparqlSide
+from tamias.serve.webhooks.sender import Sender
 from tamias.settings import ServeSettings, Settings
 
 HEAD_SECONDS = 10
@@ -55,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_place(host: str, port: int, secret: Secret) -> None:
     """Raises `UsageError` where it would be rash, or impossible, to listen."""
+    if not is_loopback(host):
+        refuse_faults(f"serve at {host}")
     if not is_loopback(host) and not secret.chosen:
         raise UsageError(
             f"{host} can be reached by others: choose a secret first ({VARIABLE} or --secret-file FILE)"
@@ -89,10 +93,11 @@ def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
         database = stack.enter_context(
             closing(Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS))
         )
-        desks = stack.enter_context(closing(Desks(database, plan.data, plan.settings)))
-        sparql = stack.enter_context(closing(SparqlSide(plan.data, database, _addressed(plan))))
+        settings = msgspec.structs.replace(plan.settings, serve=_addressed(plan))
+        desks = stack.enter_context(closing(Desks(database, plan.data, settings)))
+        sparql = stack.enter_context(closing(SparqlSide(plan.data, database, settings.serve)))
         crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
-        service = Service(plan.data, plan.settings, desks, secret)
+        service = Service(plan.data, settings, desks, secret)
         uvloop.run(_run(plan, application(service, sparql.endpoints), service, crawl, ready))
 
 
@@ -118,10 +123,13 @@ async def _run(
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
     other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, crawl))
+    sender = Sender(service.desks, allow_private=plan.settings.permit.allow_private)
+    sending = asyncio.create_task(sender.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    other.cancel()
-    with suppress(asyncio.CancelledError):
-        await other
+    for task in (sending, other):
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
     if web.done():
         web.result()
         raise TamiasError("the web server ended by itself")

@@ -78,14 +78,6 @@ WHERE resource.resource = ANY(%(resource)b::text[]) AND coalesce(resource.next_v
 -- Whether the database answers.
 SELECT 1
 
--- name: search
--- Resources whose title or address has all of some words, of the first so many; those that changed last come first.
-SELECT looked_at.resource, looked_at.url, looked_at.host, looked_at.title, looked_at.state, looked_at.media_type,
-       looked_at.versions
-FROM (SELECT resource.* FROM resource LIMIT %(most)b::int4) AS looked_at
-WHERE lower(coalesce(looked_at.title, '') || ' ' || looked_at.url) LIKE ALL(%(pattern)b::text[])
-ORDER BY looked_at.captured_at DESC NULLS LAST, looked_at.resource LIMIT %(limit)b::int4
-
 -- name: schedule
 -- What the next visit to a resource follows from.
 SELECT resource.visited_at, resource.tried_at, resource.fails FROM resource
@@ -95,12 +87,28 @@ WHERE resource.resource = %(resource)b::text
 -- How the queue of a host stands.
 SELECT host.hkey, host.delay_ms, host.blocked_until,
        (SELECT coalesce(sum(queue.known), 0)::int8 FROM queue
-        WHERE queue.bucket = host.bucket AND queue.qid = host.qid),
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid),
        (SELECT coalesce(sum(queue.open), 0)::int8 FROM queue
-        WHERE queue.bucket = host.bucket AND queue.qid = host.qid)
+        WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid)
 FROM host WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8
 
 -- name: robots
 -- The latest robots.txt of each authority of a queue.
 SELECT robots.authority, robots.status, robots.fetched_at, robots.rules FROM robots
 WHERE robots.bucket = %(bucket)b::int2 AND robots.qid = %(qid)b::int8 ORDER BY robots.authority LIMIT 1000
+
+-- name: changes_of
+-- Versions from the newest to the oldest after a given one: all, or of a resource, a host, a portal, or words.
+SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type, version.noise, resource.url, resource.title
+FROM version JOIN resource ON resource.resource = version.resource
+WHERE (version.captured_at, version.resource, version.number)
+      < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
+  AND version.captured_at >= %(since)b::int8
+  AND (%(dataset)b::text IS NULL OR version.resource = %(dataset)b::text)
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+  AND (%(words)b::text IS NULL OR EXISTS (SELECT FROM findable WHERE findable.resource = resource.resource
+                                                               AND findable.words @@ %(words)b::text::tsquery))
+ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4

@@ -1,10 +1,12 @@
 """What every route works with."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamias.serve.desks import Desks
+from tamias.serve.events.hub import EventHub
 from tamias.serve.history import Histories
 from tamias.serve.secret import Secret
 from tamias.serve.traffic import Traffic
@@ -33,3 +35,12 @@ class Service:
         """How the crawl beside it stands; None where there is none."""
         self.histories = Histories(desks, frozenset(settings.filters.session_names))
         self.traffic = Traffic()
+
+    @cached_property
+    def events(self) -> EventHub:
+        """What happens, for those who listen."""
+        return EventHub(self.desks, self._crawl_now)
+
+    def _crawl_now(self) -> "Snapshot | None":
+        """`crawl` may be another function later."""
+        return self.crawl()

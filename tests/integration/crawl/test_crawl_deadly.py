@@ -1,7 +1,8 @@
-"""A document that ends the worker that reads it: tried twice, then set aside."""
+"""A document that ends the worker that reads it is then read in the sandbox, and set aside if it dies there."""
 
 import os
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ def deadly(tamias, tmp_path):
     return tamias
 
 
-def test_a_document_that_kills_its_worker_twice_is_set_aside_and_the_rest_is_crawled(deadly, site, reply):
+def test_a_document_that_kills_its_worker_and_its_sandbox_is_set_aside_and_the_rest_is_crawled(deadly, site, reply):
     picture = reply(200, PNG, **{"Content-Type": "image/png"})
     site.pages |= {f"/{number}": PAGE for number in range(30)}
     site.pages |= {"/deadly": picture, "/also-deadly": picture, "/harmless": picture}
@@ -66,6 +67,5 @@ def test_a_document_is_not_to_blame_when_the_crawl_is_interrupted_over_it(tamias
 
 
 def studied(tamias):
-    """Whether a worker notes that it is reading a document."""
-    folder = tamias.data / "studying"
-    return folder.is_dir() and any(b'{"lease"' in note.read_bytes() for note in folder.iterdir())
+    """Whether a sandbox has a file of the data directory open: the document that it reads."""
+    return any(b"sandbox_child" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in tamias.in_use())

@@ -1,5 +1,6 @@
 """The pages as a browser gets them."""
 
+import re
 import time
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def hostile(filled):
 
 @pytest.mark.parametrize(
     "path", ["/", "/search", "/search?q=numbers", "/dataset/{id}", "/dataset/{id}/diff", "/host/data.example",
-             "/query", "/add", "/api"],
+             "/hosts", "/portals", "/portal?url=http://portal.example/", "/frontier", "/graph", "/add",
+             "/api"],
 )  # fmt: skip
 def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
     answer = client.get(path.format(id=numbers), headers=BROWSER)
@@ -47,8 +49,8 @@ def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
     assert told == (
         200,
         "text/html; charset=utf-8",
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     )
 
 
@@ -61,6 +63,12 @@ def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
         ("/dataset/{id}/diff?a=1&b=3", "/dataset/{id}/diff.json?a=1&b=3"),
         ("/host/data.example", "/host/data.example.json"),
         ("/query", "/query.json"),
+        ("/hosts", "/hosts.json"),
+        ("/portals", "/portals.json"),
+        ("/portal?url=http://portal.example/", "/portal.json?url=http://portal.example/"),
+        ("/frontier", "/frontier.json"),
+        ("/graph", "/graph.json"),
+        ("/dataset/{id}/preview?version=2", "/dataset/{id}/preview.json?version=2"),
         ("/api", "/openapi.json"),
     ],
 )
@@ -85,7 +93,9 @@ def test_the_page_of_a_dataset_leads_to_each_version(client, numbers):
 
 def test_the_page_of_a_difference_shows_both_values(client, numbers):
     text = client.get(f"/dataset/{numbers}/diff?a=1&b=2").text
-    assert "<td><b>b</b>: 2</td><td><b>b</b>: 3</td>" in text
+    sides = [f'<td class="{side}"><dl><dt>b</dt><dd><{tag}>{value}</{tag}></dd></dl></td>'
+             for side, tag, value in (("old", "del", 2), ("new", "ins", 3))]  # fmt: skip
+    assert "".join(sides) in text
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +126,7 @@ def known(filled, tmp_path_factory):
 )  # fmt: skip
 def test_the_page_of_a_dataset_tells_all_that_is_known(client, known, said):
     text = client.get(f"/dataset/{known}").text
-    assert (said in text, "<script" in text) == (True, False)
+    assert (said in text, HOSTILE in text) == (True, False)
 
 
 def test_the_page_of_a_host_tells_how_it_is_asked(client, writer, filled):
@@ -128,7 +138,7 @@ def test_the_page_of_a_host_tells_how_it_is_asked(client, writer, filled):
                " VALUES (%b::int2, %b::int8, 'http://polite.example:80', 0, 0, 200::int2, %b)",
                bucket_of(qid, buckets), qid, msgspec.msgpack.encode(rules))  # fmt: skip
     text = client.get("/host/polite.example").text
-    wanted = ("seconds at least", "7 seconds", f"Disallow: /{ESCAPED}", "Addresses known</dt><dd>1,")
+    wanted = ("Seconds between requests", "7 seconds", f"Disallow: /{ESCAPED}", "Addresses known</dt><dd>1<")
     assert [each for each in wanted if each not in text] == []
 
 
@@ -137,7 +147,7 @@ def test_the_page_of_a_host_tells_how_it_is_asked(client, writer, filled):
 )
 def test_crawled_text_is_escaped(client, hostile, path):
     text = client.get(path.format(id=hostile)).text
-    assert (ESCAPED in text, "<script" in text) == (True, False)
+    assert (ESCAPED in text, HOSTILE in text) == (True, False)
 
 
 def test_the_overview_tells_of_the_crawl_and_escapes_what_came(filled, tmp_path, starting):
@@ -147,7 +157,7 @@ def test_the_overview_tells_of_the_crawl_and_escapes_what_came(filled, tmp_path,
     address, deadline = starting(tmp_path / "data").address, time.monotonic() + 60
     while "Workers" not in (text := httpx.get(f"{address}/").text) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert [text.count(each) for each in ("Workers", ESCAPED, "<script")] == [1, 2, 0]
+    assert [text.count(each) for each in ("Workers", ESCAPED, HOSTILE)] == [1, 2, 0]
 
 
 def test_an_address_that_is_no_web_address_is_no_link(client, filled):
@@ -201,8 +211,94 @@ def test_a_query_is_led_to_the_endpoint_or_to_its_files(client):
     assert led == ["/sparql?query=ASK+%7B%7D", "/api/v1/get/files/sparql?q=ASK+%7B%7D"]
 
 
-def test_the_style_is_served(client):
-    assert client.get("/style.css").headers["content-type"] == "text/css; charset=utf-8"
+@pytest.mark.parametrize(("name", "kind"), [("style.css", "text/css"), ("tamias.js", "text/javascript")])
+def test_what_pages_load_is_served_under_a_name_that_changes_with_it(client, name, kind):
+    (address,) = re.findall(rf'"(/static/{name}\?v=[0-9a-f]+)"', client.get("/").text)
+    answer = client.get(address)
+    told = answer.headers["content-type"], answer.headers["cache-control"]
+    assert told == (f"{kind}; charset=utf-8", "public, max-age=31536000, immutable")
+
+
+def test_nothing_else_is_served_beside_it(client):
+    assert client.get("/static/..%2fpage.py").status_code == 404
+
+
+def test_the_columns_of_a_table_are_found(client, known):
+    (hit,) = client.get("/search.json?q=whe+known").json()["hits"]
+    assert (hit["id"], hit["columns"]) == (known, ["when"])
+
+
+def test_a_new_title_is_found(client, filled):
+    name = filled.put("http://titled.example/a.csv", b"a\n")
+    filled.run("UPDATE resource SET title = 'Acorns of O''Brien\\' WHERE resource = %b", name)
+    found = [
+        client.get("/search.json", params={"q": words}).json()["hits"] for words in ("o'brien\\", "acor")
+    ]
+    assert [[hit["id"] for hit in hits] for hits in found] == [[name], [name]]
+
+
+@pytest.mark.parametrize("words", ["' & !", "a:*", "\\", "!!", "%", "<->", "日本 ü"])
+def test_signs_in_a_search_are_no_operators(client, words):
+    assert client.get("/search.json", params={"q": words}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [({"params": {"format": "json"}}, "application/json"), ({"params": {"format": "csv"}}, "text/csv"),
+     ({"headers": {"Accept": "application/json"}}, "application/json"),
+     ({"headers": {"Accept": "text/csv"}}, "text/csv"), ({"headers": {"Accept": "*/*"}}, "text/html")],
+)  # fmt: skip
+def test_a_page_comes_in_the_form_that_is_asked_for(client, asked, kind):
+    assert client.get("/hosts", **asked).headers["content-type"].partition(";")[0] == kind
+
+
+def test_a_form_that_is_none_is_refused(client):
+    assert client.get("/hosts?format=pdf").status_code == 400
+
+
+def test_a_title_that_looks_like_a_formula_is_none_in_csv(client, filled):
+    filled.put("http://formula.example/a.csv", b"a\n", title="=1+1")
+    assert ",'=1+1," in client.get("/search?q=formula&format=csv").text
+
+
+def test_pages_are_packed_for_those_who_take_it(client):
+    plain = client.get("/hosts", headers={"Accept-Encoding": "identity"})
+    small = client.get("/hosts", headers={"Accept-Encoding": "gzip"})
+    assert (small.headers["content-encoding"], small.text) == ("gzip", plain.text)
+
+
+def test_a_version_is_previewed_as_rows(client, numbers):
+    shown = client.get(f"/dataset/{numbers}/preview.json?version=3").json()["preview"]
+    assert (shown["columns"], shown["rows"]) == (["a", "b"], [["1", "4"], ["5", "6"]])
+
+
+def test_a_graph_is_previewed_as_statements(client, filled):
+    name = filled.put("http://shown.example/a.ttl", b'<#a> <#b> "c" , "d" .', media_type="text/turtle")
+    shown = client.get(f"/dataset/{name}/preview.json").json()["preview"]
+    told = [each["object"] for each in shown["statements"]], [ray["object"] for ray in shown["star"]["rays"]]
+    assert told == (['"c"', '"d"'], ["c", "d"])
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"), [(b"<a> <b> ", "text/turtle"), (b"\xff\x00", "image/png"), (b"", "text/csv")]
+)
+def test_what_cannot_be_shown_has_a_note_and_no_error(client, filled, content, kind):
+    name = filled.put(f"http://unshown.example/{kind}", content, media_type=kind)
+    assert client.get(f"/dataset/{name}").status_code == 200
+
+
+def test_the_form_tells_what_will_happen_without_the_secret_and_adds_nothing(client):
+    form = {"url": "http://told.example/a.csv", "only": "account"}
+    answer = client.post("/add", data=form)
+    found = client.get("/search.json?q=told.example").json()["hits"]
+    assert (answer.status_code, "It is not under watch yet" in answer.text, found) == (200, True, [])
+
+
+@pytest.mark.parametrize(
+    ("url", "said"), [("no url", "it is no URL"), ("mailto:a@b.example", "will not be taken")]
+)
+def test_the_form_tells_why_an_address_will_not_be_taken(client, url, said):
+    assert said in client.post("/add", data={"url": url, "only": "account"}).text
 
 
 def test_the_pages_are_no_part_of_the_description(client):

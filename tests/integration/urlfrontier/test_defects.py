@@ -114,6 +114,7 @@ def test_idle_queues_are_not_looked_at(client, frontier_session):
         "now": now,
         "asked_at": now,
         "crawl": None,
+        "lanes": None,
         "most_held": 10,
         "hosts": 100,
     }

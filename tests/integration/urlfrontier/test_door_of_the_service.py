@@ -1,5 +1,6 @@
 """Token, TLS, health and reflection, as the usual gRPC tools use them."""
 
+import asyncio
 import subprocess
 import sys
 from contextlib import closing
@@ -10,10 +11,17 @@ from frontier_client import Client, Instance
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from tamias.crawl.remote.line import Line, Target
+from tamias.crawl.remote.service import Service
+
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("guarded")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("guarded")
+
+
+@pytest.fixture(scope="module")
+def guarded(folder):
     (folder / "token").write_text("open sesame\n", encoding="utf-8")
     make = (
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
@@ -35,6 +43,21 @@ def test_with_certificate_and_token_calls_are_answered(guarded):
     with closing(Client(instance.address, token="open sesame", credentials=credentials)) as client:
         assert client.discover("http://a.example/", "http://b.example/") == [0, 0]
         assert len(client.get()) == 2
+
+
+def test_a_worker_without_a_database_is_answered_by_tls_with_the_token(guarded, folder):
+    async def settings():
+        line = Line(
+            Target(
+                address=guarded[0].address, token="open sesame", tls=True, authority=str(folder / "cert.pem")
+            )
+        )
+        try:
+            return (await Service(line, 7).hello()).settings
+        finally:
+            line.close()
+
+    assert asyncio.run(settings()).fetch.contact
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])

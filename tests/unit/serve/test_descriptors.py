@@ -25,8 +25,10 @@ FIELDS = {
         "delay_requestable": 4,
         "anyCrawlID": 5,
         "crawlID": 6,
+        "worker": 1010,
+        "policy": 1011,
     },
-    "URLInfo": {"url": 1, "key": 2, "metadata": 3, "crawlID": 4},
+    "URLInfo": {"url": 1, "key": 2, "metadata": 3, "crawlID": 4, "lent": 1010},
     "KnownURLItem": {"info": 1, "refetchable_from_date": 2},
     "URLItem": {"discovered": 1, "known": 2, "ID": 3, "creation_date": 4},
     "AckMessage": {"ID": 1, "status": 2},
@@ -53,7 +55,7 @@ FIELDS = {
 def test_the_descriptors_are_made_from_the_files(tmp_path):
     protoc = pytest.importorskip("grpc_tools.protoc")
     made = tmp_path / "made.binpb"
-    names = ["urlfrontier.proto", "health.proto", "reflection.proto"]
+    names = ["urlfrontier.proto", "health.proto", "reflection.proto", "tamias.proto"]
     assert protoc.main(["protoc", f"-I{FOLDER}", f"--descriptor_set_out={made}", *names]) == 0
     kept = descriptor_pb2.FileDescriptorSet.FromString((FOLDER / "descriptors.binpb").read_bytes())
     assert descriptor_pb2.FileDescriptorSet.FromString(made.read_bytes()) == kept

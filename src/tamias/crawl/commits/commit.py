@@ -15,13 +15,16 @@ from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.archiving.keeping import Keeping
+from tamias.crawl.archiving.keeping import WATCH, Keeping
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
+from tamias.crawl.strategy.links import Sourced
+from tamias.crawl.strategy.strategist import Strategist
 from tamias.crawl.visits.pace import Held
 from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull
+from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import CONTEXT, PROBE, kind_of
 from tamias.model.lease import Done, Return
@@ -73,12 +76,17 @@ class Tally(msgspec.Struct):
             return
         self.quads += visited.record.quads
         self.bytes += visited.record.bytes or 0
-        if visited.done.due < NEVER:
+        if visited.done.due < NEVER and not _seen_under_watch(visited.done):
             self.put_off += 1
             return
         self.visited += 1
         word = visited.record.outcome.word
         self.outcomes[word] = self.outcomes.get(word, 0) + 1
+
+
+def _seen_under_watch(done: Done) -> bool:
+    """A resource under watch is always due again; that is no attempt that failed."""
+    return done.task.crawl == WATCH and not done.fails
 
 
 class Committer:
@@ -95,6 +103,7 @@ class Committer:
         *,
         sinks: Sequence[int] = (),
         keeping: Keeping | None = None,
+        strategist: Strategist | None = None,
     ) -> None:
         """`after` is called after each commit with the hosts given back and the visits that came too late.
 
@@ -108,6 +117,7 @@ class Committer:
         self._after = after
         self._sinks = sinks
         self._keeping = keeping
+        self._strategist = strategist
         self._visited: list[Visited] = []
         self._released: list[Held] = []
         self._news = asyncio.Event()
@@ -164,7 +174,7 @@ class Committer:
 
     def put_now(self, reference: Reference) -> None:
         """Puts the links of a document too large to gather them; for a thread that can wait."""
-        self.in_thread(lambda: self._put_references([reference]))
+        self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))
 
     def put_items(self, items: list[Item]) -> None:
         """Puts items as they are; for a thread that can wait."""
@@ -174,18 +184,26 @@ class Committer:
         """Runs a function in the database's thread; for a thread that can wait."""
         return self._thread.submit(work).result()
 
-    def _put_references(self, references: Iterable[Reference], items: Iterable[Item] = ()) -> None:
+    def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> None:
         with self._steps.step("admit"):
-            found = [item for each in references for item in self._admission.items(each)]
+            found = [item for each in links for item in self._admission.items(each.reference)]
+        if self._strategist is not None:
+            with self._steps.step("score"):
+                found = self._strategist.scored(found, links)
         with self._steps.step("put"):
             self._put([*found, *items])
+        if self._strategist is not None:
+            with self._steps.step("score"):
+                self._strategist.keep()
 
     def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with self._steps.step("sync"):
             durable = self._shelf.sync()
+            reached("segments-synced")
             if self._keeping is not None:
                 self._keeping.sync()
+            reached("blobs-synced")
         try:
             return self._commit(visited, released, durable)
         except _NOBODYS_FAULT:
@@ -206,9 +224,10 @@ class Committer:
     def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         self._put_references(
-            (reference for each in visited for reference in each.references),
+            [_sourced(reference, each) for each in visited for reference in each.references],
             (item for each in visited for item in each.items),
         )
+        reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
             kept = [each for each in visited if each.held.lease.qid in held]
@@ -216,13 +235,16 @@ class Committer:
             insert_captures(cursor, tried)
             enqueue(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks)
             commit_segments(cursor, durable)
+            reached("captures-inserted")
             insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
             for each in kept:
                 if each.also is not None:
                     each.also(cursor)
+            reached("before-commit")
 
         with self._steps.step("finish"):
             held = self._frontier.finish(_returns(visited, released), record)
+        reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
 
     def _put(self, items: list[Item]) -> None:
@@ -231,6 +253,14 @@ class Committer:
             batch = unique[start : start + PUT_BATCH]
             self._frontier.put(batch)
             self._admission.remember(batch)
+
+
+def _sourced(reference: Reference, visited: Visited) -> Sourced:
+    """The links with what a strategy may want to know of the page."""
+    task, record = visited.done.task, visited.record
+    if record is None:
+        return Sourced(reference, task.url, task.score)
+    return Sourced(reference, record.final_url, task.score, record.quads)
 
 
 def _faulty(visited: Visited, error: Exception) -> Visited:
@@ -273,6 +303,7 @@ def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
             release=held in gone,
             delay_ms=held.delay_ms,
             blocked_until=held.blocked_until,
+            address=held.address,
         )
         for held, news in done.items()
     ]

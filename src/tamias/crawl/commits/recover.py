@@ -15,6 +15,8 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.sinks.segments import cut_tail, segment_path
 from tamias.sinks.warc_files import mend_warcs
 
+WARC_PREFIX = "tamias"
+
 
 def recover(database: Database, session: Session, frontier: PostgresFrontier, data: Path) -> int:
     """Cleans up after every dead worker; any process may call it at any time. Returns how many were dead."""
@@ -48,4 +50,4 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
 
 def warc_prefix(worker: int) -> str:
     """What the names of a worker's WARC files begin with."""
-    return f"tamias-{worker}"
+    return f"{WARC_PREFIX}-{worker}"

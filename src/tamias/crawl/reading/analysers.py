@@ -36,11 +36,12 @@ def open_limits(settings: Settings) -> OpenLimits:
 
 
 def _made(part: Callable[..., Analyser], settings: Settings, contexts: Contexts | None) -> Analyser:
-    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, or nothing."""
+    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`, or nothing."""
     offered: dict[str, Callable[[], Any]] = {
         "limits": lambda: _limits(settings),
         "rules": lambda: rule_books(settings),
         "contexts": lambda: contexts,
+        "anchors": lambda: settings.strategy.links,
     }
     asked = signature(part).parameters
     return part(**{name: make() for name, make in offered.items() if name in asked})

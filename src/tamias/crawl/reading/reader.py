@@ -2,20 +2,24 @@
 
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from tamias.crawl.admit import FIRST, Reference
+from tamias.crawl.archiving.keeping import WATCH
 from tamias.crawl.commits.commit import Committer
 from tamias.crawl.commits.marker import Marker
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.reading.aside import aside
+from tamias.crawl.reading.sandbox import Sandbox, is_dangerous
 from tamias.crawl.reading.study import Found, Study, TakeLinks, Wanting, is_small
 from tamias.crawl.steps import Steps
 from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
 from tamias.crawl.visits.pace import Held, NotNow
-from tamias.model.capture import Capture
+from tamias.model.capture import Body, Capture
 from tamias.model.kind import SITEMAP, kind_of
 from tamias.model.lease import Task
+from tamias.model.seed import TRUSTED
 
 MOST_NESTED = 3
 """Indexes of sitemaps inside each other."""
@@ -35,8 +39,14 @@ class Reader:
         committer: Committer,
         marker: Marker,
         steps: Steps,
+        sandbox: Sandbox | None = None,
+        *,
+        always_apart: bool = False,
     ) -> None:
+        """`sandbox` studies what is large, packed, suspicious or has killed a worker; or everything."""
         self.study = study
+        self._sandbox = sandbox
+        self._always_apart = always_apart
         self._contexts = contexts
         self._shelf = shelf
         self._committer = committer
@@ -57,21 +67,30 @@ class Reader:
     async def _once(self, capture: Capture, task: Task, held: Held) -> tuple[Found, list[Reference]]:
         body = capture.body
         assert body is not None
-        if is_small(body):
+        if is_small(body) and not self._goes_apart(body, task):
             references: list[Reference] = []
             take = self._collect(task, references)
             with self._marker.studying(held.lease, task), self._steps.step("study"):
                 found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
             return found, references
         async with self._shelf.one_large_at_a_time:
-            with self._marker.studying(held.lease, task):
+            # What is studied in the sandbox is not to blame for a worker's death.
+            marked = nullcontext() if self._sandbox else self._marker.studying(held.lease, task)
+            with marked:
                 given_up = threading.Event()
                 study = partial(self._study_large, capture, task, given_up)
                 return await aside(study, given_up.set), []
 
+    def _goes_apart(self, body: Body, task: Task) -> bool:
+        """Whether even a small document is studied in the sandbox."""
+        if self._sandbox is None:
+            return False
+        return self._always_apart or task.deaths > 0 or is_dangerous(body)
+
     def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
         """Links are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
+        study = (self._sandbox or self.study).study
 
         def put(found: Sequence[str], base: str, kind: str | None) -> None:
             if given_up.is_set():
@@ -80,9 +99,7 @@ class Reader:
                 self._committer.put_now(_reference(found, base, kind, task))
 
         with self._steps.step("study"):
-            return self.study.study(
-                capture, capture.body, self._shelf.large_document, put, kind_of(task.tags)
-            )
+            return study(capture, capture.body, self._shelf.large_document, put, kind_of(task.tags))
 
     def _collect(self, task: Task, references: list[Reference]) -> TakeLinks:
         def take(found: Sequence[str], base: str, kind: str | None) -> None:
@@ -94,10 +111,19 @@ class Reader:
 
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
     """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
-    if kind != SITEMAP:
+    if kind == SITEMAP:
+        return _parts(found, base, task)
+    if task.crawl != WATCH:
         return Reference(found, base, task.depth + 1, task.crawl, kind)
+    # What a resource links to is not under watch; what a sitemap lists is, if a user named the sitemap.
+    listed = kind_of(task.tags) == SITEMAP and TRUSTED in task.tags
+    return Reference(found if listed else (), base, task.depth, task.crawl, kind)
+
+
+def _parts(found: Sequence[str], base: str, task: Task) -> Reference:
     nested = len([tag for tag in task.tags if tag == _NESTED])
     if nested >= MOST_NESTED:
         return Reference((), base, task.depth, task.crawl)
-    tags = (_NESTED,) * (nested + 1)
+    trusted = (TRUSTED,) if TRUSTED in task.tags else ()
+    tags = (_NESTED,) * (nested + 1) + trusted
     return Reference(found, base, task.depth, task.crawl, SITEMAP, tags, FIRST)

@@ -28,10 +28,10 @@ from tamias.open.signatures import signed_type
 from tamias.open.sniff import found_type
 from tamias.open.streams import HEAD
 from tamias.permit.signals import signals_of, verdict
+from tamias.protocols import DocumentSink
 from tamias.seeds.usual_places import stands_there
 from tamias.settings import Settings
 from tamias.sinks.naming import Graphs, Naming
-from tamias.sinks.segments import DocumentWriter
 
 SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
@@ -47,7 +47,7 @@ _TOLD_BY_KIND: dict[tuple[str, str | None], str] = {("text/plain", SITEMAP): "te
 TakeLinks = Callable[[Sequence[str], str, str | None], None]
 """Called with references, what they are relative to and what kind they are of, as they are found."""
 
-NewDocument = Callable[[], AbstractContextManager[DocumentWriter]]
+NewDocument = Callable[[], AbstractContextManager[DocumentSink]]
 """Opens a place for one document's quads."""
 
 
@@ -128,7 +128,7 @@ class Study:
         capture: Capture,
         body: Body,
         found: Found,
-        target: DocumentWriter,
+        target: DocumentSink,
         following: "Following",
         kind: str | None,
     ) -> None:

@@ -1,6 +1,5 @@
 """The form by which a person puts an address under watch. The secret is asked for each time."""
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from urllib.parse import parse_qsl
 
@@ -8,19 +7,18 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.model.resource import resource_id
-from tamias.model.url import fetch_url
-from tamias.model.url_key import url_key
 from tamias.serve.api import resources
 from tamias.serve.api.resources import MOST_BYTES, NewResource
-from tamias.serve.asked import body
-from tamias.serve.pages.page import Page
+from tamias.serve.asked import body, parameter
+from tamias.serve.pages.account import Account, account
+from tamias.serve.pages.page import Answered, Page
 from tamias.serve.pages.rendering import html
 from tamias.serve.problems import UNREAD, Problem
 from tamias.serve.service import Service
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 10
+_LONGEST_URL = 4096
 
 
 class AddForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,22 +29,24 @@ class AddForm(msgspec.Struct, frozen=True, kw_only=True):
     format: str = ""
     error: str | None = None
     done: str | None = None
-    dataset: str | None = None
-    """Of what is under watch now."""
+    account: Account | None = None
+    """What will happen, where an address was given."""
 
 
-async def empty(_: Request, __: Service) -> AddForm:
-    """The form before anything was typed."""
-    return AddForm()
+async def form(request: Request, service: Service) -> AddForm:
+    """The form, with what will happen to the address that `url` names."""
+    url = (parameter(request, "url") or "").strip()
+    told = await service.desks.ask(lambda desk: account(desk, url)) if url else None
+    return AddForm(url=url, title=parameter(request, "title") or "", account=told)
 
 
-def adding(service: Service) -> Callable[[Request], Awaitable[Response]]:
+def adding(service: Service) -> Answered:
     """What takes the form when it is sent."""
 
     async def answer(request: Request) -> Response:
         told = await _fields(request)
         status, view = await _added(told, service)
-        return html(PAGE.template, {"view": view, "data": PAGE.data}, status)
+        return html(PAGE.template, {"view": view, "here": PAGE.path, "data": PAGE.data}, status)
 
     return answer
 
@@ -64,8 +64,11 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
-    """The status and the form; nothing is said about the address before the secret is right."""
+    """The status and the form. What will happen is told to all; what has happened only with the secret."""
     shown = AddForm(url=told.get("url", ""), title=told.get("title", ""), format=told.get("format", ""))
+    if told.get("only") == "account":
+        said = await service.desks.ask(lambda desk: account(desk, shown.url[:_LONGEST_URL]))
+        return 200, msgspec.structs.replace(shown, account=said)
     if not service.secret.matches(told.get("secret", "")):
         return 403, _with_error(shown, "This is not the secret of this service. Nothing was added.")
     try:
@@ -78,16 +81,12 @@ async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
     if taken.refused:
         return 422, _with_error(shown, f"The address was not taken: {taken.refused[0].reason}.")
     done = "It is under watch now." if taken.new else "It was under watch already."
-    return 201 if taken.new else 200, AddForm(done=done, dataset=_id(new.url, service))
+    said = await service.desks.ask(lambda desk: account(desk, new.url))
+    return 201 if taken.new else 200, AddForm(done=done, account=said)
 
 
 def _with_error(form: AddForm, error: str) -> AddForm:
     return msgspec.structs.replace(form, error=error)
 
 
-def _id(url: str, service: Service) -> str:
-    names = frozenset(service.settings.filters.session_names)
-    return resource_id(url_key(fetch_url(url), names))
-
-
-PAGE = Page(path="/add", template="add.html", view=empty, data="/openapi.json", elsewhere=True)
+PAGE = Page(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

@@ -1,27 +1,34 @@
 """The page of one resource: its versions, what is in the current one, and when it is visited next."""
 
-import re
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
 from tamias.archive.profiles import read_profile
 from tamias.archive.quality import METRICS, Metric, read_measures
-from tamias.archive.resources import read_resources, read_suspects, read_versions
+from tamias.archive.resources import read_suspects, read_versions
+from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version
+from tamias.model.url import host
 from tamias.serve.desks import Desk
+from tamias.serve.fronts.jsonld import dataset_jsonld
 from tamias.serve.memento import Travels
 from tamias.serve.pages.page import Page
+from tamias.serve.pages.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.reasons import Schedule, reason
+from tamias.serve.pages.resource import resource_named
+from tamias.serve.pages.tables import Table, table_of
+from tamias.serve.pages.usage import Usage, usage
 from tamias.serve.service import Service
 
 MOST_VERSIONS = 200
 MOST_SUSPECTS = 20
-_ID = re.compile(r"[0-9a-f]{24}")
+_LEAST_MARK = 0.08
+"""How tall the mark of the smallest version is."""
 
 
 class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +38,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     captured_at: str
     byte_size: int
     media_type: str | None
+    sha256: str
     noise: bool
     """Whether its content is that of the version before."""
     download: str
@@ -57,6 +65,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     url: str
+    host: str
     title: str | None
     state: State
     media_type: str | None
@@ -67,12 +76,34 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     next_visit: str | None
     reason: str
     """Why it is visited then."""
+    last_visit: str | None
+    fails: int
+    """Attempts in a row that told nothing."""
     version_count: int
     versions: list[VersionRow]
     """The newest of them, newest first."""
     profile: Profile | None
+    preview: Preview | None
+    """Of the newest version, where it is small; None where it is not, or must not be shown."""
+    usage: Usage
     suspects: list[NotBelieved]
     measures: list[Measured]
+    json_ld: dict[str, Any] | None
+    """For search engines; None where they are not wanted."""
+
+    def marks(self) -> list[tuple[float, float, str]]:
+        """The versions on a line of time, as `charts.timeline` takes them."""
+        times = [_seconds(each.captured_at) for each in self.versions]
+        largest = max((each.byte_size for each in self.versions), default=0) or 1
+        first, span = min(times, default=0.0), max(times, default=0.0) - min(times, default=0.0)
+        return [
+            (
+                (at - first) / span if span else 0.5,
+                max(_LEAST_MARK, each.byte_size / largest),
+                "soft" if each.noise else "accent",
+            )
+            for at, each in zip(times, self.versions, strict=True)
+        ]
 
 
 async def dataset(request: Request, service: Service) -> Dataset:
@@ -81,19 +112,17 @@ async def dataset(request: Request, service: Service) -> Dataset:
     return await service.desks.ask(lambda desk: _dataset(desk, resource_named(desk, named)))
 
 
-def resource_named(desk: Desk, named: str) -> Resource:
-    """A resource by its id. Raises `NotArchived`."""
-    found = read_resources(desk.session, [named]) if _ID.fullmatch(named) else []
-    if not found:
-        raise NotArchived(f"{named[:100]} is not in the archive")
-    return found[0]
-
-
 def _dataset(desk: Desk, resource: Resource) -> Dataset:
     versions = read_versions(desk.session, [resource.id])[resource.id]
+    newest = versions[-1] if versions else None
+    profile = read_profile(desk.session, newest.sha256) if newest else None
+    said = usage(desk, newest) if newest else Usage()
+    schedule = _schedule(desk, resource.id)
+    bases = bases_of(desk.settings.serve)
     return Dataset(
         id=resource.id,
         url=resource.url,
+        host=host(resource.url),
         title=resource.title,
         state=resource.state,
         media_type=resource.media_type,
@@ -101,14 +130,31 @@ def _dataset(desk: Desk, resource: Resource) -> Dataset:
         added_at=rfc3339(resource.added_at),
         sources=resource.sources,
         change_rate=resource.change_rate,
-        next_visit=None if resource.next_visit is None else rfc3339(resource.next_visit),
-        reason=reason(resource, _schedule(desk, resource.id)),
+        next_visit=_moment(resource.next_visit),
+        reason=reason(resource, schedule),
+        last_visit=_moment(schedule.tried_at),
+        fails=schedule.fails,
         version_count=len(versions),
         versions=_rows(resource, versions),
-        profile=read_profile(desk.session, versions[-1].sha256) if versions else None,
+        profile=profile,
+        preview=_preview(desk, resource, newest, said),
+        usage=said,
         suspects=_suspects(desk, resource.id),
-        measures=_measures(desk, resource.id),
+        measures=measured(desk, resource.id),
+        json_ld=None if said.noindex else dataset_jsonld(resource, versions, profile, bases),
     )
+
+
+def measured(desk: Desk, subject: str) -> list[Measured]:
+    """The quality of a resource or a portal, as far as it was measured."""
+    found = read_measures(desk.session, [subject]).get(subject, [])
+    return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
+
+
+def _preview(desk: Desk, resource: Resource, newest: Version | None, said: Usage) -> Preview | None:
+    if newest is None or said.noarchive or newest.byte_size > AT_ONCE:
+        return None
+    return preview(desk, resource, newest)
 
 
 def _rows(resource: Resource, versions: list[Version]) -> list[VersionRow]:
@@ -123,6 +169,7 @@ def _row(version: Version, memento: str) -> VersionRow:
         captured_at=rfc3339(version.captured_at),
         byte_size=version.byte_size,
         media_type=version.media_type,
+        sha256=version.sha256,
         noise=version.noise,
         download=f"/api/v1/get/file/id/{version.id}",
         memento=memento,
@@ -139,9 +186,19 @@ def _suspects(desk: Desk, resource: str) -> list[NotBelieved]:
     return [NotBelieved(rfc3339(each.seen_at), each.byte_size, each.reason) for each in found[:MOST_SUSPECTS]]
 
 
-def _measures(desk: Desk, resource: str) -> list[Measured]:
-    found = read_measures(desk.session, [resource]).get(resource, [])
-    return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
+def _moment(at: int | None) -> str | None:
+    return None if at is None else rfc3339(at)
 
 
-PAGE = Page(path="/dataset/{id}", template="dataset.html", view=dataset, data="/dataset/{id}.json")
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
+def _table(view: Dataset) -> Table:
+    fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento")
+    return table_of(view.versions, *fields)
+
+
+PAGE = Page(
+    path="/dataset/{id}", template="dataset.html", view=dataset, data="/dataset/{id}.json", table=_table
+)

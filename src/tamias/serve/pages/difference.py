@@ -10,12 +10,15 @@ from starlette.requests import Request
 
 from tamias.archive.content import Content
 from tamias.archive.library import NotArchived
+from tamias.archive.moments import rfc3339
 from tamias.archive.resources import read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.asked import number
 from tamias.serve.desks import Desk
-from tamias.serve.pages.dataset import resource_named
 from tamias.serve.pages.page import Page
+from tamias.serve.pages.resource import resource_named
+from tamias.serve.pages.tables import Table
+from tamias.serve.pages.usage import usage
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 LARGEST = 64 << 20
 """Bytes of a version that is compared for a page; `tamias diff` takes any."""
+MOST_CHOICE = 200
 _HELD = 16 << 20
 _AT_ONCE = 2
 _MOST_NUMBER = 999_999_999
@@ -40,6 +44,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     a: int
     b: int
     newest: int
+    versions: list[tuple[int, str, int]]
+    """Number, time and size of those that can be compared, newest first."""
+    noindex: bool
     diff: "Diff"
 
 
@@ -59,10 +66,25 @@ def _difference(desk: Desk, resource: Resource, a: int, b: int) -> Difference:
     for wanted in (a, b):
         if wanted not in versions:
             raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
-    found = _compared(desk, resource, versions[a], versions[b])
+    said = [usage(desk, versions[each]) for each in (a, b)]
+    if any(each.noarchive for each in said):
+        raise Problem(403, "its server asks that its content is not shown (noarchive)")
     return Difference(
-        id=resource.id, url=resource.url, title=resource.title, a=a, b=b, newest=newest, diff=found
+        id=resource.id,
+        url=resource.url,
+        title=resource.title,
+        a=a,
+        b=b,
+        newest=newest,
+        versions=_choice(list(versions.values()), {a, b}),
+        noindex=any(each.noindex for each in said),
+        diff=_compared(desk, resource, versions[a], versions[b]),
     )
+
+
+def _choice(versions: list[Version], wanted: set[int]) -> list[tuple[int, str, int]]:
+    told = [each for each in versions if each.number in wanted or each.number > len(versions) - MOST_CHOICE]
+    return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(told)]
 
 
 def _compared(desk: Desk, resource: Resource, old: Version, new: Version) -> "Diff":
@@ -76,6 +98,15 @@ def _compared(desk: Desk, resource: Resource, old: Version, new: Version) -> "Di
         return diff(was, now, new.media_type, limits=limits, base=resource.url)
 
 
+def _table(view: Difference) -> Table:
+    told = [(each.what.value, each.where, each.old, each.new) for each in view.diff.changes]
+    return Table(("what", "where", "old", "new"), told)
+
+
 PAGE = Page(
-    path="/dataset/{id}/diff", template="difference.html", view=difference, data="/dataset/{id}/diff.json"
+    path="/dataset/{id}/diff",
+    template="difference.html",
+    view=difference,
+    data="/dataset/{id}/diff.json",
+    table=_table,
 )

@@ -9,19 +9,25 @@ from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
 from tamias.crawl.admit import queue_key
-from tamias.frontier.keys import bucket_of, host_hash
+from tamias.model.outcome import Outcome
+from tamias.model.resource import Resource
 from tamias.permit.robots import Rules
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.asked import cursor
 from tamias.serve.desks import Desk
+from tamias.serve.pages.asking import place_of_host, rows
 from tamias.serve.pages.overview import Latest, latest
 from tamias.serve.pages.page import Page
-from tamias.serve.pages.search import Hit
+from tamias.serve.pages.search import COLUMNS, Hit
+from tamias.serve.pages.tables import Table, table_of
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
 MOST_RESOURCES = 100
 MOST_RULES = 100
+MOST_CHANGES = 10
+MOST_FAILURES = 25
+MOST_ATTEMPTS = 10_000
 LONGEST_HOST = 255
 
 
@@ -46,6 +52,16 @@ class Robots(msgspec.Struct, frozen=True, kw_only=True):
     sitemaps: list[str]
 
 
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was refused or failed."""
+
+    at: str
+    outcome: str
+    status: int | None
+    url: str
+    reason: str
+
+
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
@@ -56,6 +72,10 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[Latest]
     politeness: Politeness | None
     robots: list[Robots]
+    outcomes: dict[str, int]
+    """How attempts at its queue ended; of very many, some."""
+    failures: list[Failed]
+    """The latest attempts at its queue that were refused or failed."""
 
 
 async def host(request: Request, service: Service) -> Host:
@@ -69,36 +89,55 @@ async def host(request: Request, service: Service) -> Host:
 
 def _host(desk: Desk, name: str, after: str) -> Host:
     found = page_of_resources(desk.session, after, MOST_RESOURCES, host=name)
-    if not found:
+    politeness = _politeness(desk, name)
+    if not found and politeness is None:
         raise NotArchived(f"nothing of the host {name} is in the archive")
     return Host(
         host=name,
-        resources=[
-            Hit(each.id, each.url, name, each.title, each.state, each.media_type, each.versions)
-            for each in found
-        ],
+        resources=[_hit(each, name) for each in found],
         next=found[-1].id if len(found) == MOST_RESOURCES else None,
-        changes=latest(desk, name, 10),
-        politeness=_politeness(desk, name),
+        changes=[latest(row) for row in rows(desk, "host_changes", host=name, limit=MOST_CHANGES)],
+        politeness=politeness,
         robots=_robots(desk, name),
+        outcomes=_outcomes(desk, name),
+        failures=_failures(desk, name),
     )
 
 
-def _place(desk: Desk, name: str) -> dict[str, int] | None:
-    """Where the host's queue is; None where only a name server could say."""
-    by = desk.settings.frontier.queue
-    if by == "ip":
-        return None
-    qid = host_hash(queue_key(by)(f"http://{name}/"))
-    return {"bucket": bucket_of(qid, desk.frontier.buckets), "qid": qid}
+def _hit(resource: Resource, name: str) -> Hit:
+    return Hit(
+        id=resource.id,
+        url=resource.url,
+        host=name,
+        title=resource.title,
+        state=resource.state,
+        media_type=resource.media_type,
+        versions=resource.versions,
+        captured_at=None,
+    )
+
+
+def _outcomes(desk: Desk, name: str) -> dict[str, int]:
+    place = place_of_host(desk, name)
+    found = rows(desk, "host_outcomes", **place, most=MOST_ATTEMPTS) if place else []
+    return {Outcome(outcome).word: n for outcome, n in sorted(found)}
+
+
+def _failures(desk: Desk, name: str) -> list[Failed]:
+    place = place_of_host(desk, name)
+    found = rows(desk, "host_troubles", **place, limit=MOST_FAILURES) if place else []
+    return [
+        Failed(at=rfc3339(at), outcome=Outcome(outcome).word, status=status, url=url, reason=reason)
+        for at, outcome, status, url, reason in found
+    ]
 
 
 def _politeness(desk: Desk, name: str) -> Politeness | None:
-    place = _place(desk, name)
-    rows = desk.rows("politeness", place) if place else []
-    if not rows:
+    place = place_of_host(desk, name)
+    found = desk.rows("politeness", place) if place else []
+    if not found:
         return None
-    queue, delay_ms, blocked_until, known, waiting = rows[0]
+    queue, delay_ms, blocked_until, known, waiting = found[0]
     return Politeness(
         queue=queue,
         delay_seconds=delay_ms / 1000,
@@ -109,9 +148,11 @@ def _politeness(desk: Desk, name: str) -> Politeness | None:
 
 
 def _robots(desk: Desk, name: str) -> list[Robots]:
-    place = _place(desk, name)
-    rows = desk.rows("robots", place) if place else []
-    return [_robots_of(row) for row in rows if _is_of(row[0], name)]
+    """Of the host; of a domain that shares a queue, of all its hosts."""
+    place = place_of_host(desk, name)
+    found = desk.rows("robots", place) if place else []
+    whole = name == queue_key(desk.settings.frontier.queue)(f"http://{name}/") if place else False
+    return [_robots_of(row) for row in found if whole or _is_of(row[0], name)]
 
 
 def _is_of(authority: str, name: str) -> bool:
@@ -133,4 +174,8 @@ def _robots_of(row: tuple[Any, ...]) -> Robots:
     )
 
 
-PAGE = Page(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json")
+def _table(view: Host) -> Table:
+    return table_of(view.resources, *COLUMNS)
+
+
+PAGE = Page(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json", table=_table)

@@ -4,16 +4,24 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
+from starlette.responses import Response
 
 from tamias.archive.figures import Figures, read_figures
 from tamias.archive.moments import rfc3339
 from tamias.crawl.supervisor import Snapshot
 from tamias.serve.asked import LATEST
 from tamias.serve.desks import Desk
-from tamias.serve.pages.page import Page
+from tamias.serve.pages import activity
+from tamias.serve.pages.activity import Daily, Rates, Trouble, Waiting
+from tamias.serve.pages.asking import lately
+from tamias.serve.pages.page import Answered, Page
+from tamias.serve.pages.rendering import html
+from tamias.serve.pages.tables import Table, table_of
 from tamias.serve.service import Service
 
-LATEST_CHANGES = 15
+LATEST_CHANGES = 10
+_SECONDS_LIVE = 2.0
+_SECONDS_SLOW = 60.0
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,28 +37,70 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True):
     noise: bool
 
 
-class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows."""
+class Live(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes while one looks at it."""
 
     figures: Figures
     at: str
     crawl: Snapshot | None
+    rates: Rates
+    waiting: Waiting
+    troubles: list[Trouble]
     changes: list[Latest]
+
+
+class Overview(Live, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    daily: list[Daily]
+    planned: list[int]
+    """Visits due in each of the next 48 hours."""
 
 
 async def overview(_: Request, service: Service) -> Overview:
     """The archive as it is now."""
-    figures, changes = await service.desks.ask(lambda desk: (read_figures(desk.session), latest(desk)))
-    return Overview(figures=figures, at=rfc3339(figures.at), crawl=service.crawl(), changes=changes)
+    live = await _live(service)
+    datasets = live.figures.basic.datasets
+    daily = await lately(service, "daily", _SECONDS_SLOW, activity.daily)
+    planned = await lately(service, "planned", _SECONDS_SLOW, lambda desk: activity.planned(desk, datasets))
+    parts = {name: getattr(live, name) for name in Live.__struct_fields__}
+    return Overview(**parts, daily=daily, planned=planned)
 
 
-def latest(desk: Desk, host: str | None = None, most: int = LATEST_CHANGES) -> list[Latest]:
-    """The newest versions, of all hosts or of one."""
-    asked = {"at": LATEST, "resource": "", "number": 0, "since": 0, "portal": None}
-    return [_latest(row) for row in desk.rows("changes", {**asked, "host": host, "limit": most})]
+def live_part(service: Service) -> Answered:
+    """The part of the page that is fetched again and again."""
+
+    async def answer(_: Request) -> Response:
+        return html("live.html", {"view": await _live(service)})
+
+    return answer
 
 
-def _latest(row: tuple[Any, ...]) -> Latest:
+async def _live(service: Service) -> Live:
+    read = await lately(service, "live", _SECONDS_LIVE, _read_live)
+    return msgspec.structs.replace(read, crawl=service.crawl())
+
+
+def _read_live(desk: Desk) -> Live:
+    figures = read_figures(desk.session)
+    return Live(
+        figures=figures,
+        at=rfc3339(figures.at),
+        crawl=None,
+        rates=activity.rates(desk),
+        waiting=activity.waiting(desk),
+        troubles=activity.troubles(desk),
+        changes=_newest(desk),
+    )
+
+
+def _newest(desk: Desk) -> list[Latest]:
+    asked = {"at": LATEST, "resource": "", "number": 0, "since": 0, "portal": None, "host": None}
+    return [latest(row) for row in desk.rows("changes", {**asked, "limit": LATEST_CHANGES})]
+
+
+def latest(row: tuple[Any, ...]) -> Latest:
+    """A row of `changes`, and of the statements that give the same."""
     resource, number, captured_at, _, byte_size, media_type, _, noise, url, title = row
     return Latest(
         resource=resource,
@@ -64,4 +114,10 @@ def _latest(row: tuple[Any, ...]) -> Latest:
     )
 
 
-PAGE = Page(path="/", template="overview.html", view=overview, data="/overview.json")
+def _table(view: Overview) -> Table:
+    return table_of(
+        view.changes, "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
+    )
+
+
+PAGE = Page(path="/", template="overview.html", view=overview, data="/overview.json", table=_table)

@@ -1,8 +1,8 @@
-"""A page: where it is, what it shows, and its data as JSON. Routes come from it."""
+"""A page: where it is, what it shows, and its data as JSON and CSV. Routes come from it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 from starlette.requests import Request
@@ -10,7 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tamias.serve.answers import json_answer
+from tamias.serve.pages.negotiation import packed, wanted_form
 from tamias.serve.pages.rendering import html, refusal
+from tamias.serve.pages.tables import Table, csv_answer
+from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
 Answered = Callable[[Request], Awaitable[Response]]
@@ -27,6 +30,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Where that value is as JSON."""
     elsewhere: bool = False
     """Whether `data` is a route of others, which says the same and more."""
+    table: Callable[[Any], Table] | None = None
+    """The rows of a view whose page is mainly a table, for whoever wants CSV."""
+    headers: dict[str, str] = {}
+    """Beside, or instead of, those that every page has."""
 
 
 def page_routes(pages: Sequence[Page], service: Service) -> list[Route]:
@@ -38,24 +45,43 @@ def page_routes(pages: Sequence[Page], service: Service) -> list[Route]:
 
 
 def guarded(path: str, answered: Answered) -> Answered:
-    """The same, with every error told as a page or as a problem document."""
+    """The same, packed, with every error told as a page or as a problem document."""
 
     async def answer(request: Request) -> Response:
         request.scope["tamias.route"] = path
         try:
-            return await answered(request)
+            return packed(request, await answered(request))
         except Exception as error:  # noqa: BLE001 - every error has a page
-            return refusal(request, error)
+            return packed(request, refusal(request, error))
 
     return answer
 
 
 def _page_of(page: Page, service: Service) -> Answered:
     async def answer(request: Request) -> Response:
+        form = wanted_form(request)
         view = await page.view(request, service)
-        return html(page.template, {"view": view, "data": _address_of_data(page, request)})
+        answer = _in_form(page, request, view, form)
+        answer.headers["Vary"] = "Accept, Accept-Encoding"
+        return answer
 
     return answer
+
+
+def _in_form(page: Page, request: Request, view: Any, form: str) -> Response:
+    if form == "json":
+        return json_answer(request, view)
+    if form == "csv":
+        if page.table is None:
+            raise Problem(406, f"{page.path} is no table and has no CSV; ?format=json has its data")
+        return csv_answer(page.table(view))
+    values = {
+        "view": view,
+        "here": page.path,
+        "data": _address_of_data(page, request),
+        "csv": page.table and _address_of_csv(request),
+    }
+    return html(page.template, values, headers=page.headers)
 
 
 def _data_of(page: Page, service: Service) -> Answered:
@@ -69,3 +95,8 @@ def _address_of_data(page: Page, request: Request) -> str:
     names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
     query = request.url.query
     return page.data.format(**names) + (f"?{query}" if query else "")
+
+
+def _address_of_csv(request: Request) -> str:
+    asked = {**request.query_params, "format": "csv"}
+    return f"{request.scope['raw_path'].decode('latin-1')}?{urlencode(asked)}"

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tamias.serve.pages.page import Page
+from tamias.serve.pages.rendering import POLICY
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
@@ -38,6 +39,12 @@ EXAMPLES = (
         "How many datasets each catalogue offers",
         "SELECT ?portal (COUNT(?dataset) AS ?datasets) WHERE {\n  ?dataset arc:hasPortal ?portal .\n}\n"
         "GROUP BY ?portal ORDER BY DESC(?datasets)",
+    ),
+    Example(
+        "Tables with a column about places",
+        "SELECT DISTINCT ?dataset ?name WHERE {\n  ?dataset dcat:hasVersion ?version .\n"
+        "  ?version csvw:tableSchema/csvw:column/csvw:name ?name .\n"
+        '  FILTER(CONTAINS(LCASE(STR(?name)), "place") || CONTAINS(LCASE(STR(?name)), "city"))\n} LIMIT 100',
     ),
     Example(
         "What is gone from the web and kept here",
@@ -73,4 +80,15 @@ def _asked(request: Request) -> str:
     return told
 
 
-PAGE = Page(path="/query", template="query.html", view=query, data="/query.json")
+_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+    "img-src 'self'", "img-src 'self' data:"
+)
+"""Yasgui makes styles and small pictures as it goes; its scripts are a file, as all others."""
+
+PAGE = Page(
+    path="/query",
+    template="query.html",
+    view=query,
+    data="/query.json",
+    headers={"Content-Security-Policy": _POLICY},
+)

@@ -1,32 +1,39 @@
 """Values to HTML: the templates, how they write figures, and the headers that every page has."""
 
+import time
 from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 from math import log
 from typing import Any, Final
 from urllib.parse import quote
 
 import jinja2
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from tamias.serve.fronts.jsonld import embedded
+from tamias.serve.pages import charts, static
+from tamias.serve.pages.activity import stack
+from tamias.serve.pages.negotiation import prefers_html
+from tamias.serve.pages.reasons import duration
 from tamias.serve.problems import Problem, problem_of
 
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Cache-Control": "no-cache",
-}
-_JSON = ("application/problem+json", "application/json")
-_LONGEST_ACCEPT = 4096
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
-def html(template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-    """A page."""
-    return HTMLResponse(_TEMPLATES.get_template(template).render(values), status, headers=HEADERS)
+def html(
+    template: str, values: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> HTMLResponse:
+    """A page, or a part of one."""
+    text = _TEMPLATES.get_template(template).render(values, now=time.time())
+    return HTMLResponse(text, status, headers={**HEADERS, **(headers or {})})
 
 
 def refusal(request: Request, error: Exception) -> Response:
@@ -40,18 +47,6 @@ def refusal(request: Request, error: Exception) -> Response:
 async def refused_route(request: Request, error: Exception) -> Response:
     """For what Starlette itself refuses: no such route, no such method."""
     return refusal(request, error)
-
-
-def prefers_html(accept: str) -> bool:
-    """Whether an Accept header would rather have a page than JSON.
-
-    >>> prefers_html("text/html,*/*;q=0.8"), prefers_html("*/*")
-    (True, False)
-    >>> prefers_html("text/html;q=0.5, application/json")
-    False
-    """
-    weights = dict(_weighed(part) for part in accept[:_LONGEST_ACCEPT].split(","))
-    return weights.get("text/html", 0.0) > max(weights.get(name, 0.0) for name in _JSON)
 
 
 def size(octets: float) -> str:
@@ -75,6 +70,18 @@ def number(value: float) -> str:
     return f"{value:,}".replace(",", "\u00a0") if isinstance(value, int) else f"{value:.3g}"
 
 
+def distance(at: str, now: float) -> str:
+    """How far a moment is from now.
+
+    >>> distance("2026-01-01T00:00:00Z", 1767225600 + 7200), distance("2026-01-01T00:00:00Z", 1767225500)
+    ('2 hours ago', 'in 2 minutes')
+    """
+    seconds = now - datetime.fromisoformat(at).timestamp()
+    if abs(seconds) < 1:
+        return "now"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+
+
 def is_web(address: object) -> bool:
     """Whether an address may be made a link: `javascript:` and its like are only shown."""
     return isinstance(address, str) and address.lower().startswith(("http://", "https://"))
@@ -93,20 +100,12 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _weighed(part: str) -> tuple[str, float]:
-    name, *parameters = (each.strip().lower() for each in part.split(";"))
-    told = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-    try:
-        return name, float(told)
-    except ValueError:
-        return name, 0.0
-
-
 def _problem_page(problem: Problem) -> Response:
     values = {
         "status": problem.status,
         "phrase": HTTPStatus(problem.status).phrase,
         "detail": problem.detail,
+        "here": None,
         "data": None,
     }
     answer = html("problem.html", values, problem.status)
@@ -122,8 +121,18 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(size=size, number=number, cells=cells, quoted=lambda text: quote(text, safe=""))
+    made.filters.update(
+        size=size,
+        number=number,
+        cells=cells,
+        distance=distance,
+        duration=duration,
+        quoted=lambda text: quote(text, safe=""),
+        stack=stack,
+        embedded=lambda told: Markup(embedded(told)),  # noqa: S704 - without any < in it
+    )
     made.tests["web"] = is_web
+    made.globals.update(asset=static.address, has_library=static.has_library, charts=charts, csv=None)
     return made
 
 

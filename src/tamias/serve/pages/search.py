@@ -1,23 +1,28 @@
-"""Search for resources whose title, address or host has all the words."""
+"""Search for resources by words: of their titles, addresses, hosts and columns."""
+
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.figures import basic_figures
+from tamias.archive.moments import rfc3339
 from tamias.serve.asked import parameter
 from tamias.serve.desks import Desk
+from tamias.serve.pages.asking import rows
 from tamias.serve.pages.page import Page
+from tamias.serve.pages.tables import Table, table_of
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
 MOST_FOUND = 50
-MOST_SEARCHED = 500_000
-"""Resources that one search looks at."""
+MOST_SORTED = 2_000
+"""Of more that are found, the newest need not be first."""
 MOST_WORDS = 8
 LONGEST_SEARCH = 200
+COLUMNS = ("id", "url", "host", "title", "state", "media_type", "versions", "captured_at")
 
 
-class Hit(msgspec.Struct, frozen=True):
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """A resource that was found."""
 
     id: str
@@ -27,6 +32,10 @@ class Hit(msgspec.Struct, frozen=True):
     state: str
     media_type: str | None
     versions: int
+    captured_at: str | None
+    """Of its current version."""
+    columns: tuple[str, ...] = ()
+    """Those that have one of the words."""
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +45,6 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     hits: list[Hit]
     more: bool
     """Whether there are more than these."""
-    whole: bool
-    """Whether all resources were looked at."""
 
 
 async def search(request: Request, service: Service) -> Search:
@@ -48,28 +55,48 @@ async def search(request: Request, service: Service) -> Search:
     if len(words.split()) > MOST_WORDS:
         raise Problem(400, f"'q' may have {MOST_WORDS} words at most")
     if not words:
-        return Search(words="", hits=[], more=False, whole=True)
-    return await service.desks.ask(lambda desk: _found(desk, words))
+        return Search(words="", hits=[], more=False)
+    return await service.desks.ask(lambda desk: find(desk, words))
 
 
-def patterns(words: str) -> list[str]:
-    """The words as patterns of SQL's LIKE, in which they stand for themselves.
+def find(desk: Desk, words: str, most: int = MOST_FOUND) -> Search:
+    """Resources that have all the words, or words that begin so."""
+    [(parts,)] = rows(desk, "words", text=words)
+    if not parts:
+        return Search(words=words, hits=[], more=False)
+    asked = {"every": query(parts, " & "), "any": query(parts, " | ")}
+    found = rows(desk, "search", **asked, most=MOST_SORTED, limit=most + 1)
+    hits = [hit(row) for row in found]
+    return Search(words=words, hits=hits[:most], more=len(hits) > most)
 
-    >>> patterns("Air 100%")
-    ['%air%', '%100\\\\%%']
+
+def query(words: list[str], sign: str) -> str:
+    r"""Words as PostgreSQL's tsquery, each for all that begins with it.
+
+    >>> query(["air", "o'brien\\"], " & ")
+    "'air':* & 'o''brien\\\\':*"
     """
-    return [f"%{_literal(word)}%" for word in words.lower().split()]
+    return sign.join("'{}':*".format(word.replace("\\", "\\\\").replace("'", "''")) for word in words)
 
 
-def _literal(word: str) -> str:
-    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def hit(row: tuple[Any, ...]) -> Hit:
+    """A row of a statement that gives resources, with or without columns."""
+    identifier, url, host, title, state, media_type, versions, captured_at, *columns = row
+    return Hit(
+        id=identifier,
+        url=url,
+        host=host,
+        title=title,
+        state=state,
+        media_type=media_type,
+        versions=versions,
+        captured_at=None if captured_at is None else rfc3339(captured_at),
+        columns=tuple(columns[0]) if columns else (),
+    )
 
 
-def _found(desk: Desk, words: str) -> Search:
-    asked = {"pattern": patterns(words), "most": MOST_SEARCHED, "limit": MOST_FOUND + 1}
-    hits = [Hit(*row) for row in desk.rows("search", asked)]
-    whole = basic_figures(desk.session).datasets <= MOST_SEARCHED
-    return Search(words=words, hits=hits[:MOST_FOUND], more=len(hits) > MOST_FOUND, whole=whole)
+def _table(view: Search) -> Table:
+    return table_of(view.hits, *COLUMNS, "columns")
 
 
-PAGE = Page(path="/search", template="search.html", view=search, data="/search.json")
+PAGE = Page(path="/search", template="search.html", view=search, data="/search.json", table=_table)

@@ -5,6 +5,7 @@ from pathlib import Path
 from tamias.crawl.catalogue.catalogue import Catalogue, Following, bases_of, options_of
 from tamias.database.connect import Database
 from tamias.serve.endpoints import Endpoint
+from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
 from tamias.settings import ServeSettings
@@ -24,7 +25,7 @@ class SparqlSide:
     @property
     def endpoints(self) -> list[Endpoint]:
         """To be given to the application."""
-        return sparql_endpoints(self._endpoint)
+        return [*sparql_endpoints(self._endpoint), *mcp_endpoints(self._endpoint, self.catalogue)]
 
     def close(self) -> None:
         """When what is under way is done."""

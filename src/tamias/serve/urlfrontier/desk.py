@@ -9,6 +9,7 @@ from typing import TypeVar
 from tamias.database.connect import Database, Session
 from tamias.frontier.held import Holds
 from tamias.frontier.queues import Queues
+from tamias.frontier.terms import Terms
 from tamias.frontier.told import Intake
 
 T = TypeVar("T")
@@ -18,18 +19,19 @@ Same = Callable[[str, str], bool]
 class Clerk:
     """What one thread works with."""
 
-    def __init__(self, session: Session, same_url: Same) -> None:
+    def __init__(self, session: Session, same_url: Same, terms: Terms) -> None:
         self.session = session
-        self.holds = Holds(session)
+        self.holds = Holds(session, terms)
         self.queues = Queues(session, same_url=same_url)
-        self.intake = Intake(session, same_url=same_url)
+        self.intake = Intake(session, same_url=same_url, section=terms.section)
 
 
 class Desk:
     """Runs work on the database in threads. Puts have one of their own, so that they keep their order."""
 
-    def __init__(self, database: Database, same_url: Same, threads: int) -> None:
+    def __init__(self, database: Database, same_url: Same, threads: int, terms: Terms | None = None) -> None:
         self._database = database
+        self._terms = terms or Terms()
         self._same_url = same_url
         self._own = threading.local()
         self._clerks: list[Clerk] = []
@@ -57,6 +59,6 @@ class Desk:
     def _clerk(self) -> Clerk:
         clerk: Clerk | None = getattr(self._own, "clerk", None)
         if clerk is None:
-            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url)
+            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url, self._terms)
             self._clerks.append(clerk)
         return clerk

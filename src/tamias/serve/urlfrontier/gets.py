@@ -1,6 +1,7 @@
 """URLs that go out: GetURLs holds what it gives, ListURLs only looks."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tamias.frontier.held import Given, Handing, Wish
@@ -27,13 +28,18 @@ _MOST = 2**31 - 2
 class Gets:
     """The calls GetURLs and ListURLs."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, lend: Callable[[Call, Any], Awaitable[None]]) -> None:
+        """`lend` answers where a worker of ours asks."""
         self._desk = desk
+        self._lend = lend
         self._names: dict[int, str] = {}
 
     async def get_urls(self, call: Call) -> None:
         """Part by part: while one is sent, the next is fetched, and no further one before that is sent."""
         params = parsed(_GET, await call.one())
+        if params.worker:
+            await self._lend(call, params)
+            return
         wish = await self._desk.ask(lambda clerk: _wish(clerk, params))
         if wish is None:
             return

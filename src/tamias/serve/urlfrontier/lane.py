@@ -5,7 +5,7 @@ import logging
 
 from tamias.frontier.told import Told
 from tamias.model.errors import TamiasError
-from tamias.serve.urlfrontier.desk import Desk
+from tamias.serve.urlfrontier.desk import Clerk, Desk
 
 OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
@@ -60,14 +60,22 @@ class Lane:
 
     async def _verdicts(self, urls: list[Told]) -> list[int]:
         try:
-            taken = await self._desk.put(lambda clerk: clerk.intake.put(urls))
+            return await self._desk.put(lambda clerk: _put(clerk, urls))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
         except Exception:  # noqa: BLE001 (without the lane no put is ever answered again)
             _log.exception("%d URLs were not put", len(urls))
             return [FAIL] * len(urls)
-        return [OK if each else SKIPPED for each in taken]
+
+
+def _put(clerk: Clerk, urls: list[Told]) -> list[int]:
+    """What another instance must be told of fails here: its section is not ours."""
+    taken = clerk.intake.put(urls)
+    return [
+        OK if each else SKIPPED if clerk.intake.owns(told.host) else FAIL
+        for told, each in zip(urls, taken, strict=True)
+    ]
 
 
 def _deal(loads: list[Load], verdicts: list[int]) -> None:

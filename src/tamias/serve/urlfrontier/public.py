@@ -13,7 +13,13 @@ from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.status import Code, Refused
 
-SERVICES = (messages.SERVICE, messages.HEALTH, messages.REFLECTION, messages.REFLECTION_ALPHA)
+SERVICES = (
+    messages.SERVICE,
+    messages.WORKERS,
+    messages.HEALTH,
+    messages.REFLECTION,
+    messages.REFLECTION_ALPHA,
+)
 _SERVING, _NOT_SERVING, _UNKNOWN = 1, 2, 3
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 5.0

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.remote.front_desk import Configure, FrontDesk
 from tamias.database.connect import Database
 from tamias.frontier import service
+from tamias.frontier.terms import Terms
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.calls import Call
@@ -26,6 +28,8 @@ from tamias.serve.urlfrontier.public import Health, reflect
 from tamias.serve.urlfrontier.puts import Puts, parsed
 from tamias.serve.urlfrontier.reading import Addresses
 from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.workers import Workers
+from tamias.settings import Settings
 
 _log = logging.getLogger(__name__)
 _ANNOUNCE_SECONDS = 20.0
@@ -45,6 +49,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 4
     connections: int = 1000
     session_names: frozenset[str] = frozenset()
+    data: Path = Path("tamias-data")
+    """Where the segments of what workers deliver are kept."""
+    configure: Configure = lambda _flags: Settings()
+    """What the crawl's own options make of the settings."""
+    terms: Terms = Terms()
+    """Its section of the frontier, and its interest."""
 
 
 class FrontierServer:
@@ -53,7 +63,14 @@ class FrontierServer:
     def __init__(self, database: Database, options: Options) -> None:
         self._options = options
         self._addresses = Addresses(options.session_names)
-        self._desk = Desk(database, self._addresses.same, options.threads)
+        self._desk = Desk(database, self._addresses.same, options.threads, options.terms)
+        self._front_desk = FrontDesk(
+            database,
+            options.data,
+            options.configure,
+            lambda work: self._desk.ask(lambda clerk: work(clerk.session)),
+            options.terms,
+        )
         self._routes = self._routed()
         self._connections: set[Connection] = set()
         self.address = ""
@@ -71,6 +88,7 @@ class FrontierServer:
             await stop.wait()
             server.close()
             await self._stop()
+            await self._front_desk.close()
             await told
         with contextlib.suppress(TamiasError):
             await self._desk.ask(lambda clerk: service.leave(clerk.session, self.address))
@@ -106,7 +124,9 @@ class FrontierServer:
             raise Refused(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
 
     def _routed(self) -> dict[str, Route]:
-        puts, gets, health = Puts(self._desk, self._addresses), Gets(self._desk), Health(self._desk)
+        workers = Workers(self._front_desk, self._desk)
+        gets = Gets(self._desk, workers.lend)
+        puts, health = Puts(self._desk, self._addresses), Health(self._desk)
         streams: dict[str, Route] = {
             f"/{messages.SERVICE}/PutURLs": puts.put_urls,
             f"/{messages.SERVICE}/PutDiscovered": puts.put_discovered,
@@ -123,7 +143,7 @@ class FrontierServer:
             f"/{messages.SERVICE}/{name}": self._single(asked[name][0], answerer)
             for name, answerer in answers
         }
-        return {**single, **streams}
+        return {**single, **streams, **workers.routes()}
 
     def _single(self, kind: Any, answerer: Answerer) -> Route:
         async def route(call: Call) -> None:

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from tamias.model.errors import DatabaseUnavailable, DiskFull, TamiasError, UrlError
+from tamias.model.errors import DatabaseUnavailable, DiskFull, TamiasError, UrlError, UsageError
 
 
 class Code(IntEnum):
@@ -15,6 +15,7 @@ class Code(IntEnum):
     DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
@@ -32,7 +33,7 @@ class Refused(Exception):
 
 def refusal(error: TamiasError) -> Refused:
     """What a client is told of an error of ours."""
-    if isinstance(error, UrlError):
+    if isinstance(error, UrlError | UsageError):
         return Refused(Code.INVALID_ARGUMENT, str(error))
     if isinstance(error, DiskFull):
         return Refused(Code.RESOURCE_EXHAUSTED, str(error))

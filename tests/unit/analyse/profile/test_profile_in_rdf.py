@@ -1,19 +1,12 @@
 """Profiles as CSVW and VoID."""
 
 import pytest
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import NamedNode, Store
 
-from tamias.analyse.profile.csvw import profile_quads
+from tamias.archive.catalogue import PREFIXES, profile_quads
 
 VERSION = "https://archive.example/api/v1/get/file/id/abc_1"
-PREFIXES = """
-PREFIX arc: <https://archiver.ai.wu.ac.at/ns/csvw#>
-PREFIX csvw: <http://www.w3.org/ns/csvw#>
-PREFIX void: <http://rdfs.org/ns/void#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-PREFIX dct: <http://purl.org/dc/terms/>
-PREFIX dcat: <http://www.w3.org/ns/dcat#>
-"""
+GRAPH = NamedNode("urn:tamias:catalogue:abc")
 TABLE = "Liste;;\nGemeinde;Einwohner;Stand\n" + "".join(f"Ort {n};{n};0{n}.01.2013\n" for n in range(1, 8))
 
 
@@ -21,10 +14,11 @@ TABLE = "Liste;;\nGemeinde;Einwohner;Stand\n" + "".join(f"Ort {n};{n};0{n}.01.20
 def ask(profiled):
     """`ask(query, *body)` are the rows of a SPARQL query on the description of a body."""
 
-    def answer(query, *body, **options):
+    def answer(query, *body):
         store = Store()
-        store.extend(profile_quads(profiled(*body), VERSION, **options))
-        return [[term.value for term in row] for row in store.query(PREFIXES + query)]
+        store.extend(profile_quads(NamedNode(VERSION), profiled(*body), GRAPH))
+        found = store.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+        return [[term.value for term in row] for row in found]
 
     return answer
 
@@ -79,14 +73,3 @@ def test_several_tables_are_a_group(ask, workbooks):
     rows = [["a", "b"], [1, 2], [3, 4]]
     body = (workbooks.xlsx({"eins": rows, "zwei": rows}), "x.xlsx", "application/zip")
     assert ask("SELECT (count(?t) AS ?n) { ?g a csvw:TableGroup ; csvw:table ?t }", *body) == [["2"]]
-
-
-def test_the_namespace_of_these_terms_can_be_another(profiled):
-    quads = profile_quads(profiled(TABLE), VERSION, terms="http://example.org/")
-    rows = [quad.object for quad in quads if quad.predicate == NamedNode("http://example.org/rows")]
-    assert rows == [Literal(7)]
-
-
-def test_the_quads_go_to_the_graph_that_is_given(profiled):
-    graph = NamedNode("urn:tamias:metadata")
-    assert {quad.graph_name for quad in profile_quads(profiled(TABLE), VERSION, graph=graph)} == {graph}

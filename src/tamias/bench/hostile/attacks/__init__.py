@@ -1,0 +1,15 @@
+"""The attacks H1 to H28, by what they aim at."""
+
+from tamias.bench.hostile.attack import Attack
+from tamias.bench.hostile.attacks import addresses, markup, meanings, packed, service, texts, traps, wires
+
+ATTACKS: tuple[Attack, ...] = (
+    *addresses.ATTACKS,
+    *packed.ATTACKS,
+    *markup.ATTACKS,
+    *wires.ATTACKS,
+    *traps.ATTACKS,
+    *meanings.ATTACKS,
+    *texts.ATTACKS,
+    *service.ATTACKS,
+)

@@ -1,0 +1,231 @@
+"""`tamias strategy`: what is visited first, said in SQL; checked, versioned, and taken back when it fails."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamias.crawl.strategy.building import Tried
+    from tamias.crawl.strategy.versions import Version
+    from tamias.database.connect import Session
+
+
+@click.group()
+def command() -> None:
+    """The order of visits by your own SQL: score_url, score_link and order_url (docs/strategy.md).
+
+    Example: tamias strategy apply examples/strategies/keywords.sql
+    """
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Check it and try it on a sample, and change nothing.")
+@common
+def apply(place: Place, file: Path, dry_run: bool) -> None:
+    """Checks the functions in FILE, tries them on a sample of the known URLs, and puts them in force.
+
+    Example: tamias strategy apply focus.sql --dry-run
+    """
+    from tamias.crawl.strategy import versions
+    from tamias.crawl.strategy.known import sample_of
+
+    text = _text(file)
+    settings = place.settings().settings.strategy
+    with _session(place) as session:
+        sample = sample_of(session)
+        try:
+            if dry_run:
+                number, tried = None, versions.check(session, text, sample, settings.seconds)
+            else:
+                number, tried = versions.apply(session, file.name, text, sample, settings.seconds)
+        except UsageError as error:
+            raise UsageError(f"{file}: {error}; what was in force stays so") from error
+    if place.json:
+        say_json({"number": number, "tried": tried})
+        return
+    say(f"strategy {number} is in force" if number else "the strategy can be put in force")
+    _tell_trial(tried)
+    if "score_link" in tried.functions and not settings.links:
+        say("score_link needs links: set strategy.links = true")
+
+
+@command.command("list")
+@common
+def list_all(place: Place) -> None:
+    """All strategies that were ever brought, and what became of them.
+
+    Example: tamias strategy list
+    """
+    from tamias.crawl.strategy.versions import versions
+
+    with _session(place) as session:
+        found = versions(session)
+    if place.json:
+        say_json([_plain(each) for each in found])
+        return
+    for each in found:
+        why = f"  {each.problem}" if each.problem else ""
+        say(f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {each.name}{why}")
+    if not found:
+        say("no strategy was brought yet: the usual order holds")
+
+
+@command.command()
+@click.argument("number", type=int, required=False)
+@common
+def show(place: Place, number: int | None) -> None:
+    """The strategy in force, or the one of this number: its text.
+
+    Example: tamias strategy show 3
+    """
+    from tamias.crawl.strategy.versions import rescoring_left, versions
+
+    with _session(place) as session:
+        found = versions(session)
+        left = rescoring_left(session)
+    chosen = next((each for each in found if _is_meant(each, number)), None)
+    if chosen is None:
+        if number is not None:
+            raise UsageError(f"there is no strategy {number}; 'tamias strategy list' shows all")
+        if place.json:
+            say_json(None)
+        else:
+            say("no strategy is in force: the usual order holds, the deeper the later")
+        return
+    if place.json:
+        say_json({**_plain(chosen), "text": chosen.text, "rescoring": left})
+        return
+    say(f"-- strategy {chosen.number}, {chosen.name}, {chosen.state}")
+    if chosen.problem:
+        say(f"-- {chosen.problem}")
+    if left:
+        say("-- known URLs are being scored anew")
+    say(chosen.text)
+
+
+@command.command()
+@click.argument("number", type=int, required=False)
+@common
+def rollback(place: Place, number: int | None) -> None:
+    """Puts an earlier strategy in force again: that of this number, or the one that held last before.
+
+    Example: tamias strategy rollback
+    """
+    from tamias.crawl.strategy.versions import roll_back
+
+    with _session(place) as session:
+        held = roll_back(session, number)
+    say_json({"number": held}) if place.json else say(f"strategy {held} is in force again")
+
+
+@command.command()
+@common
+def off(place: Place) -> None:
+    """No strategy from now on: the usual order, the deeper the later.
+
+    Example: tamias strategy off
+    """
+    from tamias.crawl.strategy.versions import turn_off
+
+    with _session(place) as session:
+        was = turn_off(session)
+    if place.json:
+        say_json({"was": was})
+    else:
+        say("no strategy was in force" if was is None else f"strategy {was} is out of force")
+
+
+@command.command("test")
+@click.argument("url")
+@click.option("--anchor", help="Text of a link that leads there.")
+@click.option("--left", help="What stands before the link.")
+@click.option("--right", help="What stands after it.")
+@click.option(
+    "--depth", type=click.IntRange(0, 32_767), default=1, show_default=True, help="Steps from a seed."
+)
+@common
+def try_url(
+    place: Place, url: str, anchor: str | None, left: str | None, right: str | None, depth: int
+) -> None:
+    """What the strategy in force says of URL, with the links that are kept of it or the one you describe.
+
+    Example: tamias strategy test http://example.org/rivers --anchor "rivers of Europe"
+    """
+    from tamias.crawl.strategy.known import described
+    from tamias.crawl.strategy.scoring import Broken, Seen, ask
+    from tamias.crawl.strategy.versions import in_force
+    from tamias.model.item import priority_class
+
+    settings = place.settings().settings
+    link = Seen(anchor=anchor, context_left=left, context_right=right) if anchor or left or right else None
+    with _session(place) as session:
+        number = session.transact(in_force)
+        if number is None:
+            raise UsageError("no strategy is in force; 'tamias strategy apply FILE' puts one there")
+        page = described(session, settings, url, depth, link)
+        said = session.transact(lambda cursor: ask(cursor, number, [page], settings.strategy.seconds))
+    if isinstance(said, Broken):
+        raise UsageError(f"strategy {number}: {said.what}")
+    score = said[0].score
+    told = {
+        "strategy": number,
+        "url": page.url,
+        "links": len(page.links),
+        "score_url": said[0].url_score,
+        "score_link": said[0].link_score,
+        "score": score,
+        "class": None if score is None else priority_class(score),
+    }
+    if place.json:
+        say_json(told)
+        return
+    for name, value in told.items():
+        say(f"{name:<11} {'none: the usual score' if value is None else value}")
+
+
+@contextmanager
+def _session(place: Place) -> Iterator["Session"]:
+    from tamias.database.connect import Database
+
+    database = Database(place.data, place.db, buckets=place.settings().settings.frontier.buckets)
+    session = database.session()
+    try:
+        yield session
+    finally:
+        session.close()
+        database.close()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 text") from error
+
+
+def _tell_trial(tried: "Tried") -> None:
+    say(f"functions  {', '.join(tried.functions)}")
+    say(f"tried on   {tried.sample} URLs and {tried.links} links in {tried.milliseconds:.1f} ms")
+
+
+def _is_meant(version: "Version", number: int | None) -> bool:
+    return version.state == "in force" if number is None else version.number == number
+
+
+def _plain(version: "Version") -> dict[str, object]:
+    return {
+        "number": version.number,
+        "name": version.name,
+        "state": version.state,
+        "made_at": version.made_at.isoformat(),
+        "problem": version.problem,
+    }

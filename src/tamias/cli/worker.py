@@ -1,0 +1,123 @@
+"""`tamias worker`: workers for a crawl that others began, at its database or at its frontier service."""
+
+import asyncio
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.common import Place, common, say_json
+from tamias.cli.progress import Display
+from tamias.model.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamias.crawl.remote.line import Target
+    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.worker import Progress
+
+
+@click.command()
+@click.option("--frontier", metavar="HOST:PORT", help="Work for this service, without a database.")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once in each worker. [256]")
+@click.option("--crawl", "crawl_name", metavar="NAME", help="The crawl to work for, if it has a name.")
+@click.option("--scratch", type=click.Path(path_type=Path), help="With --frontier: where downloads are put.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="With --frontier: the service's token, in this file or in TAMIAS_TOKEN.",
+)
+@click.option("--tls", is_flag=True, help="With --frontier: the service is reached by TLS.")
+@click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
+@common
+def command(  # noqa: PLR0917 (click passes them by name)
+    place: Place, frontier: str | None, workers: int | None, concurrency: int | None, crawl_name: str | None,
+    scratch: Path | None, token_file: Path | None, tls: bool, tls_ca: Path | None,
+) -> int:  # fmt: skip
+    """Runs workers until they are stopped. What they do, the crawl was told by those who began it.
+
+    Example: tamias worker --db postgresql://tamias@db.example/tamias --data /shared/tamias
+
+    Example: tamias worker --frontier frontier.example:7071 --token-file token
+    """
+    if frontier is None:
+        return _at_database(place, crawl_name, workers, concurrency)
+    from tamias.crawl.remote.line import Target
+
+    _check_address(frontier)
+    target = Target(
+        address=frontier,
+        token=_token(token_file),
+        crawl=crawl_name,
+        tls=tls or tls_ca is not None,
+        authority=str(tls_ca) if tls_ca else None,
+    )
+    if scratch is not None:
+        return _at_service(place, target, scratch, workers, concurrency)
+    with tempfile.TemporaryDirectory(prefix="tamias-worker-") as folder:
+        return _at_service(place, target, Path(folder), workers, concurrency)
+
+
+def _at_database(place: Place, crawl: str | None, workers: int | None, concurrency: int | None) -> int:
+    from tamias.crawl.policy import CRAWL, read_policy
+    from tamias.crawl.supervisor import Supervisor, Until
+    from tamias.database.connect import Database
+    from tamias.frontier.crawls import named
+
+    given = {"crawl__workers": workers, "fetch__concurrency": concurrency}
+    buckets = place.settings(**given).settings.frontier.buckets
+    with (
+        closing(Database(place.data, place.db, create=False, buckets=buckets)) as database,
+        closing(database.session()) as session,
+    ):
+        number = CRAWL if crawl is None else named(session, crawl)
+        policy = read_policy(session, number)
+        flags = {**policy.flags, **{key: value for key, value in given.items() if value is not None}}
+        settings = place.settings(**flags).settings
+        display = Display(place)
+        with (
+            closing(
+                Supervisor(place.data, place.db, settings, policy.seeds, until=Until.STOPPED, crawl=number)
+            ) as supervisor,
+            closing(display),
+        ):
+            end: Snapshot = asyncio.run(supervisor.run(display.show))
+    if place.json:
+        say_json(end)
+    return 0
+
+
+def _at_service(
+    place: Place, target: "Target", scratch: Path, workers: int | None, concurrency: int | None
+) -> int:
+    from tamias.crawl.remote.supervisor import FarSupervisor, snapshot
+
+    room = place.settings().settings.crawl.room
+    supervisor = FarSupervisor(target, scratch, count=workers, concurrency=concurrency, room=room)
+
+    def show(progress: "Sequence[Progress]", working: int) -> None:
+        if place.json:
+            say_json(snapshot(progress, working))
+
+    asyncio.run(supervisor.run(show))
+    return 0
+
+
+def _check_address(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 2**16:
+        raise UsageError(f"--frontier takes HOST:PORT, not '{address}'")
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("TAMIAS_TOKEN") or None
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except OSError as error:
+        raise ConfigError(f"cannot read the token in {file}: {error.strerror}") from error

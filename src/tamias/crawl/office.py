@@ -1,0 +1,126 @@
+"""What stands at the database: one session, the thread it belongs to, and all that is committed there."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.archiving.hinting import HintDesk
+from tamias.crawl.archiving.keeping import WATCH, Keeping
+from tamias.crawl.commits.commit import Committer, Visited
+from tamias.crawl.commits.records import Recorder
+from tamias.crawl.commits.recover import recover
+from tamias.crawl.commits.shelf import Shelf
+from tamias.crawl.fetching import user_agent
+from tamias.crawl.steps import Steps
+from tamias.crawl.strategy.strategist import Strategist
+from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.tagging import PageTags
+from tamias.crawl.visits.visit import Allowance, Sees, Visitor
+from tamias.crawl.visits.wholes import Coverage, Wholes
+from tamias.database.connect import Database
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.terms import Terms
+from tamias.settings import Settings
+from tamias.sinks.warc import WarcWriter
+
+T = TypeVar("T")
+Committed = Callable[[Sequence[Held], Sequence[Visited]], None]
+"""Told of the hosts given back with a commit, and of the visits that came too late for it."""
+
+
+def worker_number(database: Database) -> int:
+    """A number of one's own, proven alive by a lock where the database is embedded."""
+    return database.embedded.enrol() if database.embedded else secrets.randbelow(2**31 - 1) + 1
+
+
+class Office:
+    """One for each process that commits visits: a worker, or the service that others deliver to."""
+
+    def __init__(
+        self,
+        database: Database,
+        data: Path,
+        settings: Settings,
+        seeds: Sequence[str],
+        *,
+        committed: Committed,
+        number: int | None = None,
+        terms: Terms | None = None,
+        sinks: Sequence[int] = (),
+        warc: Callable[[int], WarcWriter] | None = None,
+        keeping: Callable[[Admission], Keeping] | None = None,
+    ) -> None:
+        self.number = number or worker_number(database)
+        self.settings = settings
+        self.data = data
+        self.steps = Steps()
+        self.session = database.session()
+        self.now: Callable[[], int] = self.session.time
+        self._thread = ThreadPoolExecutor(1, "database")
+        self.admission = Admission(settings, seeds)
+        self.frontier = PostgresFrontier(
+            self.session,
+            same_url=same_url(frozenset(settings.filters.session_names)),
+            worker=self.number,
+            delay_ms=int(settings.fetch.delay * 1000),
+            terms=terms,
+        )
+        self.recover: Callable[[], int] = lambda: recover(database, self.session, self.frontier, data)
+        self.warc = warc(self.number) if warc else None
+        self.keeping = keeping(self.admission) if keeping else None
+        self.shelf = Shelf(
+            data / "rdf",
+            self.number,
+            self.session,
+            lambda work: self._thread.submit(work).result(),
+            self.warc,
+        )
+        self.committer = Committer(
+            self.frontier,
+            self.admission,
+            self.shelf,
+            self._thread,
+            self.steps,
+            committed,
+            sinks=sinks,
+            keeping=self.keeping,
+            strategist=Strategist(
+                self.session, self.frontier, self.admission, settings.strategy, not_of=[WATCH]
+            ),
+        )
+        self.hints = HintDesk(self.session, self.frontier, self.admission)
+        self.coverage = Coverage(self.session)
+
+    def visitor(self, sight: Sees, allowance: Allowance, worker: str | None = None) -> Visitor:
+        """Who judges what is seen, and hands it over to be committed; `worker` if another one saw it."""
+        return Visitor(
+            self.settings,
+            allowance=allowance,
+            sight=sight,
+            admission=self.admission,
+            wholes=Wholes(self.session, self.in_database, self.admission, self.now),
+            hints=self.hints,
+            committer=self.committer,
+            recorder=Recorder(worker or str(self.number), user_agent(self.settings)),
+            keeping=self.keeping,
+            pages=PageTags(self.settings.tags, self.session, self.in_database),
+            now=self.now,
+        )
+
+    async def in_database(self, work: Callable[..., T], *words: Any) -> T:
+        """Runs a function in the thread that the session belongs to."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
+
+    def close(self) -> None:
+        """After the last commit."""
+        self._thread.shutdown(wait=True)
+        if self.keeping is not None:
+            self.keeping.close()
+        if self.warc is not None:
+            self.warc.close()
+        self.steps.write(self.committer.tally.visited)
+        self.session.close()

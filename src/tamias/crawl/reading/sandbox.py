@@ -1,0 +1,252 @@
+"""Studies documents in a supervised child process, which is started once, reused, and replaced when it dies.
+
+A document can cost its sandbox, never the worker. See docs/hostile-web.md for what is studied here and why.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tamias.crawl.reading.sandbox_frames import (
+    Answer,
+    Broke,
+    Context,
+    Ended,
+    FrameError,
+    Frames,
+    Job,
+    Linked,
+    Order,
+    Plan,
+    Ready,
+    WantsContext,
+    WantsMore,
+    Wrote,
+    answers,
+)
+from tamias.crawl.reading.study import Found, NewDocument, TakeLinks, Wanting
+from tamias.crawl.visits.contexts import ContextCache
+from tamias.model.capture import Body, Capture
+from tamias.model.errors import TamiasError
+from tamias.open.signatures import signed_type
+from tamias.open.streams import HEAD
+from tamias.protocols import DocumentSink
+from tamias.settings import Settings
+
+START_SECONDS = 60.0
+LOOK_SECONDS = 0.5
+SILENCE_PART = 4
+"""Times the processor seconds that a document may take without finding anything: then it hangs."""
+KEPT_MEMORY = 256 << 20
+"""A sandbox that holds more after a document is replaced before the next."""
+NATIVE_TYPES = frozenset({"application/vnd.hdt", "application/vnd.apache.parquet"})
+"""Formats whose numbers say how much memory to take; none of them is common."""
+PROLOG = 64 * 1024
+_PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE", "VIRTUAL_ENV", "HOME")
+
+_log = logging.getLogger(__name__)
+Waiting = Callable[[], None]
+
+
+class Died(Exception):
+    """The sandbox came to its end over a document; the message says why, and names the limit."""
+
+
+class Sandbox:
+    """Studies as `Study` does, elsewhere. For one thread at a time."""
+
+    def __init__(self, settings: Settings, contexts: ContextCache) -> None:
+        self._settings = settings
+        self._contexts = contexts
+        self._child: Child | None = None
+
+    def study(
+        self,
+        capture: Capture,
+        body: Body,
+        new_document: NewDocument,
+        take_links: TakeLinks,
+        kind: str | None = None,
+    ) -> Found:
+        """As `Study.study`. What killed the sandbox is the limit of what was found until then.
+
+        `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
+        """
+        child = self._ready_child()
+        sound = False
+        try:
+            with new_document() as target:
+                child.send(Job(msgspec.structs.replace(capture, body=body), kind))
+                found = self._followed(child, target, take_links)
+            sound = not child.died
+        except Wanting:
+            sound = True
+            raise
+        finally:
+            if not sound or child.used_up:
+                self.close()
+        found.extent = target.extent if found.quads else None
+        return found
+
+    def close(self) -> None:
+        """Ends the child. The next document gets another."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def _ready_child(self) -> "Child":
+        if self._child is None:
+            self._child = Child(self._settings)
+        return self._child
+
+    def _followed(self, child: "Child", target: DocumentSink, take_links: TakeLinks) -> Found:
+        so_far = Found()
+        try:
+            while True:
+                answer = child.next_answer(lambda: take_links((), "", None))
+                if isinstance(answer, Wrote):
+                    target.write(answer.chunk)
+                    so_far.quads += answer.chunk.count(b"\n")
+                elif isinstance(answer, Linked):
+                    take_links(answer.references, answer.base, answer.kind)
+                    so_far.links += len(answer.references)
+                elif isinstance(answer, WantsContext):
+                    child.send(self._context(answer.address))
+                else:
+                    return _end(answer)
+        except Died as death:
+            so_far.limit = str(death)
+            return so_far
+
+    def _context(self, address: str) -> Context:
+        return Context(self._contexts(address), not self._contexts.to_fetch([address]))
+
+
+class Child:
+    """One process in a sandbox."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.sandbox
+        self._documents = 0
+        self._heard = time.monotonic()
+        self.died = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tamias.crawl.reading.sandbox_child", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._frames = Frames(self._process.stdout.fileno(), self._process.stdin.fileno())
+        self._begin(settings)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the next document should have another."""
+        return self._documents >= self._settings.documents or self._resident() > KEPT_MEMORY
+
+    def send(self, order: Order) -> None:
+        """Raises `Died`."""
+        self._heard = time.monotonic()
+        self._documents += isinstance(order, Job)
+        try:
+            self._frames.send(order)
+        except OSError as error:
+            raise self._death() from error
+
+    def next_answer(self, waiting: Waiting) -> Answer:
+        """What it says next; `waiting` is called meanwhile and may raise. Raises `Died`."""
+        while True:
+            try:
+                answer = self._frames.receive(answers, LOOK_SECONDS)
+            except EOFError as error:
+                raise self._death() from error
+            except FrameError as error:
+                raise self._killed(f"its analysis talked nonsense: {error}") from error
+            if answer is not None:
+                self._heard = time.monotonic()
+                if isinstance(answer, Broke) and answer.memory:
+                    raise self._killed(self._over_memory())
+                return answer
+            waiting()
+            silence = self._settings.cpu * SILENCE_PART
+            if time.monotonic() - self._heard > silence:
+                raise self._killed(
+                    f"its analysis was silent for {silence} s (limit sandbox.cpu, {SILENCE_PART} times)"
+                )
+
+    def end(self) -> None:
+        """Kills it, if it still lives."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+
+    def _begin(self, settings: Settings) -> None:
+        try:
+            self._frames.send(Plan(settings))
+            ready = self._frames.receive(answers, START_SECONDS)
+        except (OSError, EOFError, FrameError):
+            ready = None
+        if not isinstance(ready, Ready):
+            self.end()
+            code = self._process.returncode
+            raise TamiasError(f"the sandbox did not start (exit {code}); sandbox.use = never does without")
+        if ready.open:
+            _log.warning("the sandbox has no wall around: %s", ", ".join(ready.open))
+
+    def _resident(self) -> int:
+        try:
+            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1])
+        except (OSError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _killed(self, reason: str) -> Died:
+        self.died = True
+        self._process.kill()
+        return Died(reason)
+
+    def _death(self) -> Died:
+        """It ended by itself: the way it did tells why."""
+        self.died = True
+        code = self._process.wait()
+        if code == -signal.SIGXCPU:
+            return Died(
+                f"its analysis took {self._settings.cpu} s of processor time without finding anything, or"
+                f" {self._settings.cpu_whole} s in all (limits sandbox.cpu, sandbox.cpu_whole)"
+            )
+        if code in (-signal.SIGABRT, -signal.SIGKILL):
+            return Died(f"set aside: {self._over_memory()}, or failed ({signal.Signals(-code).name})")
+        how = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return Died(f"set aside: its analysis ended the sandbox ({how})")
+
+    def _over_memory(self) -> str:
+        return f"its analysis wanted more than {self._settings.memory} bytes of memory (limit sandbox.memory)"
+
+
+def _end(answer: Answer) -> Found:
+    """What a document comes to. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
+    if isinstance(answer, WantsMore):
+        raise Wanting(answer.addresses)
+    if isinstance(answer, Ended):
+        return answer.found
+    raise RuntimeError(f"in the sandbox: {answer.fault if isinstance(answer, Broke) else answer}")
+
+
+def is_dangerous(body: Body) -> bool:
+    """Whether even a small document goes to the sandbox: its kind is known to have killed parsers."""
+    start = (body.data or b"")[:PROLOG]
+    return b"<!ENTITY" in start or signed_type(start[:HEAD], ()) in NATIVE_TYPES

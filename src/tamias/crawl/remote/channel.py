@@ -1,0 +1,218 @@
+"""One gRPC connection of a client: calls side by side over HTTP/2, made with h2 alone."""
+
+import asyncio
+import ssl
+import struct
+from collections.abc import Iterable
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.exceptions
+import h2.settings
+
+from tamias.model.errors import TamiasError
+
+MOST_ANSWER = 64 << 20
+"""Bytes of all answers to one call."""
+CRAWL_HEADER = "tamias-crawl"
+"""Names the crawl that a worker works for, percent-encoded; without it, the one without a name."""
+_WINDOW = 4 << 20
+_PREFIX = struct.Struct(">BI")
+
+
+class CallFailed(TamiasError):
+    """The service ended a call with an error: its gRPC status, and what it said."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(f"{sentence or 'no reason given'} (gRPC status {code})")
+        self.code = code
+
+
+class _Stream:
+    """One call under way."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.headers: dict[str, str] = {}
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def end(self, error: Exception | None = None) -> None:
+        if self.over.done():
+            return
+        if error is None:
+            self.over.set_result(None)
+        else:
+            self.over.set_exception(error)
+
+
+class Channel(asyncio.Protocol):
+    """A connection. Every loss of it is a `ConnectionError` of the calls under way."""
+
+    def __init__(self, authority: str, scheme: str, token: str | None, crawl: str | None) -> None:
+        self._common = [
+            (":method", "POST"), (":scheme", scheme), (":authority", authority),
+            ("content-type", "application/grpc"), ("te", "trailers"),
+            *([("authorization", f"Bearer {token}")] if token else []),
+            *([(CRAWL_HEADER, quote(crawl, safe=""))] if crawl else []),
+        ]  # fmt: skip
+        self._h2 = h2.connection.H2Connection(
+            h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
+        )
+        self._streams: dict[int, _Stream] = {}
+        self._room = asyncio.Event()
+        self._writable = True
+        self._transport: asyncio.Transport | None = None
+
+    @classmethod
+    async def open(
+        cls, address: str, *, token: str | None, crawl: str | None, tls: ssl.SSLContext | None
+    ) -> "Channel":
+        """Connects; `OSError` where nobody answers."""
+        host, _, port = address.rpartition(":")
+        name = host.strip("[]")
+        _, made = await asyncio.get_running_loop().create_connection(
+            lambda: cls(address, "https" if tls else "http", token, crawl),
+            name, int(port), ssl=tls, server_hostname=name if tls else None,
+        )  # fmt: skip
+        return made
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can be used no more."""
+        return self._transport is None or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Ends it, with the calls under way."""
+        if self._transport is not None:
+            self._transport.close()
+        self._fail_all("the connection was closed")
+
+    async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
+        """All answers to all messages of one call. Raises `CallFailed` or `ConnectionError`."""
+        if self.closed:
+            raise ConnectionError("the connection is lost")
+        number, stream = self._h2.get_next_available_stream_id(), _Stream()
+        self._streams[number] = stream
+        try:
+            self._h2.send_headers(number, [(":path", path), *self._common])
+            for message in messages:
+                await self._send(number, stream, _PREFIX.pack(0, len(message)) + message)
+            if not stream.over.done():
+                self._h2.end_stream(number)
+                self._flush()
+            await stream.over
+        except h2.exceptions.ProtocolError as error:
+            raise ConnectionError(f"the service broke the protocol: {error}") from error
+        finally:
+            self._streams.pop(number, None)
+            self._give_up(number, stream)
+        return _answers(stream)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._h2.local_settings = h2.settings.Settings(
+            client=True, initial_values={h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW}
+        )
+        self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(_WINDOW)
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._fail_all(str(exc) if exc else "the service closed the connection")
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._room.set()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self._h2.receive_data(data):
+                self._take(event)
+        except (h2.exceptions.ProtocolError, UnicodeDecodeError):
+            self.close()
+        self._flush()
+
+    def _take(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.DataReceived():
+                self._data(event)
+            case h2.events.ResponseReceived() | h2.events.TrailersReceived():
+                told = {str(name): str(value) for name, value in event.headers or ()}
+                if event.stream_id in self._streams:
+                    self._streams[event.stream_id].headers |= told
+            case h2.events.StreamEnded() if event.stream_id in self._streams:
+                self._streams[event.stream_id].end()
+            case h2.events.StreamReset() if event.stream_id in self._streams:
+                stream = self._streams[event.stream_id]
+                stream.end(None if "grpc-status" in stream.headers else ConnectionError("the call was reset"))
+            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+                self._room.set()
+            case h2.events.ConnectionTerminated():
+                self.close()
+
+    def _data(self, event: h2.events.DataReceived) -> None:
+        stream = self._streams.get(event.stream_id)
+        if stream is not None:
+            stream.data += event.data or b""
+            if len(stream.data) > MOST_ANSWER:
+                stream.end(CallFailed(8, f"the answer has more than {MOST_ANSWER} bytes"))
+        self._h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+
+    async def _send(self, number: int, stream: _Stream, data: bytes) -> None:
+        view = memoryview(data)
+        while view and not stream.over.done():
+            if self.closed:
+                raise ConnectionError("the connection is lost")
+            room = min(self._h2.local_flow_control_window(number), self._h2.max_outbound_frame_size)
+            if room > 0 and self._writable:
+                self._h2.send_data(number, bytes(view[:room]))
+                view = view[room:]
+                self._flush()
+            else:
+                self._room.clear()
+                waiting: asyncio.Future[Any] = asyncio.ensure_future(self._room.wait())
+                either: list[asyncio.Future[Any]] = [waiting, stream.over]
+                await asyncio.wait(either, return_when="FIRST_COMPLETED")
+                waiting.cancel()
+
+    def _give_up(self, number: int, stream: _Stream) -> None:
+        """A call that is given up is reset, so that the service stops working on it."""
+        if stream.over.done() or self.closed:
+            return
+        stream.over.cancel()
+        try:
+            self._h2.reset_stream(number)
+        except h2.exceptions.ProtocolError:
+            return
+        self._flush()
+
+    def _fail_all(self, why: str) -> None:
+        self._room.set()
+        for stream in list(self._streams.values()):
+            stream.end(ConnectionError(why))
+
+    def _flush(self) -> None:
+        data = self._h2.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)
+
+
+def _answers(stream: _Stream) -> list[bytes]:
+    if stream.headers.get(":status") != "200":
+        raise CallFailed(14, f"not a gRPC service: HTTP status {stream.headers.get(':status')}")
+    code = int(stream.headers.get("grpc-status", "2"))
+    if code:
+        raise CallFailed(code, unquote(stream.headers.get("grpc-message", "")))
+    data, at, found = bytes(stream.data), 0, []
+    while len(data) - at >= _PREFIX.size:
+        length = _PREFIX.unpack_from(data, at)[1]
+        at += _PREFIX.size + length
+        found.append(data[at - length : at])
+    return found

@@ -1,0 +1,62 @@
+"""Lends hosts to workers without a database, each in the name of the worker that asked."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tamias.crawl.admit import same_url
+from tamias.crawl.office import Office
+from tamias.crawl.policy import terms_of
+from tamias.crawl.visits.walking import doors
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import is_active
+from tamias.frontier.terms import Interest, Terms
+from tamias.model.kind import kind_tag
+from tamias.model.lease import Lease
+from tamias.settings import Settings
+
+_MOST_WORKERS = 1000
+
+
+class Lender:
+    """For the database's thread. The worker's number is in the tokens, so its leases can be given back."""
+
+    def __init__(self, office: Office, crawl: int, terms: Terms) -> None:
+        self._office = office
+        self._terms = lending_terms(terms, office.settings, crawl)
+        self._frontiers: dict[int, PostgresFrontier] = {}
+
+    def lease(self, worker: int, hosts: int, per_host: int, seconds: float) -> Sequence[Lease]:
+        """Hosts with due URLs that such a worker can visit; none while the service is not active."""
+        if not self._office.session.transact(is_active):
+            return []
+        leases = self._frontier(worker).lease(hosts, per_host, seconds)
+        self._office.coverage.refresh()
+        return leases
+
+    def _frontier(self, worker: int) -> PostgresFrontier:
+        if len(self._frontiers) > _MOST_WORKERS:
+            self._frontiers.clear()
+        found = self._frontiers.get(worker)
+        if found is None:
+            settings = self._office.settings
+            found = self._frontiers[worker] = PostgresFrontier(
+                self._office.session,
+                same_url=same_url(frozenset(settings.filters.session_names)),
+                worker=worker,
+                delay_ms=int(settings.fetch.delay * 1000),
+                terms=self._terms,
+            )
+        return found
+
+
+def lending_terms(terms: Terms, settings: Settings, crawl: int) -> Terms:
+    """As the service and the crawl have it, without addresses that are walked through, or under watch."""
+    asked = terms.interest or Interest()
+    walks = [kind_tag(kind) for kind in sorted(doors())]
+    return msgspec.structs.replace(
+        terms_of(settings, crawl),
+        crawls=(crawl,),
+        interest=Interest(asked.require, (*asked.forbid, *walks)),
+        section=terms.section,
+    )

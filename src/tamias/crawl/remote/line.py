@@ -1,0 +1,134 @@
+"""The line to the service: opened again when it is lost, with longer and longer pauses between the tries."""
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import Iterable
+
+import msgspec
+
+from tamias.crawl.remote.channel import CallFailed, Channel
+from tamias.model.errors import ConfigError, TamiasError
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 5.0
+CALL_SECONDS = 60.0
+_UNAUTHENTICATED = 16
+_PASSING = frozenset({1, 2, 4, 8, 14})
+"""Statuses that may be gone at the next try: cancelled, unknown, too late, no room, unavailable."""
+_log = logging.getLogger(__name__)
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the service is, and how it is reached."""
+
+    address: str
+    """Host and port."""
+    token: str | None = None
+    crawl: str | None = None
+    """The name of the crawl to work for."""
+    tls: bool = False
+    authority: str | None = None
+    """A file of certificates to trust instead of the system's."""
+
+
+class NotReached(Exception):
+    """Nobody answered; trying again later can help."""
+
+
+class HungUp(TamiasError):
+    """This end has closed the line."""
+
+
+class Line:
+    """Calls of one service. One channel for all of them."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._tls = _context(target)
+        self._channel: Channel | None = None
+        self._opening = asyncio.Lock()
+        self._hung_up = False
+        self._away = False
+
+    async def try_once(self, path: str, messages: Iterable[bytes], seconds: float) -> list[bytes]:
+        """All answers. Raises `NotReached`; `CallFailed` where the service refuses what is asked."""
+        try:
+            async with asyncio.timeout(seconds):
+                channel = await self._opened()
+                answers = await channel.call(path, messages)
+        except TimeoutError:
+            self._drop()
+            raise self._not_reached(path, f"no answer within {seconds:g} seconds") from None
+        except OSError as error:
+            raise self._not_reached(path, str(error)) from error
+        except CallFailed as error:
+            if error.code == _UNAUTHENTICATED:
+                raise ConfigError(f"{self._target.address} does not know us: {error}") from error
+            if error.code in _PASSING:
+                raise self._not_reached(path, str(error)) from error
+            raise
+        if self._away:
+            self._away = False
+            _log.warning("%s answers again", self._target.address)
+        return answers
+
+    def _not_reached(self, path: str, why: str) -> NotReached:
+        """Told once, and again only after it was reached meanwhile."""
+        if not self._away and not self._hung_up:
+            self._away = True
+            _log.warning("%s does not answer %s, trying again: %s", self._target.address, path, why)
+        return NotReached(why)
+
+    async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
+        """The same, tried until it is answered. Raises `HungUp` once this end has closed the line."""
+        pause, sent = FIRST_PAUSE, list(messages)
+        while True:
+            try:
+                return await self.try_once(path, sent, CALL_SECONDS)
+            except NotReached:
+                await self.wait(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+
+    async def wait(self, pause: float) -> None:
+        """Some time before another try: not the same for all workers."""
+        if self._hung_up:
+            raise HungUp("the worker is ending")
+        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+        if self._hung_up:
+            raise HungUp("the worker is ending")
+
+    def hang_up(self) -> None:
+        """No further tries; what is under way ends at its next failure."""
+        self._hung_up = True
+
+    def close(self) -> None:
+        """Closes the line."""
+        self._hung_up = True
+        self._drop()
+
+    async def _opened(self) -> Channel:
+        async with self._opening:
+            if self._channel is None or self._channel.closed:
+                target = self._target
+                self._channel = await Channel.open(
+                    target.address, token=target.token, crawl=target.crawl, tls=self._tls
+                )
+            return self._channel
+
+    def _drop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+
+def _context(target: Target) -> ssl.SSLContext | None:
+    if not target.tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=target.authority)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"cannot use the certificates in {target.authority}: {error}") from error
+    context.set_alpn_protocols(["h2"])
+    return context

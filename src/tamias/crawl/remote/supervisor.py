@@ -1,0 +1,109 @@
+"""Looks after workers without a database, until somebody says stop."""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tamias.crawl.commits.marker import left_by
+from tamias.crawl.crew import Crew
+from tamias.crawl.remote.channel import CallFailed
+from tamias.crawl.remote.line import HungUp, Line, Target
+from tamias.crawl.remote.service import Service
+from tamias.crawl.remote.workplace import FarPlan
+from tamias.crawl.room import Pause, Room
+from tamias.crawl.worker import Progress
+
+SHOW_SECONDS = 1.0
+_FOLDERS = ("spool", "quads", "rules")
+_log = logging.getLogger(__name__)
+
+
+class FarSupervisor:
+    """One `tamias worker --frontier`. Any number of them may work for one service."""
+
+    def __init__(
+        self, target: Target, scratch: Path, *, count: int | None, concurrency: int | None, room: float
+    ) -> None:
+        """`room`: megabytes that must stay free where the scratch folder is."""
+        self._target = target
+        self._lines: list[Line] = []
+        self._scratch = scratch.absolute()
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        plan = FarPlan(target=target, scratch=str(self._scratch), concurrency=concurrency)
+        self._crew = Crew(
+            "tamias.crawl.remote.worker",
+            lambda _share: plan,
+            self._put_right,
+            Pause(Room(self._scratch, room), None),
+            count=count or os.cpu_count() or 1,
+        )
+
+    async def run(self, show: Callable[[Sequence[Progress], int], None]) -> None:
+        """Works until a signal comes; `show` is told of all workers so far, and how many are at work."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        working = loop.create_task(self._crew.run())
+        while not working.done():
+            await self._crew.news(working, SHOW_SECONDS)
+            if self._crew.stopped:
+                await working
+            show(self._crew.progress, len(self._crew.working))
+        if (trouble := self._crew.trouble()) is not None:
+            raise trouble
+        working.result()
+
+    def _stop(self) -> None:
+        self._crew.stop()
+        for line in self._lines:
+            line.hang_up()
+
+    async def _put_right(self, dead: Progress, _count: bool) -> int:
+        """Its hosts are given back; a document over which it died is known for that."""
+        if dead.worker:
+            line = Line(self._target)
+            self._lines.append(line)
+            try:
+                studied = left_by(self._scratch / "studying", dead.worker)
+                await Service(line, dead.worker).mourn(dead.worker, studied)
+            except (HungUp, CallFailed) as error:
+                _log.info("nobody heard of the death of worker %d: %s", dead.worker, error)
+            finally:
+                self._lines.remove(line)
+                line.close()
+            for folder in _FOLDERS:
+                shutil.rmtree(self._scratch / folder / str(dead.worker), ignore_errors=True)
+        return 0
+
+
+class FarSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """How workers without a database stand."""
+
+    visited: int
+    quads: int
+    bytes: int
+    in_flight: int
+    workers: int
+    outcomes: dict[str, int]
+
+
+def snapshot(progress: Sequence[Progress], workers: int) -> FarSnapshot:
+    """All workers together."""
+    outcomes: dict[str, int] = {}
+    for each in progress:
+        for word, count in each.tally.outcomes.items():
+            outcomes[word] = outcomes.get(word, 0) + count
+    return FarSnapshot(
+        visited=sum(each.tally.visited for each in progress),
+        quads=sum(each.tally.quads for each in progress),
+        bytes=sum(each.tally.bytes for each in progress),
+        in_flight=sum(each.in_flight for each in progress),
+        workers=workers,
+        outcomes=outcomes,
+    )

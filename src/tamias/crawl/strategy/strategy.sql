@@ -1,0 +1,214 @@
+-- Strategy as SQL. Words with a colon are filled in by versions.py: the schema of one version, and its calls.
+
+-- name: find_role
+-- Whether the role that strategies run as is there, and whether we may act as it.
+SELECT pg_has_role(current_user, role.oid, 'MEMBER') FROM pg_roles AS role WHERE role.rolname = 'tamias_strategy'
+
+-- name: make_role
+-- The role that strategies run as: it owns their functions and can read three views.
+CREATE ROLE tamias_strategy NOLOGIN NOINHERIT
+
+-- name: join_role
+-- A server's user who may make roles is not yet one who may act as them.
+GRANT tamias_strategy TO CURRENT_USER
+
+-- name: grant_use
+-- The role can name what is in our schema.
+GRANT USAGE ON SCHEMA tamias TO tamias_strategy
+
+-- name: grant_reading
+-- The role can read what docs/strategy.md describes, and nothing else.
+GRANT SELECT ON tamias.frontier_urls, tamias.links, tamias.pages TO tamias_strategy
+
+-- name: make_schema
+-- A room of its own for one version.
+CREATE SCHEMA :schema AUTHORIZATION tamias_strategy
+
+-- name: make_builder
+-- Runs the text of a strategy as the role. In a function that runs as its owner no other role can be taken.
+CREATE FUNCTION :schema.tamias_build(text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = :schema, tamias, pg_catalog, pg_temp AS $tamias$ BEGIN EXECUTE $1; END $tamias$
+
+-- name: build
+-- Makes the functions of a strategy.
+SELECT :schema.tamias_build(%(text)b::text)
+
+-- name: drop_builder
+-- What runs a strategy's text is there for one time only.
+DROP FUNCTION :schema.tamias_build(text)
+
+-- name: find_functions
+-- The functions of a version that have a meaning for us, with their arguments and what they return.
+SELECT proc.proname, oidvectortypes(proc.proargtypes), format_type(proc.prorettype, NULL), proc.proretset
+FROM pg_proc AS proc JOIN pg_namespace AS room ON room.oid = proc.pronamespace
+WHERE room.nspname = %(schema)b::text AND proc.proname = ANY(ARRAY['score_url', 'score_link', 'order_url'])
+ORDER BY proc.proname
+
+-- name: make_scores
+-- All scores of a batch in one call: URLs, and the links to them by the URLs' places.
+CREATE FUNCTION :schema.tamias_scores(text[], text[], int4[], int4[], text[],
+    int4[], text[], text[], text[], int4[], text[], text[], float8[], int8[])
+RETURNS TABLE (place int4, url_score float8, link_score float8, score float8)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = :schema, tamias, pg_catalog, pg_temp AS $tamias$
+    WITH given AS MATERIALIZED (
+        SELECT it.place::int4 AS place,
+               ROW(it.url, it.host, it.depth, it.crawl, string_to_array(it.tags, E'\t'))::tamias.known_url AS page
+        FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY AS it (url, host, depth, crawl, tags, place)
+    ), linked AS MATERIALIZED (
+        SELECT seen.place, max(nullif((:score_link)::float8, 'NaN')) AS score
+        FROM (SELECT it.place, ROW((given.page).url, it.anchor, it.context_left, it.context_right, it.count,
+                                   it.language, it.from_url, it.from_score, it.from_quads)::tamias.seen_link AS link
+              FROM unnest($6, $7, $8, $9, $10, $11, $12, $13, $14)
+                   AS it (place, anchor, context_left, context_right, count, language, from_url, from_score,
+                          from_quads)
+              JOIN given ON given.place = it.place) AS seen
+        GROUP BY seen.place
+    ), both_scores AS MATERIALIZED (
+        SELECT given.place, given.page, nullif((:score_url)::float8, 'NaN') AS url_score, linked.score AS link_score
+        FROM given LEFT JOIN linked ON linked.place = given.place
+    )
+    SELECT it.place, it.url_score, it.link_score, nullif((:order_url)::float8, 'NaN')
+    FROM both_scores AS it ORDER BY it.place
+$tamias$
+
+-- name: find_open_doors
+-- Functions of ours that a strategy has changed so that they would run with more rights than its own.
+SELECT proc.oid::regprocedure::text FROM pg_proc AS proc
+JOIN pg_roles AS role ON role.oid = proc.proowner
+WHERE proc.proname IN ('tamias_scores', 'tamias_build') AND role.rolname = 'tamias_strategy'
+  AND NOT proc.prosecdef
+
+-- name: read_only
+-- For what follows in this transaction, or the part of it that is rolled back.
+SET LOCAL transaction_read_only = on
+
+-- name: limit_time
+-- The most milliseconds that each statement may take.
+SELECT set_config('statement_timeout', %(milliseconds)b::text, true)
+
+-- name: take_role
+-- What follows is done as the role of strategies.
+SET LOCAL ROLE tamias_strategy
+
+-- name: leave_role
+-- What follows is done as ourselves.
+RESET ROLE
+
+-- name: scores
+-- The scores of a batch by one version.
+SELECT it.place, it.url_score, it.link_score, it.score
+FROM :schema.tamias_scores(%(url)b::text[], %(host)b::text[], %(depth)b::int4[], %(crawl)b::int4[],
+    %(tags)b::text[], %(place)b::int4[], %(anchor)b::text[], %(context_left)b::text[], %(context_right)b::text[],
+    %(count)b::int4[], %(language)b::text[], %(from_url)b::text[], %(from_score)b::float8[],
+    %(from_quads)b::int8[]) AS it (place, url_score, link_score, score)
+
+-- name: begin_version
+-- A strategy comes in. It is refused until it has been tried.
+INSERT INTO strategy (name, text, state, problem) VALUES (%(name)b::text, %(text)b::text, 'refused', 'not tried to the end')
+RETURNING strategy.number
+
+-- name: refuse
+-- Why a strategy was not taken.
+UPDATE strategy SET problem = %(problem)b::text WHERE strategy.number = %(number)b::int4
+
+-- name: retire
+-- The strategy in force, if any, is so no longer.
+UPDATE strategy SET state = 'replaced' WHERE strategy.state = 'in force' RETURNING strategy.number
+
+-- name: put_in_force
+-- From now on this one holds.
+UPDATE strategy SET state = 'in force', in_force_at = clock_timestamp(), problem = NULL, slow = 0
+WHERE strategy.number = %(number)b::int4 AND (strategy.in_force_at IS NOT NULL) = %(again)b::bool
+RETURNING strategy.number
+
+-- name: fail
+-- The strategy in force has failed and is so no longer, unless somebody else has said so before.
+UPDATE strategy SET state = 'failed', problem = %(problem)b::text
+WHERE strategy.number = %(number)b::int4 AND strategy.state = 'in force' RETURNING strategy.number
+
+-- name: count_slow
+-- A batch took too long; returns how many have.
+UPDATE strategy SET slow = strategy.slow + 1 WHERE strategy.number = %(number)b::int4 RETURNING strategy.slow
+
+-- name: forget_slow
+-- A batch was quick enough: only slow ones in a row count.
+UPDATE strategy SET slow = 0 WHERE strategy.number = %(number)b::int4 AND strategy.slow > 0
+
+-- name: in_force_before
+-- The strategy that held last before the present one.
+SELECT strategy.number FROM strategy WHERE strategy.state = 'replaced' ORDER BY strategy.in_force_at DESC LIMIT 1
+
+-- name: in_force
+-- The number of the strategy in force.
+SELECT strategy.number FROM strategy WHERE strategy.state = 'in force'
+
+-- name: versions
+-- All strategies that were ever brought, the newest first.
+SELECT strategy.number, strategy.name, strategy.state, strategy.made_at, strategy.in_force_at, strategy.problem,
+       strategy.text
+FROM strategy ORDER BY strategy.number DESC
+
+-- name: start_rescoring
+-- All known URLs are to be scored anew.
+UPDATE rescoring SET done = false, bucket = DEFAULT, qid = DEFAULT, crawl = DEFAULT, uid = DEFAULT
+
+-- name: read_rescoring
+-- Where rescoring stands, for whoever goes on with it; nobody else does meanwhile.
+SELECT rescoring.bucket, rescoring.qid, rescoring.crawl, rescoring.uid FROM rescoring
+WHERE NOT rescoring.done FOR UPDATE SKIP LOCKED
+
+-- name: write_rescoring
+-- Where rescoring goes on.
+UPDATE rescoring SET done = %(done)b::bool, bucket = %(bucket)b::int2, qid = %(qid)b::int8,
+    crawl = %(crawl)b::int4, uid = %(uid)b::int8
+
+-- name: rescoring_left
+-- Whether known URLs still have to be scored anew.
+SELECT NOT rescoring.done FROM rescoring
+
+-- name: put_links
+-- Keeps links; a link that is kept already takes on the words it has now. May be done any number of times.
+INSERT INTO link (bucket, qid, crawl, uid, from_uid, first_seen, count, from_score, from_quads, language, anchor,
+                  context_left, context_right, from_url, to_url)
+SELECT %(bucket)b::int2, new.qid, new.crawl, new.uid, new.from_uid, %(now)b::int8, new.count, new.from_score,
+       new.from_quads, new.language, new.anchor, new.context_left, new.context_right, new.from_url, new.to_url
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(from_uid)b::int8[], %(count)b::int4[],
+            %(from_score)b::float8[], %(from_quads)b::int8[], %(language)b::text[], %(anchor)b::text[],
+            %(context_left)b::text[], %(context_right)b::text[], %(from_url)b::text[], %(to_url)b::text[])
+     AS new (qid, crawl, uid, from_uid, count, from_score, from_quads, language, anchor, context_left,
+             context_right, from_url, to_url)
+ORDER BY new.qid, new.crawl, new.uid, new.from_uid
+ON CONFLICT (bucket, qid, crawl, uid, from_uid) DO UPDATE
+SET count = excluded.count, from_score = excluded.from_score, from_quads = excluded.from_quads,
+    language = excluded.language, anchor = excluded.anchor, context_left = excluded.context_left,
+    context_right = excluded.context_right
+WHERE (link.count, link.from_score, link.from_quads, link.language, link.anchor, link.context_left,
+       link.context_right)
+      IS DISTINCT FROM (excluded.count, excluded.from_score, excluded.from_quads, excluded.language,
+                        excluded.anchor, excluded.context_left, excluded.context_right)
+
+-- name: links_to
+-- The links to URLs, some of each: the place among those asked for, and what is told of the link.
+SELECT wanted.place::int4, found.anchor, found.context_left, found.context_right, found.count, found.language,
+       found.from_url, found.from_score, found.from_quads
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) WITH ORDINALITY AS wanted (qid, crawl, uid, place)
+CROSS JOIN LATERAL (
+    SELECT link.* FROM link
+    WHERE link.bucket = %(bucket)b::int2 AND link.qid = wanted.qid AND link.crawl = wanted.crawl
+      AND link.uid = wanted.uid
+    ORDER BY link.from_uid LIMIT %(each)b::int4) AS found
+
+-- name: read_inbox
+-- What people have inserted and nobody has taken yet.
+SELECT inbox.entry, inbox.url, inbox.crawl, inbox.depth::int4, inbox.score,
+       (extract(epoch FROM inbox.due) * 1000)::int8, inbox.tags
+FROM inbox WHERE inbox.problem IS NULL ORDER BY inbox.entry LIMIT %(most)b::int4
+
+-- name: empty_inbox
+-- These entries are in the frontier.
+DELETE FROM inbox WHERE inbox.entry = ANY(%(entry)b::int8[])
+
+-- name: refuse_entries
+-- These cannot be put into the frontier; they stay, with the reason.
+UPDATE inbox SET problem = new.problem
+FROM unnest(%(entry)b::int8[], %(problem)b::text[]) AS new (entry, problem) WHERE inbox.entry = new.entry

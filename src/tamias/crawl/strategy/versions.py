@@ -1,0 +1,149 @@
+"""The versions of a strategy: brought, put in force, taken back. One holds at a time, or none."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tamias.crawl.strategy.building import Tried, build, ready_role
+from tamias.crawl.strategy.scoring import SQL, Asked, Broken
+from tamias.database.connect import Cursor, Session
+from tamias.model.errors import TamiasError, UsageError
+
+MOST_SLOW = 3
+"""Batches in a row that take too long, and a strategy counts as failed; one may be the machine's fault."""
+
+
+class Version(msgspec.Struct, frozen=True):
+    """A strategy as it was brought."""
+
+    number: int
+    name: str
+    state: str
+    """`in force`, `replaced`, `refused` when it was brought, or `failed` while it was in force."""
+    made_at: datetime
+    in_force_at: datetime | None
+    problem: str | None
+    text: str
+
+
+class _DryRun(Exception):
+    def __init__(self, tried: Tried) -> None:
+        self.tried = tried
+
+
+def versions(session: Session) -> list[Version]:
+    """All that were ever brought, the newest first."""
+    rows = session.transact(lambda cursor: cursor.execute(SQL["versions"].text).fetchall())
+    return [Version(*row) for row in rows]
+
+
+def in_force(cursor: Cursor) -> int | None:
+    """The number of the one that holds."""
+    row = cursor.execute(SQL["in_force"].text).fetchone()
+    return None if row is None else int(row[0])
+
+
+def check(session: Session, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
+    """Makes and tries a strategy, and leaves nothing of it."""
+    session.transact(ready_role)
+
+    def work(cursor: Cursor) -> None:
+        raise _DryRun(build(cursor, 0, text, sample, seconds))
+
+    try:
+        session.transact(work)
+    except _DryRun as dry_run:
+        return dry_run.tried
+    raise AssertionError
+
+
+def apply(
+    session: Session, name: str, text: str, sample: Sequence[Asked], seconds: float
+) -> tuple[int, Tried]:
+    """Puts a new version in force if it can be made and answers; else `UsageError`, and the old one stays."""
+    session.transact(ready_role)
+    brought = {"name": name, "text": text.replace("\0", "\N{REPLACEMENT CHARACTER}")}
+    number = session.transact(lambda cursor: _number(cursor, "begin_version", brought))
+    assert number is not None
+
+    def work(cursor: Cursor) -> Tried:
+        tried = build(cursor, number, text, sample, seconds)
+        _hold(cursor, number, again=False)
+        return tried
+
+    try:
+        return number, session.transact(work)
+    except TamiasError as error:
+        _refuse(session, number, str(error))
+        raise
+
+
+def roll_back(session: Session, number: int | None) -> int:
+    """Puts an earlier version in force again: this one, or the one that held last before."""
+
+    def work(cursor: Cursor) -> int:
+        chosen = number if number is not None else _number(cursor, "in_force_before", {})
+        if chosen is None:
+            raise UsageError("there is no earlier strategy; 'tamias strategy off' goes back to none")
+        if _hold(cursor, chosen, again=True) is None:
+            raise UsageError(f"strategy {chosen} was never in force; 'tamias strategy list' shows all")
+        return chosen
+
+    return session.transact(work)
+
+
+def turn_off(session: Session) -> int | None:
+    """No strategy from now on; returns the one that held."""
+
+    def work(cursor: Cursor) -> int | None:
+        was = _number(cursor, "retire", {})
+        if was is not None:
+            cursor.execute(SQL["start_rescoring"].text)
+        return was
+
+    return session.transact(work)
+
+
+def note_broken(cursor: Cursor, number: int, broken: Broken) -> bool:
+    """A strategy failed in use: it is taken out and the one before it comes back. Returns whether it was."""
+    if broken.slow and (_number(cursor, "count_slow", {"number": number}) or 0) < MOST_SLOW:
+        return False
+    if _number(cursor, "fail", {"number": number, "problem": broken.what}) is None:
+        return True
+    before = _number(cursor, "in_force_before", {})
+    cursor.execute(SQL["start_rescoring"].text)
+    if before is not None:
+        _hold(cursor, before, again=True)
+    return True
+
+
+def note_quick(cursor: Cursor, number: int) -> None:
+    """A strategy answered in time."""
+    cursor.execute(SQL["forget_slow"].text, {"number": number})
+
+
+def rescoring_left(session: Session) -> bool:
+    """Whether known URLs still have to be scored anew."""
+    row = session.transact(lambda cursor: cursor.execute(SQL["rescoring_left"].text).fetchone())
+    return bool(row and row[0])
+
+
+def _hold(cursor: Cursor, number: int, *, again: bool) -> int | None:
+    cursor.execute(SQL["retire"].text)
+    held = _number(cursor, "put_in_force", {"number": number, "again": again})
+    cursor.execute(SQL["start_rescoring"].text)
+    return held
+
+
+def _refuse(session: Session, number: int, problem: str) -> None:
+    words = {"number": number, "problem": problem}
+    session.transact(partial(_number, name="refuse", words=words))
+
+
+def _number(cursor: Cursor, name: str, words: dict[str, Any]) -> int | None:
+    cursor.execute(SQL[name].text, words)
+    row = cursor.fetchone() if cursor.description else None
+    return None if row is None else int(row[0])

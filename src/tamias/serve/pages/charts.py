@@ -1,0 +1,58 @@
+"""Small charts as SVG, made here: no script, no text inside, so that they stretch to any width.
+
+Colours come from the style sheet by class. What a chart says is also said in words beside it.
+"""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+_HEIGHT = 100.0
+_TICK = 0.6
+"""Width of a version's mark on a timeline, in per cent of it."""
+
+
+def columns(stacks: Sequence[Sequence[float]], classes: Sequence[str], label: str) -> Markup:
+    """One column for each stack, its parts one upon another from below.
+
+    >>> str(columns([[1, 1], [0, 4]], ["good", "bad"], "two")).count("<rect")
+    3
+    """
+    tallest = max((sum(stack) for stack in stacks), default=0) or 1.0
+    drawn = "".join(_column(place, stack, classes, tallest) for place, stack in enumerate(stacks))
+    return _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label)
+
+
+def bar(value: float, most: float, css: str = "accent") -> Markup:
+    """A horizontal bar beside a figure, which says the same."""
+    width = 100 * min(1.0, value / most) if most else 0.0
+    drawn = f'<rect class="{css}" x="0" y="0" width="{width:.1f}" height="10"/>'
+    box = 'viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"'
+    return Markup(f'<svg class="bar" {box}>{drawn}</svg>')  # noqa: S704 - only a number and our own class
+
+
+def timeline(marks: Sequence[tuple[float, float, str]], label: str) -> Markup:
+    """Marks on a line of time: where (0 to 1), how tall (0 to 1), and the class of each."""
+    drawn = "".join(
+        f'<rect class="{css}" x="{at * (100 - _TICK):.2f}" y="{_HEIGHT * (1 - tall):.1f}" '
+        f'width="{_TICK}" height="{_HEIGHT * tall:.1f}"/>'
+        for at, tall, css in marks
+    )
+    return _svg("0 0 100 100", drawn, label)
+
+
+def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest: float) -> str:
+    drawn, top = [], _HEIGHT
+    for value, css in zip(stack, classes, strict=True):
+        height = _HEIGHT * value / tallest
+        top -= height
+        if value:
+            drawn.append(
+                f'<rect class="{css}" x="{place + 0.1:.1f}" y="{top:.2f}" width="0.8" height="{height:.2f}"/>'
+            )
+    return "".join(drawn)
+
+
+def _svg(box: str, drawn: str, label: str) -> Markup:
+    start = Markup('<svg class="chart" viewBox="{}" preserveAspectRatio="none" role="img" aria-label="{}">')
+    return start.format(box, label) + Markup(drawn) + Markup("</svg>")  # noqa: S704 - only numbers and our own classes

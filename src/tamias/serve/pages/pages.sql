@@ -1,0 +1,226 @@
+-- What only the pages ask. Every one of them reads a bounded number of rows.
+
+-- name: search
+-- Resources that have all of some words, or words that begin so, those that changed last first; and which of
+-- their columns have one of the words.
+SELECT hit.resource, hit.url, hit.host, hit.title, hit.state, hit.media_type, hit.versions, hit.captured_at,
+       named.columns
+FROM (SELECT resource.*
+      FROM (SELECT findable.resource FROM findable WHERE findable.words @@ %(every)b::text::tsquery
+            LIMIT %(most)b::int4) AS found
+      JOIN resource ON resource.resource = found.resource
+      ORDER BY resource.captured_at DESC NULLS LAST, resource.resource LIMIT %(limit)b::int4) AS hit
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT col.value ->> 'name'), '{}') AS columns
+    FROM profile
+    CROSS JOIN LATERAL jsonb_array_elements(profile.profile) AS tab
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(tab.value -> 'columns', '[]')) AS col
+    WHERE profile.sha256 = hit.sha256 AND profile.kind = 'table'
+      AND array_to_tsvector(search_words(col.value ->> 'name')) @@ %(any)b::text::tsquery) AS named
+ORDER BY hit.captured_at DESC NULLS LAST, hit.resource
+
+-- name: words
+-- A search as the words that are looked for.
+SELECT search_words(%(text)b::text)
+
+-- name: attempts
+-- Attempts of the last day in slots of five minutes, by outcome: those that are counted already.
+SELECT attempts.slot, attempts.outcome, sum(attempts.n)::int8, sum(attempts.bytes)::int8 FROM attempts
+WHERE attempts.slot >= %(first)b::int8 AND attempts.n > 0 GROUP BY attempts.slot, attempts.outcome
+
+-- name: counted_until
+-- The last slot of a bucket that is counted.
+SELECT coalesce(max(attempts.slot), 0)::int8 FROM attempts WHERE attempts.bucket = %(bucket)b::int2
+
+-- name: fresh_attempts
+-- The same since then, and the last minute by itself. Ids of captures begin with their time.
+SELECT capture.started_at / 300000, capture.outcome, count(*)::int8, coalesce(sum(capture.bytes), 0)::int8,
+       count(*) FILTER (WHERE capture.started_at > %(minute)b::int8)::int8,
+       coalesce(sum(capture.bytes) FILTER (WHERE capture.started_at > %(minute)b::int8), 0)::int8
+FROM capture
+WHERE capture.bucket = %(bucket)b::int2
+  AND capture.capture >= (lpad(to_hex(%(slot)b::int8 * 300000), 12, '0') || repeat('0', 20))::uuid
+GROUP BY 1, 2
+
+-- name: daily
+-- New versions by day, of so many newest ones at most.
+SELECT newest.captured_at / 86400000, count(*)::int8
+FROM (SELECT version.captured_at FROM version WHERE version.captured_at >= %(since)b::int8
+      ORDER BY version.captured_at DESC LIMIT %(most)b::int4) AS newest
+GROUP BY 1
+
+-- name: planned
+-- Visits that are due, by hour from now on, in a sample of so many per cent; what is overdue counts as now.
+SELECT greatest(0, (resource.next_visit - %(now)b::int8) / 3600000)::int4, count(*)::int8
+FROM resource TABLESAMPLE SYSTEM (%(percent)b::float4)
+WHERE resource.state <> 'stopped' AND resource.next_visit < %(now)b::int8 + %(hours)b::int8 * 3600000
+GROUP BY 1
+
+-- name: troubles
+-- Hosts at which the newest attempts were refused or failed, with the latest reason.
+SELECT host.hkey, count(*)::int8, max(newest.started_at), (array_agg(newest.reason ORDER BY newest.capture DESC))[1]
+FROM (SELECT capture.capture, capture.qid, capture.outcome, capture.started_at, capture.reason FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = newest.qid
+WHERE newest.outcome IN (4, 5)
+GROUP BY host.hkey ORDER BY 2 DESC, 1 LIMIT 20
+
+-- name: host_troubles
+-- The latest attempts at one queue that were refused or failed.
+SELECT capture.started_at, capture.outcome, capture.status, capture.url, capture.reason FROM capture
+WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.outcome IN (4, 5)
+ORDER BY capture.capture DESC LIMIT %(limit)b::int4
+
+-- name: host_outcomes
+-- How attempts at one queue ended, of so many at most.
+SELECT tried.outcome, count(*)::int8
+FROM (SELECT capture.outcome FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 LIMIT %(most)b::int4) AS tried
+GROUP BY tried.outcome
+
+-- name: readiness
+-- Hosts by what they wait for, and how many URLs their queues know and have open.
+SELECT count(*)::int8,
+       count(*) FILTER (WHERE host.token IS NOT NULL AND host.lease_end > %(now)b::int8)::int8,
+       count(*) FILTER (WHERE host.blocked_until > %(now)b::int8)::int8,
+       count(*) FILTER (WHERE host.token IS NULL AND host.ready_at <= %(now)b::int8)::int8,
+       count(*) FILTER (WHERE host.token IS NULL AND host.blocked_until <= %(now)b::int8
+                          AND host.ready_at > %(now)b::int8 AND host.ready_at < 9223372036854775807)::int8
+FROM host WHERE host.bucket = %(bucket)b::int2
+
+-- name: queue_sums
+-- What the queues of each crawl hold.
+SELECT crawl.name, crawl.state, sums.queues, sums.known, sums.open, sums.paused
+FROM (SELECT queue.crawl, count(*)::int8 AS queues, sum(queue.known)::int8 AS known, sum(queue.open)::int8 AS open,
+             count(*) FILTER (WHERE NOT queue.active)::int8 AS paused
+      FROM queue WHERE queue.bucket = %(bucket)b::int2 GROUP BY queue.crawl) AS sums
+JOIN crawl ON crawl.crawl = sums.crawl ORDER BY crawl.name
+
+-- name: queues
+-- The queues with most to do.
+SELECT host.hkey, crawl.name, queue.known, queue.open, queue.active, queue.next_due, host.ready_at, host.blocked_until,
+       host.delay_ms, host.token IS NOT NULL AND host.lease_end > %(now)b::int8, lane.tags
+FROM queue
+JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+JOIN crawl ON crawl.crawl = queue.crawl
+JOIN lane ON lane.lane = queue.lane
+WHERE queue.bucket = %(bucket)b::int2
+ORDER BY queue.open DESC, host.hkey, crawl.name LIMIT %(limit)b::int4
+
+-- name: blocks
+-- Hosts that are left in peace for now.
+SELECT host.hkey, host.blocked_until, host.delay_ms FROM host
+WHERE host.bucket = %(bucket)b::int2 AND host.blocked_until > %(now)b::int8
+ORDER BY host.blocked_until DESC, host.hkey LIMIT %(limit)b::int4
+
+-- name: tags
+-- Tags of URLs, of so many URLs at most.
+SELECT tagged.tag, count(*)::int8
+FROM (SELECT unnest(few.tags) AS tag
+      FROM (SELECT url.tags FROM url WHERE url.bucket = %(bucket)b::int2 AND url.tags IS NOT NULL
+            LIMIT %(most)b::int4) AS few) AS tagged
+GROUP BY tagged.tag ORDER BY 2 DESC, 1 LIMIT 50
+
+-- name: signals
+-- What was said about the use of a capture.
+SELECT capture.signals FROM capture
+WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = %(capture)b::text::uuid
+
+-- name: portals
+-- Catalogues by address after a given one, with what they describe.
+SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone
+FROM portal
+CROSS JOIN LATERAL (SELECT count(*)::int8 AS described, count(described.gone_at)::int8 AS gone
+                    FROM described WHERE described.portal = portal.portal) AS counted
+WHERE portal.url > %(after)b::text ORDER BY portal.url LIMIT %(limit)b::int4
+
+-- name: portal
+-- One catalogue.
+SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone
+FROM portal
+CROSS JOIN LATERAL (SELECT count(*)::int8 AS described, count(described.gone_at)::int8 AS gone
+                    FROM described WHERE described.portal = portal.portal) AS counted
+WHERE portal.url = %(url)b::text
+
+-- name: portal_resources
+-- The resources that a portal names, after a given one.
+SELECT resource.resource, resource.url, resource.host, resource.title, resource.state, resource.media_type,
+       resource.versions, resource.captured_at
+FROM (SELECT DISTINCT source.resource FROM source
+      WHERE source.portal = %(url)b::text AND source.resource > %(after)b::text
+      ORDER BY source.resource LIMIT %(limit)b::int4) AS named
+JOIN resource ON resource.resource = named.resource ORDER BY resource.resource
+
+-- name: portal_hosts
+-- Where the files of a portal are, and in what state, of so many at most.
+SELECT resource.host, count(*)::int8, count(*) FILTER (WHERE resource.state = 'gone')::int8,
+       count(*) FILTER (WHERE resource.versions = 0)::int8, count(*) FILTER (WHERE resource.fails > 0)::int8
+FROM (SELECT DISTINCT source.resource FROM source WHERE source.portal = %(url)b::text LIMIT %(most)b::int4) AS named
+JOIN resource ON resource.resource = named.resource
+GROUP BY resource.host ORDER BY 2 DESC, 1
+
+-- name: vanished
+-- Datasets that a portal no longer has, the latest first.
+SELECT described.title, described.iri, described.gone_at
+FROM described JOIN portal ON portal.portal = described.portal
+WHERE portal.url = %(url)b::text AND described.gone_at IS NOT NULL
+ORDER BY described.gone_at DESC, described.record LIMIT %(limit)b::int4
+
+-- name: graph_hosts
+-- Hosts of the frontier, with how many URLs are known of each.
+SELECT host.hkey, coalesce(sum(queue.known), 0)::int8
+FROM (SELECT host.qid, host.hkey FROM host WHERE host.bucket = %(bucket)b::int2 LIMIT %(most)b::int4) AS host
+LEFT JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = host.qid
+GROUP BY host.hkey
+
+-- name: graph_datasets
+-- The hosts with most datasets.
+SELECT counted.key, sum(counted.n)::int8
+FROM (SELECT tally.key, tally.n FROM tally WHERE tally.what = 'host'
+      UNION ALL
+      SELECT news.key, news.n FROM tally_news AS news WHERE news.what = 'host') AS counted
+GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY 2 DESC, 1 LIMIT %(most)b::int4
+
+-- name: graph_sources
+-- Who names resources of which host, the portal or the source itself: the pairs with most resources.
+SELECT coalesce(source.portal, source.source), resource.host, count(*)::int8
+FROM (SELECT source.* FROM source LIMIT %(most)b::int4) AS source
+JOIN resource ON resource.resource = source.resource
+GROUP BY 1, 2 ORDER BY 3 DESC LIMIT %(links)b::int4
+
+-- name: graph_redirects
+-- Where redirects led to another place, of the newest attempts.
+SELECT newest.url, newest.final_url
+FROM (SELECT capture.url, capture.final_url FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+WHERE newest.final_url IS NOT NULL
+
+-- name: host_changes
+-- The resources of a host that changed last, each with its newest version.
+SELECT version.resource, version.number, version.captured_at, version.sha256, version.byte_size,
+       version.media_type, version.told_type, version.noise, newest.url, newest.title
+FROM (SELECT resource.* FROM resource WHERE resource.host = %(host)b::text AND resource.captured_at IS NOT NULL
+      ORDER BY resource.captured_at DESC, resource.resource LIMIT %(limit)b::int4) AS newest
+JOIN version ON version.resource = newest.resource AND version.number = newest.versions
+ORDER BY version.captured_at DESC, version.resource
+
+-- name: portal_changes
+-- The same of the resources that a portal names, of so many at most.
+SELECT version.resource, version.number, version.captured_at, version.sha256, version.byte_size,
+       version.media_type, version.told_type, version.noise, newest.url, newest.title
+FROM (SELECT resource.*
+      FROM (SELECT DISTINCT source.resource FROM source WHERE source.portal = %(url)b::text
+            LIMIT %(most)b::int4) AS named
+      JOIN resource ON resource.resource = named.resource
+      WHERE resource.captured_at IS NOT NULL
+      ORDER BY resource.captured_at DESC, resource.resource LIMIT %(limit)b::int4) AS newest
+JOIN version ON version.resource = newest.resource AND version.number = newest.versions
+ORDER BY version.captured_at DESC, version.resource
+
+-- name: graph_links
+-- Links that were kept, as a strategy may ask for.
+SELECT link.from_url, link.to_url FROM link WHERE link.bucket = %(bucket)b::int2 LIMIT %(most)b::int4
+
+-- name: lists
+-- What block lists kept out.
+SELECT blocked.list, blocked.urls, blocked.latest FROM blocked ORDER BY blocked.urls DESC, blocked.list LIMIT 50

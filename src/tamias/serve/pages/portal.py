@@ -1,0 +1,150 @@
+"""Portals: which there are, and of each what it describes, where its files are and how good it is."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.library import NotArchived
+from tamias.archive.moments import rfc3339
+from tamias.model.url import host
+from tamias.serve.api.datasets import ID_CURSOR
+from tamias.serve.asked import cursor, parameter
+from tamias.serve.desks import Desk
+from tamias.serve.pages.asking import lately, rows
+from tamias.serve.pages.dataset import Measured, measured
+from tamias.serve.pages.overview import Latest, latest
+from tamias.serve.pages.page import Page
+from tamias.serve.pages.search import COLUMNS, Hit, hit
+from tamias.serve.pages.tables import Table, table_of
+from tamias.serve.problems import Problem
+from tamias.serve.service import Service
+
+MOST_PORTALS = 100
+MOST_RESOURCES = 100
+MOST_COUNTED = 50_000
+"""Resources of a portal that are looked at for its figures."""
+MOST_CHANGES = 10
+MOST_VANISHED = 20
+_SECONDS = 10.0
+
+
+class PortalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A catalogue in figures."""
+
+    url: str
+    kind: str
+    first_seen: str
+    walked_at: str | None
+    """When it was last seen as a whole."""
+    described: int
+    """Datasets that it describes, or did."""
+    gone: int
+    """Of these, those that it describes no longer."""
+
+
+class Portals(msgspec.Struct, frozen=True):
+    """What the list shows."""
+
+    portals: list[PortalRow]
+    next: str | None
+
+
+class FileHost(msgspec.Struct, frozen=True):
+    """A host on which a portal's files are."""
+
+    host: str
+    datasets: int
+    gone: int
+    never: int
+    """Without any version yet."""
+    failing: int
+    """Whose last attempts told nothing."""
+
+
+class Vanished(msgspec.Struct, frozen=True):
+    """A dataset that the portal has no longer."""
+
+    title: str
+    iri: str
+    gone_at: str
+
+
+class Portal(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page of one shows."""
+
+    url: str
+    host: str
+    about: PortalRow | None
+    """None where its catalogue was never walked: only its name is known."""
+    hosts: list[FileHost]
+    changes: list[Latest]
+    vanished: list[Vanished]
+    measures: list[Measured]
+    resources: list[Hit]
+    next: str | None
+
+
+async def portals(request: Request, service: Service) -> Portals:
+    """So many after one."""
+    after = parameter(request, "after")
+    if after is None:
+        return await lately(service, "portals", _SECONDS, lambda desk: _portals(desk, ""))
+    return await service.desks.ask(lambda desk: _portals(desk, after))
+
+
+async def portal(request: Request, service: Service) -> Portal:
+    """The one that `url` names. Raises `NotArchived`."""
+    named, after = parameter(request, "url"), cursor(request, ID_CURSOR)
+    if named is None:
+        raise Problem(400, "say which: ?url=ADDRESS of the portal; /portals lists them")
+    return await service.desks.ask(lambda desk: _portal(desk, named, after[0] if after else ""))
+
+
+def _portals(desk: Desk, after: str) -> Portals:
+    found = [_row(row) for row in rows(desk, "portals", after=after, limit=MOST_PORTALS)]
+    return Portals(found, found[-1].url if len(found) == MOST_PORTALS else None)
+
+
+def _portal(desk: Desk, named: str, after: str) -> Portal:
+    about = rows(desk, "portal", url=named)
+    found = rows(desk, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
+    if not about and not found:
+        raise NotArchived(f"the portal {named[:200]} is not known; /portals lists those that are")
+    changed = rows(desk, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES)
+    gone = rows(desk, "vanished", url=named, limit=MOST_VANISHED)
+    return Portal(
+        url=named,
+        host=host(named),
+        about=_row(about[0]) if about else None,
+        hosts=[FileHost(*row) for row in rows(desk, "portal_hosts", url=named, most=MOST_COUNTED)],
+        changes=[latest(row) for row in changed],
+        vanished=[Vanished(title, iri, rfc3339(at)) for title, iri, at in gone],
+        measures=measured(desk, named),
+        resources=[hit(row) for row in found],
+        next=found[-1][0] if len(found) == MOST_RESOURCES else None,
+    )
+
+
+def _row(row: tuple[Any, ...]) -> PortalRow:
+    url, kind, first_seen, walked_at, described, gone = row
+    return PortalRow(
+        url=url,
+        kind=kind,
+        first_seen=rfc3339(first_seen),
+        walked_at=None if walked_at is None else rfc3339(walked_at),
+        described=described,
+        gone=gone,
+    )
+
+
+def _list(view: Portals) -> Table:
+    return table_of(view.portals, "url", "kind", "first_seen", "walked_at", "described", "gone")
+
+
+def _table(view: Portal) -> Table:
+    return table_of(view.resources, *COLUMNS)
+
+
+LIST = Page(path="/portals", template="portals.html", view=portals, data="/portals.json", table=_list)
+PAGE = Page(path="/portal", template="portal.html", view=portal, data="/portal.json", table=_table)

@@ -1,0 +1,154 @@
+"""The second service: what workers without a database ask for, and where they deliver. See `tamias.proto`."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, BinaryIO, cast
+from urllib.parse import unquote
+
+import msgspec
+
+from tamias.crawl.admit import Reference
+from tamias.crawl.policy import CRAWL
+from tamias.crawl.remote import words
+from tamias.crawl.remote.channel import CRAWL_HEADER
+from tamias.crawl.remote.front_desk import FrontDesk
+from tamias.crawl.remote.reception import Reception
+from tamias.crawl.remote.words import packed, unpacked
+from tamias.frontier.service import crawl_names, found_crawl
+from tamias.model.item import Item
+from tamias.serve.urlfrontier import messages
+from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.desk import Desk
+from tamias.serve.urlfrontier.messages import message
+from tamias.serve.urlfrontier.puts import parsed
+from tamias.serve.urlfrontier.reading import checked
+from tamias.serve.urlfrontier.status import Code, Refused
+
+_PACKED = message("tamias.Packed")
+_PARCEL = message("tamias.Parcel")
+_RECEIPT = message("tamias.Receipt")
+_GET = message("urlfrontier.GetParams")
+_INFO = message("urlfrontier.URLInfo")
+
+MOST_HOSTS = 1000
+MOST_SECONDS = 600
+HOLD_SECONDS = 30
+MOST_VISIT = 64 << 20
+"""Bytes of a visit without its quads."""
+IN_MEMORY = 1 << 20
+"""Bytes of a document's quads that are not put into a file."""
+
+Route = Callable[[Call], Awaitable[None]]
+Answer = Callable[[Reception, Any], Awaitable[Any]]
+
+
+class Workers:
+    """The calls of the service `Workers`, and GetURLs where a worker asks."""
+
+    def __init__(self, front_desk: FrontDesk, desk: Desk) -> None:
+        self._front_desk = front_desk
+        self._desk = desk
+
+    def routes(self) -> dict[str, Route]:
+        """Each call by its path."""
+        asked: dict[str, tuple[Any, Answer]] = {
+            "Mourn": (words.Death, Reception.mourn),
+            "GetRobots": (words.RobotsAsked, Reception.robots),
+            "PutRobots": (words.RobotsTold, Reception.keep_robots),
+            "GetContexts": (words.ContextsAsked, Reception.contexts),
+            "IsSiteOpen": (words.Site, Reception.is_site_open),
+            "OpenSite": (words.Site, Reception.open_site),
+            "PutItems": (list[Item], Reception.put),
+            "PutLinks": (Reference, Reception.put_links),
+        }
+        single = {name: self._at_reception(kind, answer) for name, (kind, answer) in asked.items()}
+        single["Hello"] = self._at_front(words.Greeting, self._front_desk.hello)
+        single["Renew"] = self._at_front(words.Renewal, self._front_desk.renew)
+        return {f"/{messages.WORKERS}/{name}": route for name, route in single.items()} | {
+            f"/{messages.WORKERS}/Deliver": self.deliver
+        }
+
+    async def lend(self, call: Call, params: Any) -> None:
+        """GetURLs for a worker: whole hosts, each with its lease."""
+        crawl = await self._crawl(call)
+        reception = await self._front_desk.reception(crawl)
+        if params.policy != await self._front_desk.digest(crawl):
+            raise Refused(Code.FAILED_PRECONDITION, "the crawl was told something else: say hello again")
+        lent = await reception.lend(
+            params.worker,
+            min(params.max_queues or MOST_HOSTS, MOST_HOSTS),
+            min(params.max_urls_per_queue or MOST_HOSTS, MOST_HOSTS),
+            min(params.delay_requestable or HOLD_SECONDS, MOST_SECONDS),
+        )
+        names = await self._desk.ask(lambda clerk: crawl_names(clerk.session)) if lent else {}
+        await call.send([_info(each, names) for each in lent])
+
+    async def deliver(self, call: Call) -> None:
+        """Takes all parcels, and answers each in turn when it is committed."""
+        reception = await self._front_desk.reception(await self._crawl(call))
+        taken = [each async for each in _accepted(call, reception)]
+        for name, coming in taken:
+            committed = await asyncio.shield(coming)
+            await call.send([_RECEIPT(id=name, committed=committed).SerializeToString()])
+
+    def _at_reception(self, kind: Any, answer: Answer) -> Route:
+        async def respond(asked: Any, crawl: int) -> Any:
+            return await answer(await self._front_desk.reception(crawl), asked)
+
+        return self._at_front(kind, respond)
+
+    def _at_front(self, kind: Any, respond: Callable[[Any, int], Awaitable[Any]]) -> Route:
+        async def route(call: Call) -> None:
+            asked = _value(parsed(_PACKED, await call.one()).value, kind)
+            answer = await respond(asked, await self._crawl(call))
+            await call.send([_PACKED(value=packed(answer)).SerializeToString()])
+
+        return route
+
+    async def _crawl(self, call: Call) -> int:
+        """The crawl that the worker works for: a header of each call says its name."""
+        name = checked(unquote(call.metadata.get(CRAWL_HEADER, "")))
+        found = await self._desk.ask(lambda clerk: found_crawl(clerk.session, name)) if name else CRAWL
+        if found is None:
+            raise Refused(Code.NOT_FOUND, f"there is no crawl {name!r}")
+        return found
+
+
+def _value(data: bytes, kind: Any) -> Any:
+    try:
+        return unpacked(data, kind)
+    except msgspec.MsgspecError as error:
+        raise Refused(Code.INVALID_ARGUMENT, f"not what this call takes: {error}") from None
+
+
+async def _accepted(call: Call, reception: Reception) -> AsyncIterator[tuple[str, "asyncio.Future[bool]"]]:
+    """Each parcel once it is complete, with what will tell whether it is committed."""
+    visit, quads = bytearray(), _spool()
+    try:
+        async for batch in call.batches():
+            for parcel in (parsed(_PARCEL, each) for each in batch):
+                visit += parcel.visit
+                quads.write(parcel.quads)
+                if len(visit) > MOST_VISIT:
+                    raise Refused(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
+                if parcel.last and parcel.release:
+                    yield parcel.id, reception.released(_value(parcel.release, words.Released))
+                elif parcel.last:
+                    brought = _value(bytes(visit), words.Brought)
+                    yield parcel.id, await reception.accept(parcel.id, brought, quads, again=parcel.again)
+                if parcel.last:
+                    quads.close()
+                    visit, quads = bytearray(), _spool()
+    finally:
+        quads.close()
+
+
+def _spool() -> BinaryIO:
+    return cast("BinaryIO", tempfile.SpooledTemporaryFile(IN_MEMORY))
+
+
+def _info(lent: words.Lent, names: dict[int, str]) -> bytes:
+    task = lent.task
+    info = _INFO(url=task.url, key=lent.lease.host, crawlID=names.get(task.crawl, ""), lent=packed(lent))
+    return info.SerializeToString()  # type: ignore[no-any-return]

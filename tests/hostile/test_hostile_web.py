@@ -1,0 +1,62 @@
+"""One crawl of good sites among all attacks: the record of each shows the limit that stopped it.
+
+What an attack does, what stops it and which record proves it stand in `tamias.bench.hostile.attacks`.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tamias.bench.hostile.attack import Evidence
+from tamias.bench.hostile.attacks import ATTACKS
+from tamias.bench.hostile.run import MOST_MEMORY, NUMBERS
+
+NAMES = [f"{attack.number}-{attack.name}" for attack in ATTACKS]
+PATIENCE = 400.0
+GOOD = ("--sites", "6", "--pages", "15")
+
+
+@pytest.fixture(scope="module")
+def report():
+    """What `tamias bench hostile` tells."""
+    command = [sys.executable, "-m", "tamias", "bench", "hostile", "--no-control", "--json", *GOOD]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    if "no network of its own" in done.stderr or "openssl" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_attack_is_stopped_by_its_limit_and_the_record_says_so(report, name):
+    (verdict,) = [each for each in report["verdicts"] if f"{each['number']}-{each['name']}" == name]
+    told = "\n".join(" ".join(each) for each in verdict["captures"])
+    stands = f"{verdict['what']}\nto be stopped by: {verdict['limit']}\nbut {verdict['wrong']}\n{told}"
+    assert verdict["contained"], stands
+
+
+def test_the_good_sites_are_complete(report):
+    assert report["good_missing"] == []
+
+
+def test_nobody_connects_to_a_private_address(report):
+    assert report["canary_connections"] == 0
+
+
+def test_all_processes_together_stay_within_their_memory(report):
+    assert report["peak_bytes"] <= MOST_MEMORY
+
+
+def test_the_crawl_comes_to_its_end_by_itself(report):
+    assert report["fault"] == ""
+
+
+def test_every_attack_of_the_list_has_an_endpoint():
+    assert {attack.number for attack in ATTACKS} == set(NUMBERS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=NAMES)
+def test_a_crawl_that_saw_nothing_proves_nothing(attack):
+    assert attack.holds(Evidence()) is not None

@@ -1,0 +1,242 @@
+"""The sandbox: a document that kills, hogs or spies costs the child process, never the worker."""
+
+import hashlib
+import os
+import socket
+from contextlib import contextmanager
+
+import pytest
+
+from tamias.crawl.reading.sandbox import Sandbox, is_dangerous
+from tamias.crawl.reading.study import Study, Wanting
+from tamias.crawl.visits.contexts import ContextCache
+from tamias.crawl.visits.pace import NotNow
+from tamias.model.capture import Body, Capture, Hop
+from tamias.model.outcome import Outcome
+from tamias.model.record import Extent
+from tamias.settings import OpenSettings, SandboxSettings, Settings
+
+PNG = b"\x89PNG\r\n\x1a\n"
+TURTLE = b"<http://e.test/a> <http://e.test/p> <http://e.test/b>, <http://e.test/c> .\n"
+MIB = 1 << 20
+ANALYSER = """
+import os, socket, tempfile
+from tamias.model.finding import Problem
+
+class Strange:
+    media_types = frozenset({"image/png"})
+
+    def analyse(self, document):
+        what, _, rest = document.stream.read()[8:].decode().partition(" ")
+        yield from getattr(self, what)(rest) or ()
+
+    def abort(self, _):
+        os.abort()
+
+    def leave(self, _):
+        os._exit(7)
+
+    def spin(self, _):
+        while True:
+            pass
+
+    def sleep(self, _):
+        import time
+        time.sleep(3600)
+
+    def hoard(self, _):
+        self.kept = [bytearray(64 << 20) for _ in range(100)]
+
+    def call(self, port):
+        try:
+            socket.create_connection(("127.0.0.1", int(port)), timeout=5)
+        except OSError as error:
+            return [Problem("no way out")]
+
+    def write(self, _):
+        with tempfile.TemporaryFile() as file:
+            try:
+                file.write(bytes(8 << 20))
+                file.flush()
+            except OSError:
+                return [Problem("file too large")]
+
+    def environment(self, _):
+        return [Problem(",".join(os.environ))]
+
+    def babble(self, _):
+        os.write(1, b"not a frame")
+        for number in range(3, 20):
+            try:
+                os.write(number, bytes([255] * 4))
+            except OSError:
+                pass
+"""
+
+
+@pytest.fixture
+def strangers(tmp_path, monkeypatch):
+    """An installed plug-in whose analyser does what a picture tells it to."""
+    place = tmp_path / "site-packages"
+    told = place / "strange-1.dist-info"
+    told.mkdir(parents=True)
+    (place / "strange.py").write_text(ANALYSER)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1\n")
+    (told / "entry_points.txt").write_text("[tamias.analysers]\nstrange = strange:Strange\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]))
+
+
+@pytest.fixture
+def sandbox():
+    """With limits that are soon reached."""
+    limits = SandboxSettings(memory=1024 * MIB, cpu=1, cpu_whole=3)
+    found = Sandbox(Settings(sandbox=limits, open=OpenSettings(max_unpacked=4 * MIB)), ContextCache())
+    yield found
+    found.close()
+
+
+class Quads:
+    """A place for quads, in memory."""
+
+    extent = Extent(1, 2, 3, 4)
+
+    def __init__(self):
+        self.text = b""
+
+    def write(self, chunk):
+        self.text += chunk
+
+
+class Kept:
+    """What a document gave."""
+
+    def __init__(self):
+        self.quads = Quads()
+        self.links = []
+
+    @contextmanager
+    def document(self):
+        yield self.quads
+
+    def take(self, references, base, kind):
+        self.links += references
+
+
+def capture(data, media_type):
+    """A fetched body in memory."""
+    url = "http://e.test/doc"
+    hop = Hop(url=url, status=200, headers=(("Content-Type", media_type),), address="192.0.2.1")
+    body = Body(size=len(data), sha256=hashlib.sha256(data).hexdigest(), data=data)
+    return Capture(
+        url=url, started_at=0, ended_at=0, outcome=Outcome.OK, reason="200 OK", hops=(hop,), body=body
+    )
+
+
+def studied(study, data, media_type="text/turtle", kept=None):
+    kept = kept or Kept()
+    fetched = capture(data, media_type)
+    return study.study(fetched, fetched.body, kept.document, kept.take), kept
+
+
+def told(sandbox, words):
+    """What becomes of a picture that says these words."""
+    return studied(sandbox, PNG + words.encode(), "image/png")[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (TURTLE * 3000, "text/turtle"),
+        (
+            b"<html><a href='/x'>x</a><script type='application/ld+json'>{\"@id\":\"a:b\"}</script>",
+            "text/html",
+        ),
+        (b"<http://e.test/a> <broken .\n" + TURTLE, "text/turtle"),
+    ],
+)
+def test_a_document_gives_the_same_inside_as_outside(sandbox, data, media_type):
+    inside, kept_inside = studied(sandbox, data, media_type)
+    outside, kept_outside = studied(Study(Settings()), data, media_type)
+    assert inside == outside
+    assert kept_inside.quads.text == kept_outside.quads.text
+    assert kept_inside.links == kept_outside.links
+
+
+@pytest.mark.usefixtures("strangers")
+class TestDeaths:
+    @pytest.mark.parametrize(
+        ("words", "reason"),
+        [
+            ("abort", "SIGABRT"),
+            ("leave", "exit 7"),
+            ("spin", "sandbox.cpu"),
+            ("sleep", "silent for 4 s"),
+            ("hoard", "sandbox.memory"),
+        ],
+    )
+    def test_what_kills_the_sandbox_is_the_limit_on_record(self, sandbox, words, reason):
+        assert reason in told(sandbox, words).limit
+
+    def test_the_next_document_is_read_by_a_new_sandbox(self, sandbox):
+        told(sandbox, "abort")
+        assert studied(sandbox, TURTLE)[0].quads == 2
+
+    def test_nonsense_from_the_sandbox_is_not_believed(self, sandbox):
+        assert "nonsense" in told(sandbox, "babble").limit
+
+    def test_there_is_no_way_to_the_network(self, sandbox):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            found = told(sandbox, f"call {listener.getsockname()[1]}")
+        if not found.problems:
+            pytest.skip("this system lets no user leave the network (user namespaces)")
+        assert found.problems == ["no way out"]
+
+    def test_no_file_grows_beyond_what_may_be_unpacked(self, sandbox):
+        assert told(sandbox, "write").problems == ["file too large"]
+
+    def test_secrets_of_the_environment_stay_outside(self, sandbox, monkeypatch):
+        monkeypatch.setenv("TAMIAS_SECRET", "x")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+        (names,) = told(sandbox, "environment").problems
+        assert "SECRET" not in names
+
+    def test_a_visit_that_is_given_up_does_not_wait_for_the_document(self, sandbox):
+        fetched = capture(PNG + b"sleep", "image/png")
+
+        def give_up(*_):
+            raise NotNow
+
+        with pytest.raises(NotNow):
+            sandbox.study(fetched, fetched.body, Kept().document, give_up)
+
+
+def test_a_context_that_is_not_at_hand_is_wanted(sandbox):
+    data = b'{"@context": "http://c.test/context", "@id": "http://e.test/a", "name": "b"}'
+    with pytest.raises(Wanting) as wanting:
+        studied(sandbox, data, "application/ld+json")
+    assert wanting.value.addresses == ["http://c.test/context"]
+
+
+def test_a_context_that_is_at_hand_is_used():
+    contexts = ContextCache()
+    contexts.put("http://c.test/context", b'{"@context": {"name": "http://e.test/name"}}')
+    sandbox = Sandbox(Settings(), contexts)
+    try:
+        data = b'{"@context": "http://c.test/context", "@id": "http://e.test/a", "name": "b"}'
+        assert studied(sandbox, data, "application/ld+json")[0].quads == 1
+    finally:
+        sandbox.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "dangerous"),
+    [
+        (b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><a/>", True),
+        (b"$HDT\x01", True),
+        (b"PAR1", True),
+        (TURTLE, False),
+        (b"<!DOCTYPE html><html>", False),
+    ],
+)
+def test_only_what_has_killed_parsers_goes_to_the_sandbox_when_it_is_small(data, dangerous):
+    assert is_dangerous(Body(size=len(data), sha256="", data=data)) is dangerous

@@ -1,0 +1,214 @@
+"""`tamias cluster`: another number of buckets, and what a Citus coordinator is told.
+
+No Citus can be installed here: a stand-in with its two functions writes down how it was called.
+"""
+
+import json
+import os
+import shutil
+from contextlib import ExitStack, closing
+from uuid import UUID
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg.conninfo import conninfo_to_dict
+
+from tamias.cli.main import cli
+from tamias.database.connect import Database
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.errors import DatabaseError, UsageError
+from tamias.model.item import NEVER, Item
+from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
+
+CAPTURE = UUID("01890000-0000-7000-8000-000000000001")
+STAND_IN = """
+SET allow_system_table_mods = on;
+INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+VALUES (4000000000, 'citus', 10, 'public'::regnamespace, false, '13.2-1');
+CREATE TABLE public.called (place int GENERATED ALWAYS AS IDENTITY, word text);
+CREATE TABLE public.pg_dist_partition (logicalrelid regclass);
+CREATE FUNCTION public.create_distributed_table(
+    t regclass, c text, shard_count int = 0, colocate_with text = '') RETURNS void LANGUAGE sql AS $$
+    INSERT INTO public.called (word) VALUES (format('%s by %s, %s shards beside %s', t, c, $3, $4));
+    INSERT INTO public.pg_dist_partition VALUES (t) $$;
+CREATE FUNCTION public.create_reference_table(t regclass) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO public.called (word) VALUES (format('%s everywhere', t));
+    INSERT INTO public.pg_dist_partition VALUES (t) $$;
+"""
+
+
+@pytest.fixture(scope="module")
+def server(made_once, tmp_path_factory):
+    """One server for all tests here; each makes databases of its own on it."""
+    data = tmp_path_factory.mktemp("cluster") / "data"
+    shutil.copytree(made_once, data)
+    with closing(Database(data)) as opened:
+        yield conninfo_to_dict(opened.embedded.address())
+
+
+@pytest.fixture
+def empty(server):
+    """`empty(name)` is the URL of an empty database."""
+
+    def make(name):
+        whole = f"{name}_{os.urandom(4).hex()}"
+        with psycopg.connect(**server, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {whole}")
+        return f"postgresql:///{whole}?host={server['host']}&port={server['port']}&user={server['user']}"
+
+    return make
+
+
+@pytest.fixture
+def source(empty, tmp_path):
+    """The URL and a session of a database with one bucket."""
+    url = empty("source")
+    with closing(Database(tmp_path, url)) as database, closing(database.session()) as session:
+        yield url, session
+
+
+@pytest.fixture
+def target(empty):
+    return empty("target")
+
+
+@pytest.fixture
+def copied(source, target, tmp_path):
+    """`copied(buckets)` is a session of the copy."""
+    with ExitStack() as stack:
+
+        def copy(buckets):
+            cluster("rebucket", "--db", source[0], "--to", target, "--buckets", buckets)
+            database = stack.enter_context(closing(Database(tmp_path, target)))
+            return stack.enter_context(closing(database.session()))
+
+        yield copy
+
+
+def cluster(*words):
+    """`tamias cluster`: what it says, or how it ends."""
+    done = CliRunner().invoke(
+        cli, ["cluster", *map(str, words)], standalone_mode=False, catch_exceptions=True
+    )
+    if done.exception is not None:
+        raise done.exception
+    return done.output
+
+
+def item(number):
+    host = f"h{number % 30}.example"
+    return Item(url=f"http://{host}/{number}", key=f"http://{host}/{number}", host=host, tags=("seed",))
+
+
+def frontier(session):
+    return PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+
+
+def drain(lending):
+    """All that is due, visited."""
+    urls = []
+    while leases := lending.lease(100):
+        urls += [task.url for lease in leases for task in lease.tasks]
+        lending.finish([Return(lease=lease, done=tuple(map(done, lease.tasks))) for lease in leases])
+    return urls
+
+
+def done(task):
+    return Done(task=task, outcome=Outcome.OK, due=NEVER, fails=0)
+
+
+def visit_some(lending):
+    lease = lending.lease(1, per_host=4)[0]
+    lending.finish([Return(lease=lease, done=tuple(map(done, lease.tasks)))])
+    return {task.url for task in lease.tasks}
+
+
+def test_a_copy_in_other_buckets_is_crawled_to_its_end(source, copied):
+    lending = frontier(source[1])
+    lending.put([item(number) for number in range(300)])
+    visited = visit_some(lending)
+    copy = frontier(copied(16))
+    assert copy.buckets == 16
+    assert sorted(drain(copy)) == sorted({item(number).url for number in range(300)} - visited)
+
+
+def test_the_copy_counts_as_the_original_does(source, copied):
+    lending = frontier(source[1])
+    lending.put([item(number) for number in range(60)])
+    visit_some(lending)
+    before, after = lending.figures().crawls, frontier(copied(4)).figures().crawls
+    assert [(each.name, each.known, each.open, each.hosts) for each in after] == [
+        (each.name, each.known, each.open, each.hosts) for each in before
+    ]
+
+
+def test_new_rows_of_the_copy_get_numbers_that_are_free(source, copied):
+    source[1].transact(lambda cursor: cursor.execute("INSERT INTO crawl (name) VALUES ('one')"))
+    copied(4).transact(lambda cursor: cursor.execute("INSERT INTO crawl (name) VALUES ('another')"))
+
+
+def test_data_with_hosts_in_hand_is_not_copied(source, copied):
+    lending = frontier(source[1])
+    lending.put([item(1)])
+    lending.lease(1)
+    with pytest.raises(UsageError, match="stop the crawl"):
+        copied(4)
+
+
+def test_a_database_with_data_is_not_copied_into(source, copied):
+    lending = frontier(source[1])
+    lending.put([item(1)])
+    copied(4)
+    with pytest.raises(UsageError, match="name an empty one"):
+        copied(4)
+
+
+def test_an_odd_number_of_buckets_is_refused(copied):
+    with pytest.raises(UsageError, match="no power of two"):
+        copied(12)
+
+
+def test_a_server_without_citus_is_told_of(source):
+    with pytest.raises(DatabaseError, match="has no Citus extension"):
+        cluster("init", "--db", source[0])
+
+
+def test_a_coordinator_is_told_to_lay_all_tables_with_a_bucket_side_by_side(target):
+    with psycopg.connect(target, autocommit=True) as connection:
+        connection.execute(STAND_IN)
+        cluster("init", "--db", target, "--shards", 64)
+        words = [row[0] for row in connection.execute("SELECT word FROM public.called ORDER BY place")]
+    assert words[0] == "host by bucket, 64 shards beside "
+    assert "url by bucket, 0 shards beside tamias.host" in words
+    assert "crawl everywhere" in words
+    assert not [word for word in words if word.startswith(("resource ", "version "))]
+
+
+def test_a_second_init_distributes_nothing_twice(target):
+    with psycopg.connect(target, autocommit=True) as connection:
+        connection.execute(STAND_IN)
+    cluster("init", "--db", target)
+    assert json.loads(cluster("init", "--db", target, "--json"))["distributed"] == []
+
+
+def test_what_waits_for_a_sink_goes_where_its_capture_goes(source, copied):
+    def fill(cursor):
+        cursor.execute(
+            "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth,"
+            " url, reason, worker, agent)"
+            " VALUES (0, %s, 7, 1, 1, 1, 2, 1, 0, 'http://a.example/', '', '1', 'x')",
+            [CAPTURE],
+        )
+        cursor.execute(
+            "INSERT INTO outbox (bucket, sink, document_key, due, started_at, capture, document)"
+            " VALUES (0, 1, '\\x00', 0, 1, %s, 'http://a.example/')",
+            [CAPTURE],
+        )
+
+    source[1].transact(fill)
+    buckets = (
+        "SELECT capture.bucket, outbox.bucket FROM capture JOIN outbox ON outbox.capture = capture.capture"
+    )
+    assert copied(4).transact(lambda cursor: cursor.execute(buckets).fetchall()) == [(3, 3)]

@@ -1,0 +1,175 @@
+"""News as feeds: Atom, JSON Feed, and the event stream that our own reader reads back whole."""
+
+import asyncio
+import time
+
+import pytest
+from lxml import etree
+
+from tamias.crawl.reading.analysers import analysers
+from tamias.doors.ldes import LdesDoor
+from tamias.doors.portals.catalogue import CatalogueDoor
+from tamias.fetch.http import HttpFetcher
+from tamias.fetch.options import HttpOptions
+from tamias.model.document import Document
+from tamias.model.finding import Datasets, Quads
+from tamias.model.resource import resource_id
+from tamias.model.url_key import url_key
+from tamias.model.walk import Walk
+from tamias.open.documents import documents
+from tamias.permit.retry_after import retry_after_ms
+from tamias.settings import Settings
+
+NUMBERS = resource_id(url_key("http://data.example/a.csv"))
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+class Guide:
+    """Asks without delay and without robots.txt."""
+
+    def __init__(self, fetcher):
+        self._fetcher = fetcher
+        self._analysers = analysers(Settings())
+
+    async def ask(self, request):
+        async def follow(_target):
+            return None
+
+        return await self._fetcher.fetch(request, follow)
+
+    def body(self, capture, most):
+        return (capture.body.data or b"")[:most] if capture.body else b""
+
+    def read(self, capture):
+        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
+            if isinstance(part, Document):
+                yield from self._analysers[part.media_type].analyse(part)
+            else:
+                yield part
+
+
+@pytest.fixture
+def walk(tmp_path):
+    """`walk(door, url, kind)` gives the steps of a walk."""
+
+    async def steps(door, url, kind, bookmark):
+        options = HttpOptions(user_agent="Tamias/test", spool_dir=str(tmp_path))
+        fetcher = HttpFetcher(
+            options,
+            forbidden=lambda _: None,
+            now=lambda: time.time_ns() // 1_000_000,
+            retry_after=retry_after_ms,
+        )
+        try:
+            told = Walk(url=url, kind=kind, bookmark=bookmark)
+            return [step async for step in door.walk(told, Guide(fetcher))]
+        finally:
+            await fetcher.close()
+
+    return lambda door, url, kind, bookmark=None: asyncio.run(steps(door, url, kind, bookmark))
+
+
+def members(steps):
+    found = [finding for step in steps for finding in step.findings if isinstance(finding, Quads)]
+    told = [quad for finding in found for quad in finding.quads]
+    return {quad.subject.value for quad in told if quad.predicate.value.endswith("#isVersionOf")}
+
+
+def items(client, query):
+    return [item["id"] for item in client.get(f"/api/v1/changes.feed.json?{query}").json()["items"]]
+
+
+def test_a_json_feed_has_what_the_specification_requires(client):
+    answer = client.get("/api/v1/changes.feed.json?limit=2")
+    told = answer.json()
+    assert answer.headers["content-type"] == "application/feed+json"
+    assert told["version"] == "https://jsonfeed.org/version/1.1"
+    assert told["title"]
+    assert all({"id", "url", "content_text", "date_published"} <= set(item) for item in told["items"])
+
+
+def test_a_json_feed_leads_page_by_page_to_every_version(client):
+    url, seen = "/api/v1/changes.feed.json?limit=2", []
+    while url:
+        told = client.get(url).json()
+        seen += [item["id"] for item in told["items"]]
+        url = told.get("next_url")
+    assert {f"urn:tamias:version:{NUMBERS}_{number}" for number in (1, 2, 3)} <= set(seen)
+    assert len(seen) == len(set(seen))
+
+
+def test_a_feed_of_a_dataset_has_its_versions_only(client):
+    assert items(client, f"dataset={NUMBERS}") == [f"urn:tamias:version:{NUMBERS}_{n}" for n in (3, 2, 1)]
+
+
+def test_a_feed_of_a_dataset_that_is_not_there_is_not_found(client):
+    assert client.get("/api/v1/changes.atom?dataset=http://nowhere.example/").status_code == 404
+
+
+def test_a_feed_of_words_has_what_a_search_finds(client):
+    assert items(client, "q=numbers") == items(client, f"dataset={NUMBERS}")
+
+
+def test_a_feed_of_a_host_and_one_of_a_portal_have_theirs(client, filled):
+    filled.put("http://lone.example/x.csv", b"x\n", sources=())
+    assert len(items(client, "host=lone.example")) == 1
+    portal = items(client, "portal=http://portal.example/&limit=1000")
+    assert items(client, "host=lone.example")[0] not in portal
+    assert portal
+
+
+def test_an_atom_feed_tells_the_same_as_the_json_feed(client):
+    feed = etree.fromstring(client.get(f"/api/v1/changes.atom?dataset={NUMBERS}").content)
+    entries = [entry.findtext(f"{ATOM}id") for entry in feed.iter(f"{ATOM}entry")]
+    assert entries == items(client, f"dataset={NUMBERS}")
+
+
+def test_accept_chooses_the_feed(client):
+    kinds = ("application/atom+xml", "application/feed+json", "application/json")
+    told = [client.get("/api/v1/changes", headers={"Accept": kind}).headers["content-type"] for kind in kinds]
+    assert told == list(kinds)
+
+
+def test_our_own_reader_of_event_streams_reads_every_version(client, served, filled, walk):
+    for number in range(3):
+        contents = [b"%d,%d\n" % (number, step) for step in range(80)]
+        filled.put(f"http://stream.example/{number}.csv", *contents, step=60_000)
+    steps = walk(LdesDoor(), f"{served.address}/ldes", "ldes")
+    rows = filled.rows("SELECT resource, number FROM version")
+    wanted = {f"{served.address}/dataset/{resource}/{number}" for resource, number in rows}
+    assert steps[-1].end.complete
+    assert members(steps) == wanted
+    assert len(wanted) > 200
+
+
+def test_a_second_walk_of_the_event_stream_brings_only_what_is_new(served, filled, walk):
+    bookmark = walk(LdesDoor(), f"{served.address}/ldes", "ldes")[-1].end.bookmark
+    named = filled.put("http://stream.example/late.csv", b"new\n", start=1_000_000_000_000)
+    steps = walk(LdesDoor(), f"{served.address}/ldes", "ldes", bookmark)
+    assert members(steps) == {f"{served.address}/dataset/{named}/1"}
+
+
+def test_a_full_page_of_the_event_stream_never_changes(client, filled):
+    contents = [b"%d\n" % step for step in range(210)]
+    filled.put("http://stream.example/many.csv", *contents, step=1000)
+    first = client.get("/ldes")
+    filled.put("http://stream.example/early.csv", b"old\n", start=900_000_000_000)
+    assert "immutable" in first.headers["cache-control"]
+    assert client.get("/ldes").content == first.content
+
+
+def test_a_page_behind_the_end_of_the_event_stream_is_not_found(client):
+    assert client.get("/ldes?page=9999").status_code == 404
+
+
+def test_our_own_reader_of_catalogues_walks_all_pages_of_ours(client, served, filled, walk):
+    for number in range(205):
+        filled.put(f"http://paged.example/{number}.csv")
+    steps = walk(CatalogueDoor(), f"{served.address}/catalog.ttl", "dcat")
+    found = [finding for step in steps for finding in step.findings if isinstance(finding, Datasets)]
+    names = {dataset.iri for finding in found for dataset in finding.datasets}
+    (count,) = filled.rows("SELECT count(*) FROM resource")[0]
+    wanted = {f"{served.address}/dataset/{name}" for (name,) in filled.rows("SELECT resource FROM resource")}
+    assert steps[-1].end.complete
+    assert wanted <= names
+    assert count > 200

@@ -1,0 +1,43 @@
+"""Join candidates over HTTP."""
+
+from urllib.parse import quote
+
+import pytest
+
+from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.crawl.archiving.housekeeping import profile_some
+from tamias.crawl.archiving.joining import find_joins
+
+TOWNS, SCHOOLS = "http://joins.example/towns.csv", "http://joins.example/schools.csv"
+
+
+@pytest.fixture(scope="module")
+def joined(filled):
+    """All towns of the schools are among the towns."""
+    filled.put(TOWNS, "".join(["town\n", *(f"Ort {n}\n" for n in range(90))]).encode())
+    filled.put(SCHOOLS, "".join(["school,place\n", *(f"S{n},Ort {n % 30}\n" for n in range(120))]).encode())
+    blobs = BlobReader(LocalPacks(filled.data / "blobs"), filled.session)
+    while profile_some(filled.session, blobs):
+        pass
+    find_joins(filled.session)
+
+
+@pytest.mark.usefixtures("joined")
+@pytest.mark.parametrize("url", [TOWNS, SCHOOLS])
+def test_candidates_are_told_from_either_side(client, url):
+    answer = client.get(f"/api/v1/joins?url={quote(url, safe='')}")
+    (join,) = answer.json()["items"]
+    assert (join["of"]["url"], join["of"]["name"]) == (SCHOOLS, "place")
+    assert (join["within"]["url"], join["within"]["name"]) == (TOWNS, "town")
+    assert join["containment"] == 1.0
+
+
+@pytest.mark.usefixtures("joined")
+def test_all_candidates_come_page_by_page(client):
+    first = client.get("/api/v1/joins?limit=1").json()
+    assert len(first["items"]) == 1
+    assert client.get(f"/api/v1/joins?limit=1&cursor={first['cursor']}").json()["items"] == []
+
+
+def test_a_resource_that_is_not_archived_is_not_found(client):
+    assert client.get("/api/v1/joins?url=http://nowhere.example/").status_code == 404

@@ -1,0 +1,273 @@
+"""What the service promises workers, call by call: those without a database, and those with leases."""
+
+import asyncio
+import threading
+from contextlib import closing
+
+import grpc
+import msgspec
+import pytest
+from frontier_client import Instance
+
+from tamias.crawl.policy import Policy, write_policy
+from tamias.crawl.reading.study import Found
+from tamias.crawl.remote.channel import CallFailed
+from tamias.crawl.remote.line import Line, Target
+from tamias.crawl.remote.messages import message
+from tamias.crawl.remote.post import Parcel
+from tamias.crawl.remote.service import Outdated, Service
+from tamias.crawl.remote.shelf import ScratchShelf
+from tamias.crawl.remote.words import Brought
+from tamias.crawl.visits.pace import Held
+from tamias.database.connect import Database
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Capture
+from tamias.model.capture_id import new_capture_id
+from tamias.model.errors import ConfigError
+from tamias.model.item import NEVER, Item
+from tamias.model.kind import kind_tag
+from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
+
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE%'"
+)
+SAYS = b'<http://a.example/> <http://a.example/says> "it" <http://a.example/> .\n'
+
+
+@pytest.fixture
+def far(instance, client):
+    """`far(work)` runs a coroutine of a worker that said hello: it gets the service and the policy."""
+
+    def run(work, worker=7):
+        async def main():
+            line = Line(Target(address=instance.address))
+            try:
+                service = Service(line, worker)
+                return await work(service, await service.hello())
+            finally:
+                line.close()
+
+        return asyncio.run(main())
+
+    return run
+
+
+def visit(lease, tmp_path):
+    """A parcel with one quad, as a worker packs it."""
+    shelf = ScratchShelf(tmp_path)
+    with shelf.small_document() as document:
+        document.write(SAYS)
+    task, now = lease.tasks[0], 1_700_000_000_000
+    brought = Brought(
+        lease=lease, task=task,
+        capture=Capture(url=task.url, started_at=now, ended_at=now, outcome=Outcome.OK, reason="ok"),
+        found=Found(quads=1), references=[], items=[], put_off=False, is_context=False, context=None,
+        delay_ms=0, blocked_until=None, granted=None,
+    )  # fmt: skip
+    return Parcel(str(new_capture_id(now)), brought, shelf.take(document.extent))
+
+
+def figures(session):
+    counted = "SELECT count(*), coalesce(sum(quads), 0)::int8 FROM capture"
+    return session.transact(lambda cursor: cursor.execute(counted).fetchone())
+
+
+def test_a_visit_that_is_delivered_twice_is_committed_once_and_answered_twice(
+    client, far, frontier_session, tmp_path
+):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        parcel = visit(lease, tmp_path)
+        sent = [parcel.messages(again=again) for again in (False, True)]
+        return [(await service.deliver(each))[parcel.id] for each in sent]
+
+    before = figures(frontier_session)
+    assert far(work) == [True, True]
+    after = figures(frontier_session)
+    assert (after[0] - before[0], after[1] - before[1]) == (1, 1)
+
+
+def test_a_visit_whose_host_somebody_else_has_by_now_changes_nothing(client, far, frontier_session, tmp_path):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        frontier_session.transact(lambda cursor: cursor.execute("UPDATE host SET token = 1"))
+        parcel = visit(lease, tmp_path)
+        return await service.deliver(parcel.messages())
+
+    before = figures(frontier_session)
+    assert list(far(work).values()) == [False]
+    assert figures(frontier_session) == before
+    assert client.stats().size == 1
+
+
+def test_a_host_that_is_given_back_is_lent_again(client, far):
+    client.call("SetDelay", delay_ms=0)
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        assert await service.lease(10, 10, 30, policy.digest) == []
+        held = Held(lease, 0, 30)
+        held.delay_ms = 0
+        await service.deliver(Parcel("release", released=held).messages())
+        return await service.lease(10, 10, 30, policy.digest)
+
+    assert [task.url for lease in far(work) for task in lease.tasks] == ["http://a.example/"]
+
+
+def test_the_hosts_of_a_dead_worker_are_given_back_when_its_death_is_told(client, far):
+    client.call("SetDelay", delay_ms=0)
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        await service.lease(10, 10, 30, policy.digest)
+        await service.mourn(7, [])
+        return await service.lease(10, 10, 30, policy.digest)
+
+    assert len(far(work)) == 1
+
+
+def test_addresses_that_are_walked_through_and_what_is_under_watch_are_left_to_others(
+    client, far, frontier_session
+):
+    frontier = PostgresFrontier(frontier_session, same_url=str.__eq__, delay_ms=0)
+    frontier.put(
+        [
+            Item(url="http://a.example/sparql", key="s", host="a.example", tags=(kind_tag("sparql"),)),
+            Item(url="http://b.example/", key="b", host="b.example", crawl=2),
+            Item(url="http://c.example/", key="c", host="c.example"),
+        ]
+    )
+
+    async def work(service, policy):
+        return await service.lease(10, 10, 30, policy.digest)
+
+    assert [task.url for lease in far(work) for task in lease.tasks] == ["http://c.example/"]
+    assert sorted(lease.host for lease in frontier.lease(10)) == ["a.example", "b.example"]
+
+
+def test_a_worker_is_told_what_the_crawl_was_told_and_gets_nothing_once_that_is_old(
+    client, far, frontier_session
+):
+    client.discover("http://a.example/")
+    write_policy(
+        frontier_session, Policy({"fetch__delay": 2.5, "filters__scope": "host"}, ("http://a.example/",))
+    )
+
+    async def work(service, policy):
+        write_policy(frontier_session, Policy())
+        with pytest.raises(Outdated):
+            await service.lease(10, 10, 30, policy.digest)
+        anew = await service.hello()
+        return policy, await service.lease(10, 10, 30, anew.digest)
+
+    policy, leases = far(work)
+    assert (policy.settings.fetch.delay, policy.settings.filters.scope, policy.seeds) == (
+        2.5, "host", ("http://a.example/",),
+    )  # fmt: skip
+    assert len(leases) == 1
+
+
+def test_quads_that_are_cut_off_are_told_as_our_own_fault_and_the_service_goes_on(
+    client, far, frontier_session, tmp_path
+):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        parcel = visit(lease, tmp_path)
+        half = [_halved(each) for each in parcel.messages()]
+        return await service.deliver(half)
+
+    assert list(far(work).values()) == [True]
+    told = "SELECT count(*) FROM capture WHERE reason LIKE 'internal error:%cut off%'"
+    assert frontier_session.transact(lambda cursor: cursor.execute(told).fetchone()) == (1,)
+
+
+def test_a_visit_whose_id_is_none_is_refused_and_the_service_goes_on(client, far, tmp_path):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 30, policy.digest)
+        parcel = visit(lease, tmp_path)
+        with pytest.raises(CallFailed, match="is a UUID"):
+            await service.deliver(msgspec.structs.replace(parcel, id="no id").messages())
+        return await service.deliver(parcel.messages())
+
+    assert list(far(work).values()) == [True]
+
+
+def _halved(sent):
+    parcel = message("tamias.Parcel").FromString(sent)
+    parcel.quads = parcel.quads[: len(parcel.quads) // 2]
+    return parcel.SerializeToString()
+
+
+def test_a_call_that_makes_no_sense_is_answered_with_a_status(client):
+    packed = message("tamias.Packed")
+    call = client.channel.unary_unary("/tamias.Workers/Hello", packed.SerializeToString, packed.FromString)
+    with pytest.raises(grpc.RpcError) as error:
+        call(packed(value=b"\xc1 nonsense"), timeout=10)
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_worker_without_the_token_ends_and_says_why(tamias, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("open sesame", encoding="utf-8")
+    instance = Instance(tamias.data, "--token-file", str(token))
+    try:
+        done = tamias.run("worker", "--frontier", instance.address, "--workers", "1")
+    finally:
+        instance.stop()
+    assert (done.returncode, "does not know us" in done.stderr) == (ConfigError.exit_code, True)
+
+
+@pytest.fixture
+def frontier(client, frontier_data):
+    with closing(Database(frontier_data)) as database, closing(database.session()) as session:
+        yield PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+
+
+def some(count):
+    return [
+        Item(url=f"http://a.example/{n}", key=f"http://a.example/{n}", host="a.example") for n in range(count)
+    ]
+
+
+def test_a_limit_that_a_client_set_also_ends_what_is_lent_to_workers(client, frontier):
+    frontier.put(some(3))
+    client.call("SetCrawlLimit", key="a.example", limit=1)
+    (lease,) = frontier.lease(1, per_host=1)
+    done = Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER)
+    frontier.finish([Return(lease=lease, done=(done,))])
+    assert frontier.lease(1) == []
+    client.call("SetCrawlLimit", key="a.example", limit=0)
+    assert len(frontier.lease(1)) == 1
+
+
+def test_a_put_whose_queue_is_deleted_under_its_hands_makes_it_again(frontier, frontier_session):
+    frontier.put(some(1))
+    putting = threading.Thread(target=frontier.put, args=[some(4)])
+
+    def delete(cursor):
+        cursor.execute("SELECT FROM host FOR NO KEY UPDATE")
+        putting.start()
+        while cursor.execute(WAITING).fetchone()[0] == 0:
+            cursor.execute("SELECT pg_stat_clear_snapshot(), pg_sleep(0.01)")
+        cursor.execute("DELETE FROM url")
+        cursor.execute("DELETE FROM queue")
+
+    frontier_session.transact(delete)
+    putting.join(30)
+    orphans = "SELECT count(*) FROM url WHERE NOT EXISTS (SELECT FROM queue WHERE queue.qid = url.qid)"
+    left = frontier_session.transact(lambda cursor: cursor.execute(orphans).fetchone()[0])
+    assert left == 0
+    assert sorted(task.url for lease in frontier.lease(1) for task in lease.tasks)[-3:] == [
+        item.url for item in some(4)[1:]
+    ]

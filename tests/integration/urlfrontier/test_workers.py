@@ -1,0 +1,169 @@
+"""Workers at a database and at a frontier service, one crawl: nothing twice, nothing rude, nothing lost."""
+
+import json
+import signal
+import socket
+from collections import Counter
+from contextlib import closing, suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from frontier_client import Instance
+from pyoxigraph import RdfFormat, parse
+
+from tamias.bench.dataweb.expected import missing
+from tamias.bench.dataweb.log import max_in_flight
+from tamias.bench.dataweb.plan import make_plan
+from tamias.bench.dataweb.server import serving
+from tamias.database.connect import Database
+from tamias.model.errors import LimitReached
+
+LIMIT = LimitReached.exit_code
+DELAY = 0.25
+HOSTS = 10
+PAGES = 12
+
+
+class Web:
+    """Hosts with pages that link to the next page of their host and to the same page of the next host."""
+
+    def __init__(self, site_at):
+        self.sites = [site_at(f"127.0.{number + 3}.1") for number in range(HOSTS)]
+        self.quads = set()
+        for number, site in enumerate(self.sites):
+            for page in range(PAGES):
+                here = site.url(f"/{page}")
+                links = [
+                    self.sites[(number + 1) % HOSTS].url(f"/{page}"),
+                    site.url(f"/{(page + 1) % PAGES}"),
+                ]
+                site.pages[f"/{page}"] = "".join(f"<> <#to> <{link}> ." for link in links).encode()
+                self.quads |= {f"<{here}> <{here}#to> <{link}> <{here}> ." for link in links}
+
+    def seeds(self):
+        return [site.url("/0") for site in self.sites[::3]]
+
+    def requests(self):
+        return sum(len(site.log) for site in self.sites)
+
+    def counts(self):
+        return [Counter(path for path, _ in list(site.log)) for site in self.sites]
+
+
+@pytest.fixture
+def web(site_at):
+    return Web(site_at)
+
+
+@pytest.fixture
+def service(tamias):
+    """`service()` starts the frontier, again on the same port if it ran before."""
+    running = []
+
+    def start(port=0):
+        port = running[-1].port if running else port
+        running.append(Instance(tamias.data, port=port, env=tamias.env))
+        return running[-1]
+
+    yield start
+    for each in running:
+        if each.process.poll() is None:
+            each.stop()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as trial:
+        return trial.getsockname()[1]
+
+
+def far_workers(scratch):
+    """The process ids of workers without a database, by their notes in the scratch folder."""
+    alive = []
+    for note in Path("/proc").glob("[0-9]*/fd"):
+        with suppress(OSError):
+            if any(str(each.readlink()).startswith(f"{scratch}/studying/") for each in note.iterdir()):
+                alive.append(int(note.parent.name))
+    return alive
+
+
+def start_far(tamias, address, scratch, *words, workers=4):
+    return tamias.start(
+        "worker", "--frontier", address, "--workers", str(workers), "--scratch", str(scratch),
+        "--json", *words,
+    )  # fmt: skip
+
+
+def ended(process):
+    """What the workers without a database told last."""
+    process.send_signal(signal.SIGTERM)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return json.loads(out.splitlines()[-1])
+
+
+def test_eight_workers_half_of_them_far_ask_for_every_url_once_although_one_and_the_frontier_are_killed(
+    tamias, service, web, tmp_path, kill
+):
+    instance = service()
+    scratch = tmp_path / "scratch"
+    far = start_far(tamias, instance.address, scratch)
+    tamias.wait_until(lambda: len(far_workers(scratch)) == 4)
+    words = ("--allow-private", "--delay", str(DELAY), "--workers", "4", "--json")
+    crawl = tamias.start("crawl", *words, *web.seeds())
+    tamias.wait_until(lambda: web.requests() > 40 and far_workers(scratch))
+    assert kill(far_workers(scratch)[0])
+    tamias.wait_until(lambda: web.requests() > 70)
+    instance.kill()
+    service()
+    out, said = crawl.communicate(timeout=90)
+    assert crawl.returncode == 0, said
+    near = json.loads(out.splitlines()[-1])["visited"]
+    delivered = ended(far)["visited"]
+
+    assert tamias.quads() == web.quads
+    for asked in web.counts():
+        assert sum(asked.values()) - len(asked) <= 1, "repeated: what the dead worker was asking for"
+        assert set(asked) == {"/robots.txt", *(f"/{page}" for page in range(PAGES))}
+    for site in web.sites:
+        gaps = [later - sooner for (_, sooner), (_, later) in pairwise(site.log)]
+        assert min(gaps) >= DELAY * 0.9
+    assert near > 0
+    assert delivered > 0
+
+
+def test_far_workers_wait_for_their_service_and_then_find_what_stands_on_the_data_web(
+    tamias, service, tmp_path
+):
+    with serving(make_plan(seed=5, nodes=8, resources=10, crawl_delay=False)) as data_web:
+        begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *data_web.seeds)
+        assert begun.returncode == LIMIT, begun.stderr
+        assert not data_web.log
+        port = free_port()
+        far = start_far(tamias, f"127.0.0.1:{port}", tmp_path / "scratch", workers=2)
+        service(port)
+        with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+            tamias.wait_until(lambda: urls_left(session) == 0)
+        ended(far)
+        exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
+        assert missing(data_web.expected.quads, exported) == set()
+        assert max(max_in_flight(data_web.log).values()) == 1
+
+
+def urls_left(session):
+    return session.transact(
+        lambda cursor: cursor.execute("SELECT sum(open)::int8 FROM queue WHERE crawl = 1").fetchone()[0]
+    )
+
+
+def test_workers_at_the_database_work_until_they_are_stopped(tamias, web):
+    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
+    assert begun.returncode == LIMIT, begun.stderr
+    near = tamias.start("worker", "--workers", "1")
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: urls_left(session) == 0)
+    assert near.poll() is None
+    near.send_signal(signal.SIGTERM)
+    _, said = near.communicate(timeout=60)
+    assert near.returncode == 0, said
+    assert tamias.quads() == web.quads

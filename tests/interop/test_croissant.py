@@ -1,0 +1,72 @@
+"""The JSON-LD of a dataset's page is Croissant to mlcroissant, which also reads the records by it.
+
+mlcroissant brings 370 MB of others with it, so `make interop` puts it into an environment of its own.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamias.archive.catalogue import CatalogueBases
+from tamias.model.profile import ColumnProfile, Profile, TableProfile, Types
+from tamias.model.resource import Resource, Version
+from tamias.serve.fronts.jsonld import dataset_jsonld
+
+PYTHON = Path(sys.prefix) / "croissant" / "bin" / "python"
+CONTENT = b"id,name,day\n1,a,2020-01-01\n2,b,2020-01-02\n"
+READ = """
+import json, sys
+import mlcroissant
+dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
+records = [{key: str(value) for key, value in each.items()} for each in dataset.records("records-1")]
+print(json.dumps({"records": records, "report": dataset.metadata.issues.report()}))
+"""
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="mlcroissant is not there; make interop")
+
+
+@pytest.fixture
+def described(tmp_path):
+    """What our page tells of a table, with the file beside it instead of on a server."""
+    url, digest = "http://data.example/a.csv", hashlib.sha256(CONTENT).hexdigest()
+    resource = Resource(id="9637fc70d9dc55fb671d5c1f", url=url, title="Names", added_at=0, versions=1)
+    version = Version(
+        resource=resource.id, number=1, captured_at=0, sha256=digest, byte_size=len(CONTENT),
+        media_type="text/csv", capture="",
+    )  # fmt: skip
+    columns = (
+        ColumnProfile(name="id", number=1, datatype="integer"),
+        ColumnProfile(name="name", number=2),
+        ColumnProfile(name="day", number=3, datatype="date"),
+    )
+    table = TableProfile(name="a", header=True, rows=2, width=3, delimiter=",", columns=columns)
+    profile = Profile(size=len(CONTENT), types=Types(found="text/csv"), tables=(table,))
+    (tmp_path / "a.csv").write_bytes(CONTENT)
+    told = dataset_jsonld(resource, [version], profile, CatalogueBases())
+    told["distribution"][0]["contentUrl"] = "a.csv"
+    return told
+
+
+def read(told, folder):
+    place = folder / "croissant.json"
+    place.write_text(json.dumps(told))
+    return subprocess.run(
+        [PYTHON, "-c", READ, place], check=False, capture_output=True, text=True, timeout=300, cwd=folder
+    )
+
+
+def test_mlcroissant_reads_the_records_and_misses_only_the_licence(described, tmp_path):
+    done = read(described, tmp_path)
+    told = json.loads(done.stdout)
+    assert [next(iter(each.values())) for each in told["records"]] == ["1", "2"]
+    assert told["report"].count("  -  ") == 1
+    assert "schema.org/license" in told["report"]
+
+
+def test_mlcroissant_refuses_a_file_with_another_digest(described, tmp_path):
+    described["distribution"][0]["sha256"] = "0" * 64
+    assert read(described, tmp_path).returncode != 0

@@ -1,0 +1,12 @@
+"""What block lists kept out, for Prometheus."""
+
+from tamias.filters.blocked import Blocked
+from tamias.serve.health import _blocked
+
+
+def test_each_list_is_a_label():
+    lines = list(_blocked([Blocked('my "list"', 3, 0), Blocked("other", 1, 0)]))
+    assert lines[-2:] == [
+        'tamias_blocked_total{list="my \\"list\\""} 3.0',
+        'tamias_blocked_total{list="other"} 1.0',
+    ]
