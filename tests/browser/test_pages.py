@@ -303,6 +303,15 @@ def test_the_graph_is_drawn_and_a_host_can_be_pointed_at(page, made):
     assert painted
 
 
+def test_ten_thousand_hosts_are_drawn(page):
+    hosts = [f"h{number}.example" for number in range(10_000)]
+    links = [[number % 50, number, 1] for number in range(50, 8_000)]
+    data = {"hosts": hosts, "datasets": [1] * 10_000, "urls": [0] * 10_000, "links": links}
+    page.route("**/graph.json", lambda route: route.fulfill(json=data))
+    page.goto("/graph")
+    page.locator("#graph[data-drawn='10000']").wait_for()
+
+
 def test_a_query_is_asked_and_answered_on_its_page(page, made):
     page.goto("/query")
     page.locator(".yasqe_queryButton").wait_for()

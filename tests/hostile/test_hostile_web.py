@@ -4,6 +4,7 @@ What an attack does, what stops it and which record proves it stand in `tamias.b
 """
 
 import json
+import os
 import subprocess
 import sys
 
@@ -18,15 +19,20 @@ PATIENCE = 400.0
 GOOD = ("--sites", "6", "--pages", "15")
 
 
-@pytest.fixture(scope="module")
-def report():
+def told_by_bench(*words, **environment):
     """What `tamias bench hostile` tells."""
-    command = [sys.executable, "-m", "tamias", "bench", "hostile", "--no-control", "--json", *GOOD]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    command = [sys.executable, "-m", "tamias", "bench", "hostile", "--no-control", "--json", *words]
+    env = {**os.environ, **environment}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE, env=env)
     if "no network of its own" in done.stderr or "openssl" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return told_by_bench(*GOOD)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,6 +49,13 @@ def test_the_good_sites_are_complete(report):
 
 def test_nobody_connects_to_a_private_address(report):
     assert report["canary_connections"] == 0
+
+
+def test_the_listeners_notice_a_crawler_without_a_guard():
+    words = ("--sites", "1", "--pages", "1", "--attack", "H1", "--attack", "H3")
+    told = told_by_bench(*words, TAMIAS_PERMIT__ALLOW_PRIVATE="true")
+    assert told["canary_connections"] > 0
+    assert told["not_contained"] == ["H1", "H3"]
 
 
 def test_all_processes_together_stay_within_their_memory(report):

@@ -174,7 +174,7 @@ class Tamias:
         self.wait_until(lambda: not self.in_use())
 
     def _command(self, verb, words):
-        return [sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
+        return [sys.executable, "-m", "tamias", *verb.split(), "--data", str(self.data), *words]
 
 
 def processes():

@@ -72,6 +72,16 @@ def test_the_restored_archive_goes_on(archive, restored, site, tmp_path):
     assert copy.run("check").returncode == 0
 
 
+def test_the_strategy_in_force_is_in_force_again(archive, restored, tmp_path):
+    strategy = tmp_path / "focus.sql"
+    strategy.write_text("CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS 'SELECT 0.75'")
+    assert archive.run("strategy apply", str(strategy)).returncode == 0
+    backup(archive, tmp_path)
+    done = restored().run("strategy test", "http://example.org/", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["score"] == 0.75
+
+
 def test_a_second_snapshot_copies_only_what_is_new(archive, restored, site, tmp_path):
     first = backup(archive, tmp_path)
     assert first["new_bytes"] == first["bytes"] > 0

@@ -20,6 +20,7 @@ from tamias.crawl.backup.files import FileGone, needed, restore_file, save_file
 from tamias.crawl.backup.snapshot import FORMAT, Place, SavedFile, Snapshot
 from tamias.crawl.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
 from tamias.crawl.commits.recover import WARC_PREFIX
+from tamias.crawl.strategy.versions import build_anew
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.model.errors import DataInUse, TamiasError, UsageError
@@ -27,6 +28,8 @@ from tamias.sinks.warc_files import mend_warcs
 
 _SQL = statements("tamias.crawl.backup", "backup.sql")
 _TRIES = 3
+STRATEGY_SECONDS = 30.0
+"""Patience with strategies while they are made anew; they were tried when they were brought."""
 Tell = Callable[[str], None]
 
 
@@ -131,6 +134,7 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
         session.transact(partial(_load, place=place, name=chosen, snapshot=snapshot, db=db))
     with closing(Database(data, db)) as database, closing(database.session()) as session:
         recover_packs(packs_of(session, data), session)
+        build_anew(session, STRATEGY_SECONDS)
     mend_warcs(data / "warc", WARC_PREFIX)
     return chosen, snapshot
 

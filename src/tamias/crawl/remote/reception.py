@@ -39,7 +39,7 @@ from tamias.database.sql import statements
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.terms import Terms
 from tamias.model.capture import Capture
-from tamias.model.errors import UsageError
+from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
@@ -275,7 +275,10 @@ class Reception:
     async def _repair_regularly(self) -> None:
         while True:
             await asyncio.sleep(REPAIR_SECONDS)
-            await self._repair()
+            try:
+                await self._repair()
+            except TamiasError as error:
+                _log.warning("what dead workers left is put right later: %s", error)
 
     async def _repair(self) -> None:
         """What dead processes left is put right, as each worker with a database does it."""

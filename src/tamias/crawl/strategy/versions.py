@@ -107,6 +107,15 @@ def turn_off(session: Session) -> int | None:
     return session.transact(work)
 
 
+def build_anew(session: Session, seconds: float) -> None:
+    """Makes the functions of versions that only have their rows, as after a restore."""
+    held = [each for each in versions(session) if each.in_force_at is not None]
+    if held:
+        session.transact(ready_role)
+    for each in held:
+        session.transact(partial(build, number=each.number, text=each.text, sample=(), seconds=seconds))
+
+
 def note_broken(cursor: Cursor, number: int, broken: Broken) -> bool:
     """A strategy failed in use: it is taken out and the one before it comes back. Returns whether it was."""
     if broken.slow and (_number(cursor, "count_slow", {"number": number}) or 0) < MOST_SLOW:

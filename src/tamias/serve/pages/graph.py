@@ -15,7 +15,7 @@ from tamias.serve.pages.tables import Table
 from tamias.serve.service import Service
 
 MOST_HOSTS = 10_000
-MOST_LINKS = 20_000
+MOST_LINKS = 8_000
 _MOST_READ = 200_000
 """Rows of each kind that are looked at."""
 _SECONDS = 60.0

@@ -42,8 +42,8 @@ EXAMPLES = (
     ),
     Example(
         "Tables with a column about places",
-        "SELECT DISTINCT ?dataset ?name WHERE {\n  ?dataset dcat:hasVersion ?version .\n"
-        "  ?version csvw:tableSchema/csvw:column/csvw:name ?name .\n"
+        "SELECT DISTINCT ?file ?name WHERE {\n  ?table csvw:url ?file ;\n"
+        "         csvw:tableSchema/csvw:column/csvw:name ?name .\n"
         '  FILTER(CONTAINS(LCASE(STR(?name)), "place") || CONTAINS(LCASE(STR(?name)), "city"))\n} LIMIT 100',
     ),
     Example(

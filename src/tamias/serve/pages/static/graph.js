@@ -47,11 +47,22 @@
     groups.forEach((group, place) => {
       const reach = sunflower(group, 0, 0) + 12;
       area += reach * reach;
-      const distance = place === 0 ? 0 : Math.sqrt(area) * 1.15;
+      const distance = place === 0 ? 0 : Math.sqrt(area) * 1.3;
       for (const host of group) {
         host.x += distance * Math.cos(place * GOLDEN);
         host.y += distance * Math.sin(place * GOLDEN);
       }
+    });
+  }
+
+  // Whoever has no link stands around all others.
+  function surround(inside, lone) {
+    let far = 0;
+    for (const host of inside) far = Math.max(far, Math.hypot(host.x, host.y) + host.radius + 15);
+    lone.forEach((host, place) => {
+      const distance = Math.sqrt(far * far + 81 * (place + 1));
+      host.x = distance * Math.cos(place * GOLDEN);
+      host.y = distance * Math.sin(place * GOLDEN);
     });
   }
 
@@ -67,7 +78,8 @@
     });
     const lone = [...groups.values()].filter((group) => group.length === 1).flat();
     const many = [...groups.values()].filter((group) => group.length > 1).sort((a, b) => b.length - a.length);
-    arrange(lone.length ? [...many, lone] : many);
+    arrange(many);
+    surround(many.flat(), lone);
   }
 
   function fit() {
@@ -77,7 +89,7 @@
     canvas.height = Math.round(box.height * scale);
     let far = 20;
     for (const host of hosts) far = Math.max(far, Math.abs(host.x) + host.radius, Math.abs(host.y) + host.radius);
-    view = { x: canvas.width / 2, y: canvas.height / 2, zoom: Math.min(3 * scale, Math.min(canvas.width, canvas.height) / 2 / far / 1.12) };
+    view = { x: canvas.width / 2, y: canvas.height / 2, zoom: Math.min(6 * scale, Math.min(canvas.width, canvas.height) / 2 / far / 1.12) };
     draw();
   }
 
