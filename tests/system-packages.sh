@@ -5,6 +5,7 @@ set -u
 missing=""
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx-light"
 command -v wget >/dev/null 2>&1 || missing="$missing wget"
+command -v wrk >/dev/null 2>&1 || missing="$missing wrk"
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

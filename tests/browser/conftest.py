@@ -264,12 +264,18 @@ def address(made):
 
 
 @pytest.fixture(scope="session")
-def axe():
+def libraries():
+    """Where htmx, Yasgui and axe-core are."""
+    found = files("tamias.serve.pages").joinpath("libraries")
+    if not found.joinpath("versions").is_file():
+        pytest.skip("htmx, Yasgui and axe-core are not there: run 'make browser', which needs npm")
+    return found
+
+
+@pytest.fixture(scope="session")
+def axe(libraries):
     """The script of axe-core."""
-    found = files("tamias.serve.pages").joinpath("libraries", "axe.min.js")
-    if not found.is_file():
-        pytest.skip("axe-core is not there: run 'make browser', which needs npm")
-    return found.read_text()
+    return libraries.joinpath("axe.min.js").read_text()
 
 
 @pytest.fixture(scope="session")

@@ -148,6 +148,7 @@ def test_dark_and_light_are_told_apart(tab):
     assert colours == ["rgb(253, 252, 250)", "rgb(24, 21, 19)"]
 
 
+@pytest.mark.usefixtures("libraries")
 def test_the_overview_brings_itself_up_to_date(page):
     page.clock.install()
     page.goto("/")
@@ -156,6 +157,7 @@ def test_the_overview_brings_itself_up_to_date(page):
     assert told.value.status == 200
 
 
+@pytest.mark.usefixtures("libraries")
 def test_the_overview_stays_as_it_is_when_it_is_told_so(page):
     page.goto("/")
     asked = []
@@ -166,6 +168,7 @@ def test_the_overview_stays_as_it_is_when_it_is_told_so(page):
     assert asked == []
 
 
+@pytest.mark.usefixtures("libraries")
 def test_words_find_datasets_while_they_are_typed(page):
     page.goto("/search")
     page.get_by_label("Words of the title").press_sequentially("air qual")
@@ -312,6 +315,7 @@ def test_ten_thousand_hosts_are_drawn(page):
     page.locator("#graph[data-drawn='10000']").wait_for()
 
 
+@pytest.mark.usefixtures("libraries")
 def test_a_query_is_asked_and_answered_on_its_page(page, made):
     page.goto("/query")
     page.locator(".yasqe_queryButton").wait_for()
@@ -328,6 +332,7 @@ def test_a_query_can_be_sent_without_scripts(tab):
     assert told.value.status == 200
 
 
+@pytest.mark.usefixtures("libraries")
 def test_the_files_that_a_query_names_are_downloaded(page):
     page.goto("/query")
     page.locator(".yasqe_queryButton").wait_for()

@@ -8,22 +8,6 @@ from tamias.database.sql import statements
 
 FILES = ("addresses", "crawls", "frontier", "hasten", "held", "lanes", "queues")
 SQL = {name: block for file in FILES for name, block in statements("tamias.frontier", f"{file}.sql").items()}
-TABLES = ("host", "queue", "url")
-REFERENCE = re.compile(r"\b(?:FROM|JOIN|UPDATE|INSERT INTO)\s+(host|queue|url)\b")
-INSERTED = re.compile(r"\bINSERT INTO\s+(host|queue|url)\b")
-
-
-def named_buckets(text, table):
-    return len(re.findall(rf"\b{table}\.bucket = %\(bucket\)b::int2", text))
-
-
-@pytest.mark.parametrize("name", sorted(SQL))
-def test_every_table_reference_of_a_statement_names_the_bucket(name):
-    text = SQL[name].text.decode()
-    for table in TABLES:
-        references = REFERENCE.findall(text).count(table)
-        inserted = INSERTED.findall(text).count(table)
-        assert named_buckets(text, table) >= references - inserted, f"{name}: {table} without its bucket"
 
 
 @pytest.mark.parametrize("name", sorted(SQL))

@@ -45,8 +45,10 @@ def kinds_in(quads: Sequence[Quad], base: str) -> list[Links]:
 
     Addresses stand as IRIs or, as often, as literals.
     """
-    found: Found = {}
     signs = _signs(quads)
+    if not signs:
+        return []
+    found: Found = {}
     for predicate, told in signs.items():
         if predicate in _KINDS:
             _take(found, _KINDS[predicate], told)

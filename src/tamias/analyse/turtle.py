@@ -41,6 +41,8 @@ _SUBJECT = re.compile(
 _STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
 _MARGIN = re.compile(rb"(?:.*\n)?\Z", re.DOTALL)
 _MAX_JOINTS = 20
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~/\-]*)?")
+"""An IRI beyond doubt, as most addresses are; of others the parser is asked."""
 
 _T = TypeVar("_T")
 
@@ -119,7 +121,8 @@ class Turtle:
             if faults.given_up:
                 return
             place = place.after(text[: len(text) - len(begun)])
-        yield from taken_apart([Piece(begun, place)], self, faults)
+        if begun:
+            yield from taken_apart([Piece(begun, place)], self, faults)
 
     def _streamed(self, text: bytes, stream: BinaryIO, place: Place, faults: Faults) -> Iterator[Read]:
         """A statement too large to hold: as the parser goes on, from here to the end."""
@@ -148,7 +151,9 @@ class Turtle:
             if fault.lineno == 1 and fault.offset is not None:
                 fault.offset -= len(header.decode())
             raise
-        self._prefixes, self._base = parser.prefixes, valid_base(parser.base_iri)
+        self._prefixes = parser.prefixes
+        if parser.base_iri != self._base:
+            self._base = valid_base(parser.base_iri)
         return quads
 
     def salvage(self, piece: Piece) -> list[Quad]:
@@ -189,6 +194,8 @@ class Turtle:
 
 def valid_base(url: str | None) -> str | None:
     """None for a URL that is no IRI; relative references then become problems."""
+    if url is None or _PLAIN_URL.fullmatch(url):
+        return url
     try:
         parse(b"", format=RdfFormat.TURTLE, base_iri=url)
     except ValueError:
@@ -276,4 +283,5 @@ def _statement_blocks(stream: BinaryIO) -> Iterator[bytes]:
         if end:
             yield begun[:end]
             begun = begun[end:]
-    yield begun
+    if begun:
+        yield begun

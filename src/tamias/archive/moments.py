@@ -2,12 +2,14 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from tamias.model.errors import UsageError
 
 Moment = datetime | str
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS = 86_400_000
 _DIGITS = re.compile(r"[0-9]{14}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -50,5 +52,13 @@ def rfc3339(moment: int) -> str:
     >>> rfc3339(1700000000123)
     '2023-11-14T22:13:20.123Z'
     """
-    told = _EPOCH + timedelta(milliseconds=moment)
-    return told.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    days, within = divmod(moment, _DAY_MS)
+    seconds, thousandths = divmod(within, 1000)
+    minutes, second = divmod(seconds, 60)
+    return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{thousandths:03}Z"
+
+
+@lru_cache(maxsize=4096)
+def _day(days: int) -> str:
+    """Made once for all moments of a day: a history has many moments."""
+    return (_EPOCH + timedelta(days=days)).date().isoformat()

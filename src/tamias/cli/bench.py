@@ -1,5 +1,7 @@
 """`tamias bench`: claims about speed and safety, as commands that anyone can repeat."""
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +69,39 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
     from tamias.bench.cluster.run import SHARDS, run
 
     return _told(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
+
+
+@command.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--quick", is_flag=True, help="Small: a few minutes for all of them.")
+@click.option(
+    "--full", is_flag=True, help="In the size that the promises name: half an hour for all of them."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same chances.")
+@click.option(
+    "--hostile",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What 'tamias bench hostile --json' printed, so that it does not run again.",
+)
+@click.option(
+    "--scorecard", type=click.Path(path_type=Path), help="Write the results as a page to this file."
+)
+@common
+def faults(
+    place: Place, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
+    scorecard: Path | None,
+) -> int:  # fmt: skip
+    """Breaks one thing after another, F1 to F14, and holds a figure against each promise.
+
+    The page of the last run is docs/reliability.md.
+
+    Example: tamias bench faults F8 disk-full --quick
+    """
+    from tamias.bench.faults.run import FULL, QUICK, USUAL, run
+
+    share = FULL if full else QUICK if quick else USUAL
+    report = run(names, share=share, seed=seed, hostile=hostile, scorecard=scorecard, out=_out(place))
+    return _told(place, report)
 
 
 @command.command()
@@ -157,6 +192,16 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 @click.option("--pages", type=int, default=1_000_000, show_default=True, help="Pages of the scale run.")
 @click.option("--hosts", type=int, default=10_000, show_default=True, help="Hosts of the scale run.")
 @click.option("--seconds", type=float, default=1200, show_default=True, help="The most one crawler may take.")
+@click.option(
+    "--max-time", type=float, default=1200, show_default=True, help="Seconds of each crawl of the scale run."
+)
+@click.option(
+    "--known",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Then fill its frontier with so many URLs and go on.",
+)
 @click.option("--rdfa-suite", type=click.Path(path_type=Path), help="Folder of the W3C's RDFa test suite.")
 @click.option(
     "--peer",
@@ -169,10 +214,10 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and report.md.")
 @click.option("--profile", is_flag=True, help="Tell where the time goes, by step of a URL's path.")
 @common
-def dataweb(  # noqa: PLR0917 (click passes them by name)
+def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
     place: Place, experiments: tuple[str, ...], nodes: int | None, triples: int | None, seed: int | None,
-    pages: int, hosts: int, seconds: float, rdfa_suite: Path | None, peers: tuple[str, ...],
-    install_peers: bool, report: Path | None, profile: bool,
+    pages: int, hosts: int, seconds: float, max_time: float, known: int, rdfa_suite: Path | None,
+    peers: tuple[str, ...], install_peers: bool, report: Path | None, profile: bool,
 ) -> int:  # fmt: skip
     """A Data Web as ORCA builds it, crawled beside Scrapy, Comunica, wget and any crawler you name.
 
@@ -183,7 +228,7 @@ def dataweb(  # noqa: PLR0917 (click passes them by name)
 
     if install_peers:
         rivals.install_peers()
-    size = Size(nodes, triples, seed, pages, hosts, seconds)
+    size = Size(nodes, triples, seed, pages, hosts, seconds, max_time, known)
     chosen = () if peers == ("none",) else peers or None
     found = run(
         experiments or SHORT,
@@ -193,6 +238,7 @@ def dataweb(  # noqa: PLR0917 (click passes them by name)
         report=report,
         profile=profile,
         out=_out(place),
+        command=shlex.join(["tamias", *sys.argv[1:]]),
     )
     return _told(place, found)
 
@@ -239,6 +285,55 @@ def schedule(place: Place, pages: int, days: int, seed: int) -> int:
     from tamias.bench.schedule import run
 
     return _told(place, run(pages, days, seed, out=_out(place)))
+
+
+@command.command()
+@click.option("--minutes", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="How long.")
+@click.option("--hosts", type=click.IntRange(1, 200), default=16, show_default=True, help="Hosts of the web.")
+@click.option("--pages", type=click.IntRange(1), default=8, show_default=True, help="Pages of each host.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same chances.")
+@common
+def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int:
+    """A changing web is archived while processes die and join, the database is killed and the disk fills.
+
+    Example: tamias bench soak --minutes 5
+    """
+    from tamias.bench.soak import run
+
+    return _told(place, run(minutes=minutes, seed=seed, hosts=hosts, pages=pages, out=_out(place)))
+
+
+@command.command()
+@click.option("--datasets", type=click.IntRange(1), default=100_000, show_default=True, help="Datasets.")
+@click.option(
+    "--versions", type=click.IntRange(1), default=800_000, show_default=True, help="Versions of all."
+)
+@click.option("--seconds", type=click.FloatRange(1), default=5, show_default=True, help="For each route.")
+@click.option(
+    "--catalogue",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="Datasets in the SPARQL store, which takes long to be filled.",
+)
+@click.option(
+    "--silent",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="Connections that send nothing.",
+)
+@common
+def serve(
+    place: Place, datasets: int, versions: int, seconds: float, catalogue: int, silent: int
+) -> int:  # fmt: skip
+    """Requests a second of the service over a large archive, by wrk, beside a bare Starlette handler.
+
+    Example: tamias bench serve --datasets 2000 --versions 16000 --seconds 2
+    """
+    from tamias.bench.serve import run
+
+    return _told(place, run(datasets, versions, seconds, catalogue, silent, out=_out(place)))
 
 
 @command.command()

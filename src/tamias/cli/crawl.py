@@ -18,6 +18,7 @@ from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
+    from tamias.crawl.supervisor import Snapshot, Supervisor
     from tamias.database.connect import Database
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
@@ -141,17 +142,9 @@ def _crawl(
             if imports:
                 take_imports(place, database, settings, near, crawl, imports)
             end = asyncio.run(supervisor.run(display.show))
-            if supervisor.undelivered:
-                left = f"{supervisor.undelivered} documents wait for their sinks; a later run goes on"
-                click.echo(left, err=True)
-            for refused in supervisor.refused_deliveries():
-                click.echo(f"not delivered: {printable(refused)}", err=True)
+            _tell_deliveries(supervisor)
             failed = strict and end.ended is Ended.DONE and supervisor.failed_for_good() > 0
-    if place.json:
-        say_json(end)
-    if place.verbosity >= 0:
-        for line in summary(end, place.data):
-            click.echo(line, err=True)
+    _tell_end(place, end)
     codes = {
         Ended.DONE: 3 if failed else 0,
         Ended.LIMIT: 5,
@@ -161,6 +154,21 @@ def _crawl(
     }
     assert end.ended is not None
     return codes[end.ended]
+
+
+def _tell_deliveries(supervisor: "Supervisor") -> None:
+    if supervisor.undelivered:
+        click.echo(f"{supervisor.undelivered} documents wait for their sinks; a later run goes on", err=True)
+    for refused in supervisor.refused_deliveries():
+        click.echo(f"not delivered: {printable(refused)}", err=True)
+
+
+def _tell_end(place: Place, end: "Snapshot") -> None:
+    if place.json:
+        say_json(end)
+    if place.verbosity >= 0:
+        for line in summary(end, place.data):
+            click.echo(line, err=True)
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:

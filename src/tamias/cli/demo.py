@@ -1,25 +1,62 @@
-"""`tamias demo`: a small Data Web on this machine, crawled before your eyes; needs no network."""
+"""`tamias demo`: a small Data Web on this machine, crawled, archived and served; needs no network."""
 
 import asyncio
 import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from click.core import ParameterSource
 from pyoxigraph import Quad
 
 from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.opening import archive_at
 from tamias.cli.progress import Display
-from tamias.crawl.supervisor import Snapshot, Supervisor
+from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.model.errors import UsageError
 from tamias.model.seed import Seed
+from tamias.settings import Settings
 
 if TYPE_CHECKING:
+    from tamias.archive.diffs import Diff
     from tamias.bench.dataweb.server import DataWeb
 
 MARK = "made-by-tamias-demo"
 USUAL_FOLDER = Path("tamias-demo")
+USUAL_PORT = 8080
+DAYS = 3
+
+
+class Crawled(msgspec.Struct, frozen=True, kw_only=True):
+    """The crawl beside what is there."""
+
+    crawl: Snapshot
+    expected: int
+    missing: int
+    disallowed: int
+    most_in_flight: int
+
+    @property
+    def ok(self) -> bool:
+        """Complete and polite."""
+        return not self.missing and not self.disallowed and self.most_in_flight == 1
+
+
+class Archived(msgspec.Struct, frozen=True, kw_only=True):
+    """What is under watch."""
+
+    resources: int
+    versions: int
+    bytes: int
+    changing: str
+    """The address of one that changes."""
+    diff: "Diff"
+    """Its last change."""
 
 
 @click.command()
@@ -28,22 +65,26 @@ USUAL_FOLDER = Path("tamias-demo")
     "--nodes", type=click.IntRange(3, 200), default=12, show_default=True, help="Hosts of the Data Web."
 )
 @common
-def command(place: Place, once: bool, nodes: int) -> int:  # noqa: ARG001 (pages to be served come with `serve`)
-    """Builds a small Data Web on loopback addresses, crawls it, and compares with what is there.
+def command(place: Place, once: bool, nodes: int) -> int:
+    """Builds a small Data Web on loopback addresses, crawls and archives it, and serves the pages.
+
+    Compares what was found with what is there. Without a terminal, or with --once, it ends after that.
 
     Example: tamias demo --once
     """
     from tamias.bench.dataweb.plan import make_plan
     from tamias.bench.dataweb.server import serving
 
-    data = _fresh_folder(place)
-    plan = make_plan(seed=1, nodes=nodes)
-    with serving(plan) as web:
-        if not place.json:
-            say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
-            say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {data}")
-        found = _crawl(place, data, web.seeds)
-        return _compare(place, data, web, found)
+    place = msgspec.structs.replace(place, data=_fresh_folder(place))
+    settings = place.settings(permit__allow_private=True, fetch__delay=0.1).settings
+    with serving(make_plan(seed=1, nodes=nodes)) as web:
+        _announce(place, web, nodes)
+        crawled = _compared(place, web, _crawl(place, settings, web.seeds))
+        archived = _archive(place, settings, web)
+        _tell(place, crawled, archived)
+        if not (once or place.json) and sys.stdout.isatty():
+            _serve(place, settings)
+    return 0 if crawled.ok else 1
 
 
 def _fresh_folder(place: Place) -> Path:
@@ -57,65 +98,156 @@ def _fresh_folder(place: Place) -> Path:
     return data
 
 
-def _crawl(place: Place, data: Path, seeds: tuple[str, ...]) -> Snapshot:
-    settings = place.settings(permit__allow_private=True, fetch__delay=0.1).settings
-    supervisor = Supervisor(data, place.db, settings, seeds)
-    display = Display(place)
-    try:
+def _announce(place: Place, web: "DataWeb", nodes: int) -> None:
+    if not place.json:
+        say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
+        say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
+
+
+def _crawl(place: Place, settings: Settings, seeds: tuple[str, ...]) -> Snapshot:
+    with (
+        closing(Supervisor(place.data, place.db, settings, seeds)) as supervisor,
+        closing(Display(place)) as display,
+    ):
         supervisor.put_seeds([Seed(address=seed) for seed in seeds])
-        return asyncio.run(supervisor.run(display.show))
-    finally:
-        display.close()
-        supervisor.close()
+        return asyncio.run(supervisor.run(_silent if place.json else display.show))
 
 
-def _compare(place: Place, data: Path, web: "DataWeb", end: Snapshot) -> int:
+def _compared(place: Place, web: "DataWeb", end: Snapshot) -> Crawled:
     from tamias.bench.dataweb.expected import missing
     from tamias.bench.dataweb.log import max_in_flight, requests_of_disallowed
 
-    quads = _exported(place, data)
-    lost = len(missing(web.expected.quads, quads))
-    impolite = len(requests_of_disallowed(web.log, web.expected.disallowed))
-    most = max(max_in_flight(web.log).values())
-    ok = not lost and not impolite and most == 1
-    if place.json:
-        say_json(
-            {
-                "crawl": end,
-                "expected": len(web.expected.quads),
-                "missing": lost,
-                "disallowed": impolite,
-                "most_in_flight": most,
-                "ok": ok,
-            }
-        )
-        return 0 if ok else 1
-    say()
-    ways = ", ".join(f"{count} {word}" for word, count in sorted(end.outcomes.items()))
-    say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {ways}")
-    say(f"found      {len(web.expected.quads) - lost} of {len(web.expected.quads)} quads that the web holds")
-    say(f"polite     {impolite} requests that robots.txt forbids, at most {most} at a time to one host")
-    kept = sum(file.stat().st_size for file in (data / "rdf").iterdir())
-    say(f"kept       {kept:,} bytes in {data / 'rdf'}")
-    say()
-    say("Look at it:")
-    say(f"  tamias export --data {data} --format trig")
-    say(f"  tamias export --data {data} --graph metadata")
-    say(f"  tamias stats --data {data}")
-    return 0 if ok else 1
+    return Crawled(
+        crawl=end,
+        expected=len(web.expected.quads),
+        missing=len(missing(web.expected.quads, _exported(place))),
+        disallowed=len(requests_of_disallowed(web.log, web.expected.disallowed)),
+        most_in_flight=max(max_in_flight(web.log).values()),
+    )
 
 
-def _exported(place: Place, data: Path) -> list[Quad]:
+def _exported(place: Place) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
     from tamias.crawl.corpus import data_quads
     from tamias.database.connect import Database
 
-    database = Database(data, place.db, create=False)
-    session = database.session()
-    try:
-        text = b"".join(data_quads(session, data))
-    finally:
-        session.close()
-        database.close()
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        text = b"".join(data_quads(session, place.data))
     return list(parse(text, format=RdfFormat.N_QUADS))
+
+
+def _archive(place: Place, settings: Settings, web: "DataWeb") -> Archived:
+    """Puts some documents under watch and visits them each day, on which two of them have changed."""
+    from tamias.bench.dataweb.watched import put_watched
+
+    changing = put_watched(web.web, 0)
+    watched = (*changing, *web.seeds)
+    if not place.json:
+        say()
+        say(f"$ tamias add {' '.join(watched)} --data {place.data}")
+        say(f"$ tamias crawl --recrawl --data {place.data}    # {DAYS} times; in between, two of them change")
+    for day in range(DAYS):
+        put_watched(web.web, day)
+        _watch(place, settings, watched, again=day > 0)
+        _visit(place, settings)
+    with archive_at(place) as archive:
+        versions = [version for url in watched for version in archive.versions(url)]
+        return Archived(
+            resources=len(watched),
+            versions=len(versions),
+            bytes=sum(version.byte_size for version in versions),
+            changing=changing[0],
+            diff=archive.diff(changing[0]),
+        )
+
+
+def _watch(place: Place, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
+    from tamias.crawl.admit import Admission, same_url
+    from tamias.crawl.archiving.watching import Wanted, Watcher
+    from tamias.database.connect import Database
+    from tamias.frontier.postgres import PostgresFrontier
+
+    names = frozenset(settings.filters.session_names)
+    with closing(Database(place.data, place.db)) as database, closing(database.session()) as session:
+        watcher = Watcher(
+            session, PostgresFrontier(session, same_url=same_url(names)), Admission(settings, ())
+        )
+        if again:
+            watcher.visit_now([Seed(address=url) for url in urls])
+        else:
+            watcher.add([Wanted(url=url) for url in urls])
+
+
+def _visit(place: Place, settings: Settings) -> None:
+    with closing(Supervisor(place.data, place.db, settings, (), until=Until.VISITED)) as supervisor:
+        supervisor.put_seeds(())
+        asyncio.run(supervisor.run(_silent))
+
+
+def _silent(_: Snapshot) -> None:
+    """Shows nothing."""
+
+
+def _tell(place: Place, crawled: Crawled, archived: Archived) -> None:
+    if place.json:
+        say_json({**msgspec.to_builtins(crawled), "archive": archived, "ok": crawled.ok})
+        return
+    end, diff = crawled.crawl, archived.diff
+    ways = ", ".join(f"{count} {word}" for word, count in sorted(end.outcomes.items()))
+    found = crawled.expected - crawled.missing
+    kept = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
+    say()
+    say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {ways}")
+    say(f"found      {found} of {crawled.expected} quads that the web holds")
+    say(
+        f"polite     {crawled.disallowed} requests that robots.txt forbids, "
+        f"at most {crawled.most_in_flight} at a time to one host"
+    )
+    say(f"kept       {kept:,} bytes in {place.data / 'rdf'}")
+    say(
+        f"archived   {archived.versions} versions of {archived.resources} resources, {archived.bytes:,} bytes"
+    )
+    say(f"changed    {archived.changing}: {diff.added} {diff.kind} added, {diff.removed} removed, "
+        f"{diff.changed} changed at the last visit")  # fmt: skip
+    say()
+    say("Look at it:")
+    url = archived.changing
+    for words in ("export --format trig", "stats", f"versions {url}", f"diff {url}", "serve"):
+        say(f"  tamias {words} --data {place.data}")
+
+
+def _serve(place: Place, settings: Settings) -> None:
+    from tamias.serve.run import Plan, run
+    from tamias.serve.secret import find_secret
+
+    plan = Plan(
+        data=place.data.absolute(),
+        db=place.db,
+        settings=settings,
+        host="127.0.0.1",
+        port=_port(),
+        crawl=False,
+    )
+
+    def ready() -> None:
+        say()
+        say(f"The pages are at http://127.0.0.1:{plan.port}/ until you press Ctrl-C.")
+
+    run(plan, find_secret(place.data, None), ready)
+
+
+def _port() -> int:
+    """The usual one, or where nobody listens."""
+    for port in (USUAL_PORT, 0):
+        with socket.socket() as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(trial.getsockname()[1])
+    raise UsageError("no port of 127.0.0.1 is free")

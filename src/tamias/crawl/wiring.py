@@ -137,7 +137,8 @@ class DatabaseWorkplace:
         self._room.check()
         with self._office.steps.step("lease"):
             leases = self._office.frontier.lease(hosts, per_host, seconds)
-            self._office.coverage.refresh()
+            if leases:
+                self._office.coverage.refresh()
             return leases
 
     def _count_blocked(self) -> None:

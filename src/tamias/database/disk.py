@@ -12,6 +12,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LEAST_ROOM = 16 << 20  # one segment of PostgreSQL's log of changes
 
 
+def make_data_folder(data: Path) -> None:
+    """Makes a data directory that others cannot list; one that is there already stays as it is.
+
+    Root's may be passed through, because the account that its server runs under may have to.
+    """
+    data.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+
+
 @contextmanager
 def refusals(place: Path) -> Iterator[None]:
     """Turns the system's errors into ours."""

@@ -13,7 +13,7 @@ import msgspec
 from psycopg.conninfo import make_conninfo
 
 from tamias.database.cluster import SUPERUSER, clusters
-from tamias.database.disk import refusals
+from tamias.database.disk import make_data_folder, refusals
 from tamias.database.keeper import Told
 from tamias.database.locks import is_free, opened, shared
 from tamias.model import errors
@@ -34,7 +34,8 @@ class Embedded:
                 raise DataMissing(
                     f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' makes it"
                 )
-            self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            make_data_folder(self._data)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             self._users = shared(self._folder / "users.lock")
             self._directory = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
         self._worker_lock: IO[bytes] | None = None

@@ -25,9 +25,10 @@ from tamias.fetch.ftp_verdict import TLS_REPLIES, of_reply
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
-from tamias.fetch.verdict import Verdict, failed, of_trouble, refused, without_password
+from tamias.fetch.verdict import Verdict, failed, of_trouble, refused
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.outcome import Outcome
+from tamias.model.url import without_password
 from tamias.protocols import Follow
 
 _FORMS: tuple[tuple[Errand, Callable[[str], Found]], ...] = (

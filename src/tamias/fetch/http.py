@@ -20,12 +20,11 @@ from tamias.fetch.verdict import (
     of_status,
     of_trouble,
     refused,
-    without_password,
 )
 from tamias.model.capture import Capture, Hop, Request, Stop
 from tamias.model.errors import UrlError
 from tamias.model.outcome import Outcome
-from tamias.model.url import resolve
+from tamias.model.url import resolve, without_password
 from tamias.protocols import Follow
 
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")

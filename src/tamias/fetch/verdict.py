@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ UNACCEPTABLE = 406
 PAUSES = frozenset({429, 503})
 """Statuses whose Retry-After is listened to."""
 
-_PASSWORD = re.compile(r"(?<=://)([^/?#:]*):[^/?#]*@")
 _GONE = frozenset({404, 410})
 _RETRIED = frozenset({408, 425, 429})
 _NAMES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
@@ -104,15 +102,6 @@ def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
         connect_timeout=connect_timeout,
     )
     return failed(reason, retry=retry)
-
-
-def without_password(url: str) -> str:
-    """An address as it may be shown.
-
-    >>> without_password("ftp://me:secret@example.org/a:b@c")
-    'ftp://me@example.org/a:b@c'
-    """
-    return _PASSWORD.sub(r"\1@", url, count=1)
 
 
 def _unconnected(trouble: Trouble) -> str:

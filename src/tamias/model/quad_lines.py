@@ -31,6 +31,8 @@ class QuadLines(Sequence[Quad]):
         found: dict[int, bytes] = {}
         for predicate in predicates & self.words:
             found.update(self._lines_with(b" %b " % predicate))
+        if not found:
+            return []
         return list(parse(b"".join(found[start] for start in sorted(found)), format=RdfFormat.N_QUADS))
 
     def _lines_with(self, text: bytes) -> Iterator[tuple[int, bytes]]:

@@ -16,6 +16,7 @@ _WEB = ("http:", "https:", "ftp:")
 
 _SCHEME_AND_HOST = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^/?#]*@)?([^/?#]*))?")
 _PORT = re.compile(r":[0-9]*$")
+_PASSWORD = re.compile(r"(?<=://)([^/?#:]*):[^/?#]*@")
 
 
 def fetch_url(address: str) -> str:
@@ -78,6 +79,15 @@ def host_key(url: str) -> str:
     """
     scheme, name = _scheme_and_host(url)
     return _pay_level_domain(name) if name else scheme.lower()
+
+
+def without_password(url: str) -> str:
+    """An address as it may be shown.
+
+    >>> without_password("ftp://me:secret@example.org/a:b@c")
+    'ftp://me@example.org/a:b@c'
+    """
+    return _PASSWORD.sub(r"\1@", url, count=1)
 
 
 def _is_undisputed(href: str) -> bool:

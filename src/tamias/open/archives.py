@@ -56,7 +56,7 @@ class _DirectoryGuard:
 def zip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:
     """The members of a zip archive in a seekable file. `DamageError`: no usable directory."""
     for entry in _zip_entries(file, meter):
-        if entry.is_dir():
+        if entry.filename.endswith("/"):  # `is_dir` does not take an empty name
             continue
         meter.member()
         name = entry.filename[:MAX_NAME]

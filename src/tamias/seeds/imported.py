@@ -35,7 +35,7 @@ def seeds_by_line(name: str, read: Callable[[bytes], Seed | None]) -> Iterator[S
         for number, line in enumerate(outside_lines(stream, LONGEST_LINE, MOST_BYTES), start=1):
             try:
                 seed = read(line) if line is not None else _too_long()
-            except ValueError:
+            except (ValueError, RecursionError):
                 count += 1
                 if len(wrong) < _SHOWN:
                     wrong.append(number)

@@ -42,7 +42,7 @@ class ListSeeds:
                 continue
             try:
                 yield _seed(text, header)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UsageError(f"{name} line {number}: {error}") from error
 
 

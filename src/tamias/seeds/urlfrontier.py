@@ -35,7 +35,8 @@ def seed_of_line(line: bytes) -> Seed | None:
         return Seed(address=fetch_url(text.decode()))
     item = msgspec.json.decode(text, type=dict[str, Any])
     known = _known(item)
-    info = _table((known or item.get("discovered") or {}).get("info") or item.get("info") or item)
+    told = known or _table(item.get("discovered") or {})
+    info = _table(told.get("info") or item.get("info") or item)
     due = None if known is None else _due(known)
     return Seed(
         address=fetch_url(_name(info, "url", 32_768)),
@@ -52,7 +53,8 @@ def _known(item: dict[str, Any]) -> dict[str, Any] | None:
 
 def _due(known: dict[str, Any]) -> int:
     """Protocol buffers write long numbers as text, and leave out what is zero."""
-    date = int(known.get("refetchableFromDate") or known.get("refetchable_from_date") or 0)
+    told = known.get("refetchableFromDate") or known.get("refetchable_from_date") or 0
+    date = int(msgspec.convert(told, int | str))
     if date < 0:
         raise ValueError("a date before all dates")
     return min(date, LAST_SECOND) * 1000 if date else NEVER

@@ -23,7 +23,7 @@ from tamias.serve.api import (
     tags,
     versions,
 )
-from tamias.serve.endpoints import Answer, Endpoint, routes
+from tamias.serve.endpoints import Answer, Directly, Endpoint, routes
 from tamias.serve.events import stream
 from tamias.serve.feeds import ldes
 from tamias.serve.fronts import catalogue, sitemap
@@ -75,9 +75,10 @@ def application(
         answers={200: Answer("An OpenAPI document", media_types=("application/json",))},
     )
     usual = msgspec.structs.replace(about, path="/openapi.json")
+    direct = routes([*table, about, usual], service)
     return Starlette(
         routes=[
-            *routes([*table, about, usual], service),
+            direct,
             *dataset_routes(service),
             *catalogue_routes(),
             *negotiated(routes_of_pages(service, table), service),
@@ -86,6 +87,7 @@ def application(
         middleware=[
             Middleware(TrafficCounter, traffic=service.traffic),
             Middleware(KnownNames, address=service.settings.serve.address),
+            Middleware(Directly, endpoints=direct),
         ],
         exception_handlers={HTTPException: refused_route},
     )

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tamias.model.resource import Resource, Version
 from tamias.serve.answers import has_already
-from tamias.serve.bodies import pieces
+from tamias.serve.bodies import IN_MEMORY, pieces
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
@@ -41,8 +41,11 @@ async def deliver(
         told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
     if request.method == "HEAD":
         return Response(status_code=status, headers=told, media_type=content_type(version))
-    content = await begun(pieces(service.desks, version.sha256, version.byte_size, start, stop))
-    return StreamingResponse(content, status, headers=told, media_type=content_type(version))
+    source = pieces(service.desks, version.sha256, version.byte_size, start, stop)
+    if version.byte_size <= IN_MEMORY:
+        whole = b"".join([piece async for piece in source])
+        return Response(whole, status, headers=told, media_type=content_type(version))
+    return StreamingResponse(await begun(source), status, headers=told, media_type=content_type(version))
 
 
 async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

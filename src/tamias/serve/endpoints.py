@@ -1,13 +1,13 @@
 """An endpoint: what it does and what a client must know of it. Routes and their description come from it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tamias.serve.problems import problem_of
 from tamias.serve.secret import check_secret
@@ -68,39 +68,70 @@ def path_parameter(name: str, about: str, schema: Schema = TEXT) -> Parameter:
     return Parameter(name, about, schema, "path", required=True)
 
 
-def routes(endpoints: Sequence[Endpoint], service: Service) -> list[BaseRoute]:
-    """The endpoints as routes of an application; those that take the rest of a path come last."""
-    ordered = sorted(endpoints, key=lambda each: -_fixed_length(each.path))
+def routes(endpoints: Sequence[Endpoint], service: Service) -> "EndpointRoutes":
+    """The endpoints as a route of an application; those that take the rest of a path come last."""
+    ordered = sorted(endpoints, key=lambda each: -len(_fixed_part(each.path)))
     made = [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
-    return [FixedRoutes([each for each in made if not each.param_convertors]), *_varied(made)]
+    return EndpointRoutes(made)
 
 
-class FixedRoutes(BaseRoute):
-    """Routes without parameters, found by their paths at once: Starlette would try one after another."""
+class EndpointRoutes(BaseRoute):
+    """All of them as one, found by their paths or how these begin: Starlette would try one after another."""
 
     def __init__(self, made: Sequence[Route]) -> None:
         self._by_path: dict[str, list[Route]] = {}
+        self._by_beginning: list[tuple[str, Route]] = []
         for route in made:
-            self._by_path.setdefault(route.path, []).append(route)
+            if route.param_convertors:
+                self._by_beginning.append((_fixed_part(route.path), route))
+            else:
+                self._by_path.setdefault(route.path, []).append(route)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         best: tuple[Match, Scope] = Match.NONE, {}
-        for route in self._by_path.get(scope["path"], ()):
+        for route in self._candidates(scope["path"]):
             match, found = route.matches(scope)
-            if match.value > best[0].value:
-                best = match, {**found, "tamias.fixed": route}
+            if match is Match.FULL:
+                return match, found
+            if match is Match.PARTIAL and best[0] is Match.NONE:
+                best = match, {**found, "tamias.partial": route}
         return best
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["tamias.fixed"].handle(scope, receive, send)
+        """Answers. No error gets out of an endpoint, so nothing is put around it to catch one."""
+        if "tamias.partial" in scope:
+            await scope["tamias.partial"].handle(scope, receive, send)
+            return
+        request = Request(scope, receive, send)
+        response = await scope["endpoint"](request)
+        await response(scope, receive, send)
+
+    def _candidates(self, path: str) -> Iterator[Route]:
+        yield from self._by_path.get(path, ())
+        for beginning, route in self._by_beginning:
+            if path.startswith(beginning):
+                yield route
 
 
-def _varied(made: Sequence[Route]) -> list[Route]:
-    return [each for each in made if each.param_convertors]
+class Directly:
+    """Around an application: what endpoints answer does not take the way through all of it."""
+
+    def __init__(self, app: ASGIApp, endpoints: EndpointRoutes) -> None:
+        self._app = app
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            match, found = self._endpoints.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await self._endpoints.handle(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
-def _fixed_length(path: str) -> int:
-    return len(path.partition("{")[0])
+def _fixed_part(path: str) -> str:
+    return path.partition("{")[0]
 
 
 def _pattern(path: str) -> str:
@@ -116,7 +147,10 @@ def _endpoint(endpoint: Endpoint, service: Service) -> Callable[[Request], Await
         try:
             if endpoint.secret:
                 check_secret(request, service.secret)
-            return await endpoint.handle(request, service)
+            given = await endpoint.handle(request, service)
+            if endpoint.method != "GET":
+                service.histories.kept.forget_all()
+            return given
         except Exception as error:  # noqa: BLE001 - every error has a document
             return problem_of(error).response()
 

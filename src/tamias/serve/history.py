@@ -13,17 +13,13 @@ from tamias.model.resource import Resource, Source, Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
 from tamias.serve.desks import Desk, Desks
+from tamias.serve.kept import History, KeptHistories
+
+__all__ = ["Histories", "History", "history_of"]
 
 MOST_AT_ONCE = 64
 MOST_UNDER_WAY = 2
 _ID = re.compile(r"[0-9a-f]{24}")
-
-
-class History(msgspec.Struct, frozen=True):
-    """A resource and its versions, oldest first."""
-
-    resource: Resource
-    versions: list[Version]
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -40,18 +36,25 @@ class Histories:
         self._session_names = session_names
         self._waiting: list[_Wanted] = []
         self._under_way: set[asyncio.Task[None]] = set()
+        self.kept = KeptHistories(desks)
 
     async def find(self, named: str) -> History:
         """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`, `UrlError`."""
         by_id = _ID.fullmatch(named) is not None
         url = "" if by_id else fetch_url(named)
         name = named if by_id else resource_id(url_key(url, self._session_names))
+        kept = await self.kept.find(name)
+        if kept is not None:
+            return kept
+        turn = self.kept.turn
         wanted = _Wanted(name, url, asyncio.get_running_loop().create_future())
         self._waiting.append(wanted)
         self._ask_on()
         found = await wanted.found
         if found is None:
             raise NotArchived(f"{named[:200]} is not in the archive")
+        if found.resource.id == name:
+            self.kept.put(found, turn)
         return found
 
     def _ask_on(self) -> None:
@@ -115,5 +118,5 @@ def _version(resource: str, row: tuple[Any, ...]) -> Version:
         media_type=media_type,
         told_type=told_type,
         fingerprint=fingerprint.hex() if fingerprint else None,
-        capture=str(capture),
+        capture=capture,
     )

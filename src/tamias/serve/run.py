@@ -119,7 +119,7 @@ def _supervisor(plan: Plan) -> Supervisor:
 async def _run(
     plan: Plan, app: ASGIApp, service: Service, crawl: Supervisor | None, ready: Callable[[], None]
 ) -> None:
-    server = _server(plan, app)
+    server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
     other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, crawl))
@@ -169,12 +169,13 @@ async def _schedule(service: Service) -> None:
         await asyncio.sleep(SCHEDULE_SECONDS)
 
 
-def _server(plan: Plan, app: ASGIApp) -> Server:
+def web_server(host: str, port: int, app: ASGIApp) -> Server:
+    """The server that every application here is run by."""
     connections = min(MOST_CONNECTIONS, _open_files() - KEPT_FILES)
     return Server(
         app,
-        address=plan.host,
-        port=plan.port,
+        address=host,
+        port=port,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from starlette.requests import Request
 
+from tamias.database.disk import make_data_folder
 from tamias.model.errors import ConfigError
 from tamias.serve.problems import UNREAD, Problem
 
@@ -58,7 +59,7 @@ def _kept(path: Path) -> str:
     """The secret of a data directory: whoever is first makes it."""
     partial = path.with_name(f"secret.{os.getpid()}.{secrets.token_hex(4)}")
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_data_folder(path.parent)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(32) + "\n")

@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(version.number), '{}') AS number, array_agg(version.captured_at) AS captured_at,
            array_agg(version.sha256) AS sha256, array_agg(version.byte_size) AS byte_size,
            array_agg(version.media_type) AS media_type, array_agg(version.told_type) AS told_type,
-           array_agg(version.fingerprint) AS fingerprint, array_agg(version.capture) AS capture
+           array_agg(version.fingerprint) AS fingerprint, array_agg(version.capture::text) AS capture
     FROM (SELECT version.* FROM version WHERE version.resource = resource.resource ORDER BY version.number)
          AS version) AS kept
 
@@ -112,3 +112,12 @@ WHERE (version.captured_at, version.resource, version.number)
   AND (%(words)b::text IS NULL OR EXISTS (SELECT FROM findable WHERE findable.resource = resource.resource
                                                                AND findable.words @@ %(words)b::text::tsquery))
 ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
+
+-- name: news
+-- Resources that transactions since a given one have noted as changed; from which one on notes are still to come,
+-- and whether notes are left at all.
+SELECT EXISTS (SELECT FROM catalogue), pg_snapshot_xmin(now_seen.snapshot)::text,
+       pg_snapshot_xmax(now_seen.snapshot)::text,
+       ARRAY(SELECT news.name FROM catalogue_news AS news
+             WHERE news.xid >= %(since)b::text::xid8 AND news.kind = 'resource' LIMIT %(most)b::int4)
+FROM (SELECT pg_current_snapshot() AS snapshot) AS now_seen

@@ -4,6 +4,7 @@ Only where the service listens on the loopback address, which is open to every p
 """
 
 import ipaddress
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,10 +36,15 @@ class KnownNames:
 
 
 def _is_local(scope: Scope) -> bool:
-    place = (scope.get("server") or ("",))[0]
+    return _is_loopback((scope.get("server") or ("",))[0])
+
+
+@lru_cache(maxsize=256)
+def _is_loopback(place: str) -> bool:
     return _is_address(place) and ipaddress.ip_address(place).is_loopback
 
 
+@lru_cache(maxsize=256)
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)

@@ -53,7 +53,7 @@ def parsed(text: bytes) -> tuple[str, Entry] | None:
         return None
     try:
         return parts[1].decode("ascii"), msgspec.json.decode(parts[2], type=Entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -7,6 +7,7 @@ let through is seen before it can pass for a line of its own.
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 from hashlib import blake2b
 from urllib.parse import quote
 
@@ -99,13 +100,20 @@ class Naming:
         """Strangers' graph names, as they stood, and what they became."""
         self.left_out = 0
         """Statements that N-Quads cannot say, such as one with a space in an IRI."""
-        self._site = _site(url)
+        self._document = url, sha256, member
         self._kept = graphs
         own = self._graph_name(f"<{graph}>") if graph else self.graph
         self._end = f" <{own}> .\n".encode()
         self._ends: dict[bytes, bytes] = {}
-        self._blank = _blank_prefix(url, sha256, member)
         self._numbers: dict[bytes, bytes] = {}
+
+    @cached_property
+    def _site(self) -> str | None:
+        return _site(self._document[0])
+
+    @cached_property
+    def _blank(self) -> bytes:
+        return _blank_prefix(*self._document)
 
     def nquads(self, quads: Sequence[Quad]) -> bytes:
         """The quads under their new names, as lines of N-Quads."""

@@ -4,19 +4,24 @@ import ftplib
 import http.client
 import io
 import json
+import os
 import sys
 from collections import deque
-from pathlib import Path
 
 import pytest
 from pyoxigraph import RdfFormat, parse
 
+from tamias.bench.crawl.proc import Glance
+from tamias.bench.orca.blocks import markdown
 from tamias.bench.orca.generated import Endless
 from tamias.bench.orca.graph import draw_graph, resource_count
 from tamias.bench.orca.ground import Ports
+from tamias.bench.orca.growth import scaled
 from tamias.bench.orca.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
+from tamias.bench.orca.plots import Line, bars
 from tamias.bench.orca.rivals import TAMIAS, Task, named
 from tamias.bench.orca.run import Size, run
+from tamias.bench.orca.scale import Terms, crawl_endless, tenths
 from tamias.bench.orca.serving import free_ports, serving
 from tamias.bench.orca.trial import SCOPE, attempt, site
 from tamias.bench.orca.truth import keys, score
@@ -215,6 +220,42 @@ def test_every_page_of_the_endless_web_is_linked_from_another():
     assert linked | {0} == set(range(500))
 
 
+def test_the_tenths_of_a_crawl_tell_pace_and_processor_time():
+    glances = [
+        Glance(float(second), {}, {"postgres": second / 10, "worker": second / 5}) for second in range(6)
+    ]
+    found = tenths([turn / 20 for turn in range(100)], glances)
+    assert [round(each.pages_per_second) for each in found[:-1]] == [20] * 9
+    assert [round(each.cpu_ms) for each in found[:-1]] == [15] * 9
+    assert [round(each.database_ms) for each in found[:-1]] == [5] * 9
+
+
+def test_a_crawl_of_a_few_pages_has_no_tenths():
+    assert tenths([0.0, 1.0], []) == []
+
+
+def test_the_scale_run_goes_on_in_a_frontier_that_was_filled(tmp_path):
+    found = crawl_endless(Endless(60, 5, free_ports()), tmp_path / "scale", Terms(60.0, known=90))
+    assert (found.first.fetched, found.first.complete, found.put) == (60, True, 30)
+    assert found.second.fetched >= 30, found.second.fault
+    said = markdown(list(scaled(found)))
+    assert "after 30 more URLs" in said
+    assert "came to its end" in said
+
+
+def test_a_crawl_whose_time_was_over_is_not_at_fault(tmp_path):
+    found = crawl_endless(Endless(10_000_000, 5, free_ports()), tmp_path / "scale", Terms(3.0))
+    assert (found.first.fault, found.first.complete, found.second) == ("", False, None)
+
+
+def test_bars_stand_for_every_place_and_crawler():
+    drawn = bars(
+        ("dump", "rdfa"), [Line("one", [(0, 1.0), (1, 0.5)]), Line("two", [(0, 0.0), (1, 1.0)])], "recall"
+    )
+    assert drawn.count("<rect") == 4 + 1  # and the ground they stand on
+    assert "rdfa" in drawn
+
+
 @pytest.mark.suite("rdfa-test-suite")
 def test_the_pages_of_the_rdfa_suite_stand_under_the_address_of_the_node(suites):
     pages = suite_pages(check_suite(suites("rdfa-test-suite")), "http://127.2.0.9:18800/")
@@ -230,13 +271,24 @@ def test_a_folder_without_the_suite_is_refused(tmp_path):
 def test_the_report_has_tables_plots_and_the_published_rows(tmp_path):
     said = []
     size = Size(nodes=2, triples=20)
-    found = run(("II",), size, peers=(), report=tmp_path / "report", profile=True, out=said.append)
+    found = run(
+        ("II",),
+        size,
+        peers=(),
+        report=tmp_path / "report",
+        profile=True,
+        out=said.append,
+        command="tamias bench dataweb --experiment II",
+    )
     page = (tmp_path / "report" / "report.html").read_text()
     text = (tmp_path / "report" / "report.md").read_text()
     assert "<svg" in page
     assert "Squirrel W18" in text
     assert "Where Tamias's processor time went" in text
-    assert Path(tmp_path / "report" / "II-triples.svg").exists()
+    assert "The largest costs, and what was done about them" in text
+    assert "tamias bench dataweb --experiment II" in text
+    assert "In what this differs from ORCA" in text
+    assert {"II-triples.svg", "II-cpu.svg", "II-memory.svg"} <= set(os.listdir(tmp_path / "report"))
     assert json.loads(json.dumps(found))["experiments"][0]["outcomes"][0]["recall"] == 1.0
 
 

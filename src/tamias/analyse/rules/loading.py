@@ -55,8 +55,8 @@ class _Loader(RuleFile):
     """One file on its way to being rules."""
 
     def __init__(self, path: Path, text: str) -> None:
+        self._content = tomllib.loads(text)  # first: the lines of what is no TOML cannot be told
         super().__init__(path, text)
-        self._content = tomllib.loads(text)
         self._counts = False
 
     def portal(self) -> Portal:

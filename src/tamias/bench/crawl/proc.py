@@ -31,6 +31,8 @@ class Glance(msgspec.Struct, frozen=True):
 
     seconds: float
     by_name: dict[str, int]
+    cpu: dict[str, float] = {}
+    """Processor seconds until then, by name; of those that have ended as far as it was seen."""
 
     @property
     def total(self) -> int:

@@ -101,8 +101,15 @@ class Tree:
             return
         self.next_glance = now + GLANCE_SECONDS
         seen, used = glance(os.getpid(), now - self.started)
-        self.glances.append(seen)
         self.cpu |= used
+        self.glances.append(msgspec.structs.replace(seen, cpu=self.cpu_by_name()))
+
+    def cpu_by_name(self) -> dict[str, float]:
+        """Processor seconds seen so far."""
+        spent: dict[str, float] = {}
+        for name, seconds in self.cpu.values():
+            spent[name] = spent.get(name, 0.0) + seconds
+        return spent
 
     def end(self) -> list[str]:
         """Ends whoever is left, first politely; their names."""
@@ -120,9 +127,6 @@ class Tree:
     def measured(self, *, stopped: bool, left_behind: list[str]) -> Measured:
         """The account, when everybody has been reaped."""
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_by_name: dict[str, float] = {}
-        for name, seconds in self.cpu.values():
-            cpu_by_name[name] = cpu_by_name.get(name, 0.0) + seconds
         names = {name for seen in self.glances for name in seen.by_name}
         return Measured(
             exit_code=-1 if self.exit_code is None else self.exit_code,
@@ -132,7 +136,7 @@ class Tree:
             peak_by_name={
                 name: max(seen.by_name.get(name, 0) for seen in self.glances) for name in sorted(names)
             },
-            cpu_by_name=cpu_by_name,
+            cpu_by_name=self.cpu_by_name(),
             glances=self.glances,
             stopped=stopped,
             left_behind=left_behind,

@@ -158,10 +158,10 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
     """A disk in memory at this folder. Raises `TamiasError` where that is not allowed."""
     folder.mkdir(parents=True, exist_ok=True)
     words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tamias-bench", str(folder)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise TamiasError(f"cannot mount a disk in memory at {folder}: {done.stderr.strip()}")
     try:
         yield Disk(folder)
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=False)  # noqa: S603, S607
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)

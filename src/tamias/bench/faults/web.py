@@ -4,9 +4,11 @@ import asyncio
 import socket
 import struct
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import Any
 
 import msgspec
 
@@ -15,6 +17,8 @@ from tamias.bench.hostile.wire import Asked
 
 ROBOTS = "/robots.txt"
 _DRIP_SECONDS = 1.0
+_BEAT_SECONDS = 0.01
+_RECENT_SECONDS = 0.5
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -46,6 +50,8 @@ class Visit(msgspec.Struct, kw_only=True):
     path: str
     agent: str
     at: float
+    late: float = 0.0
+    """How late the server itself may have been to look at the clock."""
     ended: float | None = None
     status: int = 0
     body: bytes = b""
@@ -68,6 +74,7 @@ class Web:
         self.port = 0
         self._talks: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
+        self._lateness: deque[tuple[float, float]] = deque()
 
     def url(self, host: str, path: str, port: int | None = None) -> str:
         """An address of it."""
@@ -83,6 +90,7 @@ class Web:
             server = await asyncio.start_server(self._taken, host, self.port, limit=HEAD_LIMIT, backlog=512)
             self.port = server.sockets[0].getsockname()[1]
             self._servers.append(server)
+        self._keep(self._watch_itself())
 
     async def close(self) -> None:
         """Ends all talks."""
@@ -91,6 +99,24 @@ class Web:
         for talk in self._talks:
             talk.cancel()
         await asyncio.gather(*self._talks, return_exceptions=True)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        self._talks.add(asyncio.ensure_future(work))
+
+    async def _watch_itself(self) -> None:
+        """How late this loop runs: by so much the log may be wrong."""
+        while True:
+            wanted = time.monotonic() + _BEAT_SECONDS
+            await asyncio.sleep(_BEAT_SECONDS)
+            now = time.monotonic()
+            self._lateness.append((now, now - wanted))
+            while self._lateness[0][0] < now - _RECENT_SECONDS:
+                self._lateness.popleft()
+
+    def _late(self) -> float:
+        """The most that it was late of late, with the beat that is overdue."""
+        overdue = time.monotonic() - self._lateness[-1][0] - _BEAT_SECONDS if self._lateness else 0.0
+        return max(overdue, *(late for _, late in self._lateness), 0.0)
 
     async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()
@@ -114,6 +140,7 @@ class Web:
             path=asked.target,
             agent=asked.headers.get("user-agent", ""),
             at=asked.at,
+            late=self._late(),
             status=answer.status,
             retry_after=float(told.get("Retry-After", 0)),
         )
@@ -137,6 +164,8 @@ async def _give(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
     if answer.drip:
         for place in range(len(answer.body)):
+            if writer.is_closing():
+                return
             writer.write(answer.body[place : place + 1])
             await writer.drain()
             await asyncio.sleep(_DRIP_SECONDS)
@@ -173,9 +202,9 @@ def by_host(visits: Iterable[Visit]) -> dict[str, list[Visit]]:
 
 
 def gaps(visits: Iterable[Visit]) -> list[float]:
-    """Seconds from one request to a host to the next."""
+    """Seconds from one request to a host to the next, with what the server was late to note the first."""
     hosts = by_host(visits).values()
-    return [after.at - before.at for each in hosts for before, after in zip(each, each[1:], strict=False)]
+    return [after.at - before.at + before.late for each in hosts for before, after in pairwise(each)]
 
 
 def most_at_once(visits: Iterable[Visit]) -> int:

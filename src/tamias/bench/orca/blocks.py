@@ -9,7 +9,7 @@ STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;margin:1rem 0;font-size:14px}"
     "td,th{border-bottom:1px solid #ccc;padding:.2rem .6rem;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}code{background:#f2f2f2}svg{max-width:100%}"
+    "td:first-child,th:first-child{text-align:left}code{background:#f2f2f2}pre{white-space:pre-wrap}svg{max-width:100%}"
 )
 
 
@@ -22,6 +22,18 @@ class Title(msgspec.Struct, frozen=True):
 
 class Text(msgspec.Struct, frozen=True):
     """A paragraph."""
+
+    text: str
+
+
+class Points(msgspec.Struct, frozen=True):
+    """A list."""
+
+    texts: Sequence[str]
+
+
+class Code(msgspec.Struct, frozen=True):
+    """What to type into a shell."""
 
     text: str
 
@@ -40,7 +52,7 @@ class Figure(msgspec.Struct, frozen=True):
     svg: str
 
 
-Block = Title | Text | Table | Figure
+Block = Title | Text | Points | Code | Table | Figure
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -61,6 +73,10 @@ def _markdown(block: Block) -> str:
             return f"{'#' * block.level} {block.text}"
         case Text():
             return block.text
+        case Points():
+            return "\n".join(f"- {text}" for text in block.texts)
+        case Code():
+            return f"```sh\n{block.text}\n```"
         case Figure():
             return f"![{block.caption}]({block.name}.svg)\n\n{block.caption}"
         case Table():
@@ -74,6 +90,10 @@ def _html(block: Block) -> str:
             return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
         case Text():
             return f"<p>{coded(block.text)}</p>"
+        case Points():
+            return "<ul>" + "".join(f"<li>{coded(text)}</li>" for text in block.texts) + "</ul>"
+        case Code():
+            return f"<pre><code>{escape(block.text)}</code></pre>"
         case Figure():
             return f"<figure>{block.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
         case Table():

@@ -42,7 +42,7 @@ USUAL = {
         disallowed=0.1,
         delay=1.0,
     ),
-    "recrawl": Wish(nodes=20, weights=DEREFERENCING, node_degree=6, changing=0.1),
+    "recrawl": Wish(nodes=50, weights=DEREFERENCING, node_degree=6, changing=0.1),
 }
 
 
@@ -69,6 +69,8 @@ class Results(msgspec.Struct, frozen=True):
     machine: str
     experiments: list[Experiment]
     scale: list[Scale] = []
+    command: str = ""
+    """What repeats the run."""
 
 
 def wish_for(name: str, nodes: int | None, seed: int | None, triples: int | None) -> Wish:

@@ -1,4 +1,4 @@
-"""Small line plots as SVG, without any library. Pure."""
+"""Small plots as SVG, lines and bars, without any library. Pure."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,6 +7,7 @@ import msgspec
 
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 12, 34
+MOST_POINTS = 200
 COLOURS = ("#1f5fa8", "#c2541c", "#3c8d40", "#7a4ba0", "#8a6d1a", "#555555")
 
 
@@ -24,31 +25,70 @@ def plot(lines: Sequence[Line], across: str, up: str) -> str:
     parts = [axes(furthest, highest, across, up)]
     for turn, line in enumerate(lines):
         colour = COLOURS[turn % len(COLOURS)]
-        places = " ".join(f"{_x(x, furthest):.1f},{_y(y, highest):.1f}" for x, y in line.points)
+        places = " ".join(f"{_x(x, furthest):.1f},{_y(y, highest):.1f}" for x, y in thinned(line.points))
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{places}"/>')
-        height = TOP + 14 + 16 * turn
-        parts.append(
-            f'<text x="{WIDTH - RIGHT + 10}" y="{height}" fill="{colour}">{escape(line.name)}</text>'
-        )
+        parts.append(named(line.name, turn))
+    return drawing(parts)
+
+
+def bars(places: Sequence[str], lines: Sequence[Line], up: str) -> str:
+    """One group of bars for each place, one bar in it for each line; values from 0 to 1."""
+    parts = [frame(up), *(mark(turn / 4, 1.0) for turn in range(5))]
+    group = (WIDTH - LEFT - RIGHT) / max(1, len(places))
+    thick = 0.8 * group / max(1, len(lines))
+    for turn, line in enumerate(lines):
+        colour = COLOURS[turn % len(COLOURS)]
+        parts.append(named(line.name, turn))
+        for x, y in line.points:
+            left, top = LEFT + group * (x + 0.1) + thick * turn, _y(y, 1.0)
+            size = f'width="{thick:.1f}" height="{HEIGHT - BOTTOM - top:.1f}"'
+            parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="{colour}"/>')
+    for turn, place in enumerate(places):
+        at = f'x="{LEFT + group * (turn + 0.5):.0f}" y="{HEIGHT - BOTTOM + 14 + 11 * (turn % 2)}"'
+        parts.append(f'<text {at} text-anchor="middle">{escape(place)}</text>')
+    return drawing(parts)
+
+
+def drawing(parts: Sequence[str]) -> str:
+    """The parts as one picture, on white so that it can be read on a dark page too."""
     view = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     style = 'font-family="sans-serif" font-size="11"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {view} {style} role="img">{"".join(parts)}</svg>'
+    ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {view} {style} role="img">{ground}{"".join(parts)}</svg>'
+
+
+def named(name: str, turn: int) -> str:
+    """A name at the side, in the colour of its turn."""
+    colour = COLOURS[turn % len(COLOURS)]
+    return f'<text x="{WIDTH - RIGHT + 10}" y="{TOP + 14 + 16 * turn}" fill="{colour}">{escape(name)}</text>'
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Enough points to see the curve, the last among them."""
+    return [*points[: -1 : max(1, len(points) // MOST_POINTS)], *points[-1:]]
 
 
 def axes(furthest: float, highest: float, across: str, up: str) -> str:
     """The frame, with five marks each way."""
-    parts = [f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="#888"/>']
+    parts = [frame(up)]
     for turn in range(5):
         x, y = furthest * turn / 4, highest * turn / 4
         at = f'x="{_x(x, furthest):.0f}" y="{HEIGHT - BOTTOM + 14}"'
-        parts.append(
-            f'<text {at} text-anchor="middle">{short(x)}</text>'
-            f'<text x="{LEFT - 6}" y="{_y(y, highest) + 4:.0f}" text-anchor="end">{short(y)}</text>'
-        )
+        parts += [f'<text {at} text-anchor="middle">{short(x)}</text>', mark(y, highest)]
     middle = (LEFT + WIDTH - RIGHT) // 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(across)}</text>')
-    parts.append(f'<text x="{LEFT + 6}" y="{TOP + 8}" fill="#555">{escape(up)}</text>')
     return "".join(parts)
+
+
+def frame(up: str) -> str:
+    """The two axes, and what is counted upwards."""
+    path = f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="#888"/>'
+    return f'{path}<text x="{LEFT + 6}" y="{TOP + 8}" fill="#555">{escape(up)}</text>'
+
+
+def mark(value: float, highest: float) -> str:
+    """A value beside the axis that goes up."""
+    return f'<text x="{LEFT - 6}" y="{_y(value, highest) + 4:.0f}" text-anchor="end">{short(value)}</text>'
 
 
 def short(number: float) -> str:

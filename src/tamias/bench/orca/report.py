@@ -3,27 +3,23 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tamias.bench.orca.blocks import Block, Figure, Table, Text, Title, markdown, page
+from tamias.bench.orca.blocks import Block, Code, Figure, Points, Table, Text, Title, markdown, page
+from tamias.bench.orca.costs import largest, profile
 from tamias.bench.orca.experiment import Experiment, Results
-from tamias.bench.orca.plots import Line, plot
+from tamias.bench.orca.growth import scaled
+from tamias.bench.orca.load import Load
+from tamias.bench.orca.plots import Line, bars, plot
+from tamias.bench.orca.prose import AGAINST_PEERS, DIFFERENCES, TERMS
 from tamias.bench.orca.published import HARDWARE, ROWS
-from tamias.bench.orca.scale import Scale
 from tamias.bench.orca.trial import Outcome
+from tamias.bench.orca.truth import Score
 from tamias.bench.orca.verdicts import verdicts
 
 HEADING = "The Data Web benchmark"
-TERMS = (
-    "The web is drawn as ORCA draws its own (node graph, RDF graphs, links and kinds of node), fixed by "
-    "the seed, and served on loopback addresses by processes on the same machine. Every crawler gets the "
-    "same seeds and may go only to addresses of the web. Recall is over single triples, blank nodes and "
-    "times equal to any; triples over time are those that the servers handed out, so that all crawlers "
-    "are measured alike; CPU and memory (proportional set size) are of the whole process tree, database "
-    "included. Tamias runs with `--delay 0 --allow-private`, robots.txt on, and "
-    "`TAMIAS_SEEDS__PROBE=false`: no look at usual places, which the web has not and no peer looks at. A "
-    "peer is stopped when it has had eight times what Tamias took, but at least a minute."
-)
-COLUMNS = ("crawler", "micro recall", "macro recall", "precision", "resources", "requests/resource", "s",
-           "resources/s", "CPU s", "resources/CPU-s", "peak MB", "servers, of a core")  # fmt: skip
+COLUMNS = (
+    "crawler", "micro recall", "macro recall", "precision", "resources", "requests/resource", "s",
+    "resources/s", "CPU s", "CPU ms/resource", "resources/CPU-s", "peak MB", "servers, of a core",
+)  # fmt: skip
 NAMES = {
     "I": "Experiment I: mixed nodes",
     "II": "Experiment II: dereferencing nodes",
@@ -48,6 +44,9 @@ def report(results: Results) -> Iterator[Block]:
     """The whole report."""
     yield Title(HEADING, 1)
     yield Text(f"Machine: {results.machine}.")
+    if results.command:
+        yield Text("The command that repeats this, first with `--install-peers` if they are not there:")
+        yield Code(results.command)
     yield Text(TERMS)
     checks = list(verdicts(results))
     if checks:
@@ -56,6 +55,8 @@ def report(results: Results) -> Iterator[Block]:
         yield from told(experiment)
     for scale in results.scale:
         yield from scaled(scale)
+    yield Title("In what this differs from ORCA")
+    yield Points(DIFFERENCES)
 
 
 def told(experiment: Experiment) -> Iterator[Block]:
@@ -78,8 +79,12 @@ def told(experiment: Experiment) -> Iterator[Block]:
     yield from curves(experiment)
     if experiment.name in {"I", "II"}:
         yield from published(experiment.name)
+    if experiment.name == "II" and len(experiment.outcomes) > 1:
+        yield Text(AGAINST_PEERS)
     for outcome in experiment.outcomes:
         yield from profile(outcome)
+        if experiment.name == "II":
+            yield from largest(outcome)
 
 
 def row(outcome: Outcome) -> tuple[str, ...]:
@@ -96,6 +101,7 @@ def row(outcome: Outcome) -> tuple[str, ...]:
         f"{measured.wall_seconds:.1f}",
         f"{outcome.resources_per_second:.0f}",
         f"{measured.cpu_seconds:.1f}",
+        f"{1000 * measured.cpu_seconds / max(1, outcome.account.resources):.2f}",
         f"{outcome.resources_per_cpu_second:.0f}",
         f"{measured.peak_bytes / 1e6:.0f}",
         f"{outcome.server_share:.0%}",
@@ -108,10 +114,20 @@ def remarks(experiment: Experiment) -> Iterator[Block]:
     lines += [f"**{each.name}: {each.fault}.**" for each in experiment.outcomes if each.fault]
     lines += [f"{each.name} is left out: {each.reason}." for each in experiment.skipped]
     if experiment.load:
-        lines.append(
-            f"The servers alone: {experiment.load.per_second:.0f} requests/s ({experiment.load.tool})."
-        )
+        lines.append(alone(experiment.load, experiment.outcomes))
     yield from map(Text, lines)
+
+
+def alone(load: Load, outcomes: Sequence[Outcome]) -> str:
+    """The servers without a crawler, beside what the fastest crawler asked of them."""
+    said = f"The servers alone answer {load.per_second:.0f} requests/s ({load.tool})"
+    paces = [
+        each.account.requests / each.measured.wall_seconds for each in outcomes if each.measured.wall_seconds
+    ]
+    if not paces or not max(paces):
+        return f"{said}."
+    times = load.per_second / max(paces)
+    return f"{said}, {times:.0f} times what the fastest crawler here asked for: they are not the bottleneck."
 
 
 def kinds_of(experiment: Experiment) -> Iterator[Block]:
@@ -122,9 +138,20 @@ def kinds_of(experiment: Experiment) -> Iterator[Block]:
         return
     rows = [("recall of", *(name for name, _ in scored))]
     for kind in kinds:
-        pairs = [score.by_kind.get(kind, (0, 0)) for _, score in scored]
-        rows.append((f"{kind} ({pairs[0][1]})", *(f"{had / max(1, all_of):.4f}" for had, all_of in pairs)))
+        expected = scored[0][1].by_kind.get(kind, (0, 0))[1]
+        rows.append((f"{kind} ({expected})", *(f"{recall_of(score, kind):.4f}" for _, score in scored)))
     yield Table(rows)
+    shares = [
+        Line(name, [(turn, recall_of(score, kind)) for turn, kind in enumerate(kinds)])
+        for name, score in scored
+    ]
+    yield Figure(f"{experiment.name}-recall", "Recall for each kind of node", bars(kinds, shares, "recall"))
+
+
+def recall_of(score: Score, kind: str) -> float:
+    """The share that was found of a kind."""
+    had, expected = score.by_kind.get(kind, (0, 0))
+    return had / max(1, expected)
 
 
 def manners(outcome: Outcome) -> tuple[str, ...]:
@@ -148,13 +175,20 @@ def again(experiment: Experiment) -> Iterator[Block]:
 
 
 def curves(experiment: Experiment) -> Iterator[Block]:
-    """Triples and memory over time."""
+    """Triples, processor time and memory over time."""
     triples = [Line(each.name, each.account.curve) for each in experiment.outcomes]
     yield Figure(
         f"{experiment.name}-triples", "Triples handed out over time", plot(triples, "seconds", "triples")
     )
+    used = [Line(each.name, cpu_of(each)) for each in experiment.outcomes]
+    yield Figure(f"{experiment.name}-cpu", "Processor time used, whole tree", plot(used, "seconds", "CPU s"))
     memory = [Line(each.name, memory_of(each)) for each in experiment.outcomes]
     yield Figure(f"{experiment.name}-memory", "Memory over time, whole tree", plot(memory, "seconds", "MB"))
+
+
+def cpu_of(outcome: Outcome) -> list[tuple[float, float]]:
+    """Seconds and processor seconds."""
+    return [(glance.seconds, sum(glance.cpu.values())) for glance in outcome.measured.glances]
 
 
 def memory_of(outcome: Outcome) -> list[tuple[float, float]]:
@@ -179,49 +213,3 @@ def published(name: str) -> Iterator[Block]:
 def rate(number: float | None) -> str:
     """A rate, if there is one."""
     return "" if number is None else f"{number:.1f}"
-
-
-def profile(outcome: Outcome) -> Iterator[Block]:
-    """Where the time of Tamias went, by step of a URL's path."""
-    if not outcome.steps:
-        return
-    count = max(1, outcome.account.resources)
-    claimed = {**outcome.steps, "database": outcome.measured.cpu_by_name.get("postgres", 0.0)}
-    claimed["start, end and the rest"] = max(0.0, outcome.measured.cpu_seconds - sum(claimed.values()))
-    steps = sorted(claimed.items(), key=lambda pair: -pair[1])
-    rows = [(step, f"{used:.2f}", f"{1000 * used / count:.3f}", f"{used / sum(claimed.values()):.0%}")
-            for step, used in steps]  # fmt: skip
-    yield Text("Where Tamias's processor time went:")
-    yield Table([("step", "CPU s", "ms/resource", "share"), *rows])
-
-
-def scaled(scale: Scale) -> Iterator[Block]:
-    """The experiment of scale."""
-    yield Title("Scale")
-    measured = scale.measured
-    yield Table([
-        ("pages", "hosts", "fetched", "URLs known", "s", "pages/s", "CPU s", "peak MB", "database bytes/URL",
-         "last/second tenth"),
-        (str(scale.pages), str(scale.hosts), str(scale.fetched), str(scale.known),
-         f"{measured.wall_seconds:.0f}",
-         f"{scale.fetched / max(1e-9, measured.wall_seconds):.0f}", f"{measured.cpu_seconds:.0f}",
-         f"{measured.peak_bytes / 1e6:.0f}", f"{scale.database_bytes / max(1, scale.known):.0f}",
-         f"{scale.flatness:.2f}"),
-    ])  # fmt: skip
-    if scale.fault:
-        yield Text(f"**{scale.fault}.**")
-    pace = [(turn + 0.5, value) for turn, value in enumerate(scale.tenths)]
-    yield Figure(
-        "scale-pace",
-        "Pages a second in each tenth of the crawl",
-        plot([Line("tamias", pace)], "tenth", "pages/s"),
-    )
-    memory = [Line(name, points) for name, points in memory_by_name(scale)]
-    yield Figure("scale-memory", "Memory over time", plot(memory, "seconds", "MB"))
-
-
-def memory_by_name(scale: Scale) -> Sequence[tuple[str, list[tuple[float, float]]]]:
-    """The largest programs of the tree."""
-    names = sorted(scale.measured.peak_by_name, key=lambda name: -scale.measured.peak_by_name[name])[:4]
-    glances = scale.measured.glances
-    return [(name, [(each.seconds, each.by_name.get(name, 0) / 1e6) for each in glances]) for name in names]

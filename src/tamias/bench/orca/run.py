@@ -11,7 +11,7 @@ from tamias.bench.orca.experiment import MOST_SECONDS, Results, machine, run_exp
 from tamias.bench.orca.generated import Endless
 from tamias.bench.orca.report import write_report
 from tamias.bench.orca.rivals import chosen
-from tamias.bench.orca.scale import Scale, crawl_endless
+from tamias.bench.orca.scale import Scale, Terms, crawl_endless
 from tamias.bench.orca.serving import free_ports
 from tamias.bench.orca.trial import Out, Outcome
 from tamias.bench.orca.verdicts import verdicts
@@ -32,6 +32,10 @@ class Size(msgspec.Struct, frozen=True):
     pages: int = 1_000_000
     hosts: int = 10_000
     seconds: float = MOST_SECONDS
+    max_time: float = MOST_SECONDS
+    """Of each crawl of the scale run."""
+    known: int = 0
+    """URLs in the frontier before the second crawl of the scale run; 0 is no second crawl."""
 
 
 def run(
@@ -44,11 +48,12 @@ def run(
     profile: bool = False,
     data: Path | None = None,
     out: Out = print,
+    command: str = "",
 ) -> dict[str, Any]:
     """Runs the experiments and tells what came out. `peers` None is all known, an empty tuple none."""
     rivals = [] if peers == () else chosen(peers or ())
     pages = check_suite(suite) if suite else None
-    results = Results(machine(), [], [])
+    results = Results(machine(), [], [], command)
     out(results.machine)
     with tempfile.TemporaryDirectory(prefix="tamias-orca-", dir=data, ignore_cleanup_errors=True) as work:
         for name in experiments:
@@ -72,9 +77,11 @@ def run(
 def scale(size: Size, folder: Path, out: Out) -> Scale:
     """The long crawl."""
     web = Endless(size.pages, size.hosts, free_ports())
-    found = crawl_endless(web, folder, size.seconds)
-    out(f"scale: {found.fetched} of {found.pages} pages in {found.measured.wall_seconds:.0f} s, last tenth "
-        f"{found.flatness:.2f} of the second, {found.measured.peak_bytes / 1e6:.0f} MB at most")  # fmt: skip
+    found = crawl_endless(web, folder, Terms(size.max_time, size.known))
+    for leg in filter(None, (found.first, found.second)):
+        seconds, memory = leg.measured.wall_seconds, leg.measured.peak_bytes / 1e6
+        out(f"scale, {leg.known} URLs known: {leg.fetched} pages in {seconds:.0f} s, last tenth "
+            f"{leg.flatness:.2f} of the second, {memory:.0f} MB at most")  # fmt: skip
     return found
 
 
@@ -84,6 +91,9 @@ def figures(results: Results, out: Out) -> dict[str, Any]:
     for target, measured, reached in checks:
         out(f"{reached.strip('*'):>4}  {target}: {measured}")
     plain: dict[str, Any] = msgspec.to_builtins(results)
+    for told in plain["scale"]:
+        for leg in filter(None, (told["first"], told["second"])):
+            leg["measured"].pop("glances")
     for experiment, told in zip(results.experiments, plain["experiments"], strict=True):
         told["outcomes"] = list(map(shortened, experiment.outcomes))
         told["again"] = list(map(shortened, experiment.again))

@@ -1,6 +1,6 @@
 """How fast the service answers over a large archive, beside a bare Starlette handler under the same server.
 
-`fill` makes the archive, `running` starts the servers, `load`, `pages` and `silent` ask them.
+`fill` makes the archive, `servers` starts what is measured, `load`, `pages` and `silence` ask it.
 """
 
 from tamias.bench.serve.run import run

@@ -1,7 +1,7 @@
 """An archive of any size, written straight into the tables: as a crawl of years would have left it."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.catalogues import put_portal
+from tamias.crawl.admit import same_url
 from tamias.crawl.archiving.keeping import WATCH
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
@@ -17,7 +17,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Body
 from tamias.model.item import Item
 from tamias.model.resource import resource_id
-from tamias.model.url_key import url_key
+from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
 
 _SQL = statements("tamias.bench.serve", "fill.sql")
 DAY_MS = 86_400_000
@@ -31,12 +31,15 @@ _DESCRIBED_TYPES = ("int8", "text", "text", "text", "int8", "int8")
 
 
 class Filled(msgspec.Struct, frozen=True):
-    """What there is to be asked for."""
+    """An archive of so many datasets and versions, and what there is to be asked for in it."""
 
     datasets: int
     versions: int
-    hosts: int
-    portal: str
+
+    @property
+    def portal(self) -> str:
+        """One of the portals."""
+        return _portal(0)
 
     def url(self, number: int) -> str:
         """The address of one of the datasets."""
@@ -51,20 +54,41 @@ class Filled(msgspec.Struct, frozen=True):
         return _host(number % self.datasets)
 
 
-def fill(database: Database, data: Path, datasets: int, versions: int) -> Filled:
-    """Datasets with as many versions each as it takes, on hosts, in portals, in the frontier, with attempts."""
+def fill(database: Database, data: Path, filled: Filled, catalogue: Callable[[], None], first: int) -> None:
+    """Datasets on hosts, in portals, in the frontier, with versions and attempts.
+
+    `catalogue` is called when the first of them are there: the SPARQL store takes long to be filled, and is
+    told of no others.
+    """
     with closing(database.session()) as session:
         _put_bodies(database, session, data)
         portals = [_put_portal(session, place) for place in range(PORTALS)]
-        each = max(1, versions // datasets)
-        session.transact(lambda cursor: _copy(cursor, datasets, each, session.now(), portals))
-        _put_frontier(session, datasets)
-        for name in ("versions", "current", "captures"):
-            session.transact(lambda cursor, name=name: cursor.execute(_SQL[name].text, {"bucket": 0}))  # type: ignore[misc]
-        session.transact(lambda cursor: cursor.execute("SELECT tamias.recount()"))
-        session.transact(lambda cursor: cursor.execute(_SQL["settle"].text))
-    hosts = -(-datasets // DATASETS_OF_HOST)
-    return Filled(datasets, each * datasets, hosts, _portal(0))
+        _put(session, filled, range(first), portals)
+        catalogue()
+        _put(session, filled, range(first, filled.datasets), portals)
+        _run(session, "recount")
+        _run(session, "settle")
+
+
+def _put(session: Session, filled: Filled, numbers: range, portals: Sequence[int]) -> None:
+    now, each = session.now(), filled.versions // filled.datasets
+
+    def copy(cursor: Cursor) -> None:
+        # No triggers: they would tell the catalogue, and count row by row what is counted at the end.
+        cursor.execute(_SQL["quietly"].text)
+        names = [resource_id(url_key(_url(number))) for number in numbers]
+        _copy(cursor, list(zip(numbers, names, strict=True)), each, now, portals)
+        cursor.execute(_SQL["versions"].text)
+        cursor.execute(_SQL["current"].text)
+        cursor.execute(_SQL["words"].text, {"resource": names})
+
+    session.transact(copy)
+    _put_frontier(session, numbers)
+    session.transact(lambda cursor: cursor.execute(_SQL["captures"].text, {"bucket": 0}))
+
+
+def _run(session: Session, name: str) -> None:
+    session.transact(lambda cursor: cursor.execute(_SQL[name].text))
 
 
 def _put_bodies(database: Database, session: Session, data: Path) -> None:
@@ -80,21 +104,25 @@ def _put_bodies(database: Database, session: Session, data: Path) -> None:
 
 def _body(number: int) -> Body:
     """A small table."""
-    lines = [f"station{row},2026-01-{1 + number:02},{(row * 37 + number * 11) % 400 / 10}" for row in range(40)]
+    lines = [
+        f"station{row},2026-01-{1 + number:02},{(row * 37 + number * 11) % 400 / 10}" for row in range(40)
+    ]
     content = "\n".join(["station,day,degrees", *lines, ""]).encode()
     return Body(size=len(content), sha256=hashlib.sha256(content).hexdigest(), data=content)
 
 
 def _put_portal(session: Session, place: int) -> int:
-    return session.transact(lambda cursor: put_portal(cursor, _portal(place), "ckan", session.now()))
+    told = {"url": _portal(place), "now": session.now()}
+    ((number,),) = session.transact(lambda cursor: cursor.execute(_SQL["portal"].text, told).fetchall())
+    return int(number)
 
 
-def _copy(cursor: Cursor, datasets: int, versions: int, now: int, portals: Sequence[int]) -> None:
-    ids = [resource_id(url_key(_url(number))) for number in range(datasets)]
-    named = list(enumerate(ids))
+def _copy(
+    cursor: Cursor, named: Sequence[tuple[int, str]], versions: int, now: int, portals: Sequence[int]
+) -> None:
     _copied(cursor, "copy_resources", _RESOURCE_TYPES, (_resource(*each, versions, now) for each in named))
     _copied(cursor, "copy_sources", _SOURCE_TYPES, (_source(*each, now) for each in named))
-    described = (_described(number, portals[number % PORTALS], now) for number in range(datasets))
+    described = (_described(number, portals[number % PORTALS], now) for number, _ in named)
     _copied(cursor, "copy_described", _DESCRIBED_TYPES, described)
 
 
@@ -109,8 +137,8 @@ def _resource(number: int, name: str, versions: int, now: int) -> tuple[Any, ...
     seen = now - (number * 7919) % DAY_MS
     next_visit = seen + DAY_MS
     return (
-        name, _url(number), _host(number), _title(number), "text/csv", seen - versions * DAY_MS, versions, None,
-        "text/csv", seen, 1.0, seen, seen, next_visit,
+        name, _url(number), _host(number), _title(number), "text/csv", seen - versions * DAY_MS, versions,
+        None, "text/csv", seen, 1.0, seen, seen, next_visit,
     )  # fmt: skip
 
 
@@ -122,15 +150,14 @@ def _described(number: int, portal: int, now: int) -> tuple[Any, ...]:
     return portal, f"d{number}", _record(number), _title(number), now, now
 
 
-def _put_frontier(session: Session, datasets: int) -> None:
-    frontier = PostgresFrontier(session)
-    for part in _parts(datasets):
-        frontier.put([Item(url=_url(number), crawl=WATCH) for number in part])
+def _put_frontier(session: Session, numbers: range) -> None:
+    frontier = PostgresFrontier(session, same_url=same_url(DEFAULT_SESSION_NAMES))
+    for start in range(0, len(numbers), AT_ONCE):
+        frontier.put([_item(number) for number in numbers[start : start + AT_ONCE]])
 
 
-def _parts(datasets: int) -> Iterator[range]:
-    for start in range(0, datasets, AT_ONCE):
-        yield range(start, min(datasets, start + AT_ONCE))
+def _item(number: int) -> Item:
+    return Item(url=_url(number), key=url_key(_url(number)), host=_host(number), crawl=WATCH)
 
 
 def _host(number: int) -> str:

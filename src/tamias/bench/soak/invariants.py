@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.resources import all_resources, read_versions
+from tamias.bench.faults.evidence import versions
 from tamias.bench.faults.web import Visit, gaps, most_at_once
 from tamias.bench.soak.web import ChangingWeb, Showing
 from tamias.database.connect import Session
@@ -79,13 +79,6 @@ def compared(kept: dict[str, list[str]], shown: set[Showing], given: dict[str, s
         "doubled": sum(count - 1 for each in kept.values() for count in Counter(each).values()),
         "invented": sum(digest not in given.get(url, ()) for url, each in kept.items() for digest in each),
     }
-
-
-def versions(session: Session) -> dict[str, list[str]]:
-    """The digests of the versions of every resource, oldest first."""
-    urls = {each.id: each.url for each in all_resources(session)}
-    found = read_versions(session, list(urls))
-    return {urls[name]: [version.sha256 for version in each] for name, each in found.items()}
 
 
 def unseen(kept: dict[str, list[str]], given: dict[str, dict[str, int]]) -> list[tuple[str, int]]:

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from tamias.bench.soak.invariants import Standing, look, unseen
 from tamias.bench.soak.trouble import Every, Trouble
 from tamias.bench.soak.web import ChangingWeb
 from tamias.database.connect import Database, Session
+from tamias.model.errors import TamiasError
 
 HOSTS, PAGES = 16, 8
 DELAY = 0.5
@@ -75,8 +77,6 @@ class Soak:
         return all(kept.get(url, [""])[-1:] == [self._now(url)] for url in self.watched)
 
     def _now(self, url: str) -> str:
-        from hashlib import sha256
-
         host, _, path = url.removeprefix("http://").partition("/")
         return sha256(self.site.body(host.partition(":")[0], f"/{path}")).hexdigest()
 
@@ -107,26 +107,16 @@ def _soaked(
     soak: Soak, disk: Disk | None, lasting: float, seed: int, pages: int, out: Out
 ) -> dict[str, object]:
     soak.watch(0)
-    for _ in range(2):  # the elder and the younger
-        port = _free_port()
-        soak.machine.start("serve", "--port", str(port), "--workers", "1", "--quiet")
-    trouble = Trouble(soak.machine, disk, Every().within(lasting / 2), seed)
-    standings = list(_intervals(soak, trouble, lasting, pages, out))
+    elder, _ = (
+        soak.machine.start("serve", "--port", str(_free_port()), "--workers", "1", "--quiet") for _ in "12"
+    )
+    trouble = Trouble(soak.machine, elder, disk, Every().within(lasting / 2), seed)
+    standings = list(_intervals(soak, trouble, elder.pid, lasting, pages, out))
     trouble.free()
-    soak.site.stand_still()
-    try:
-        took = wait_until(soak.caught_up, CATCH_UP_SECONDS, "every page had its last version in the archive")
-        out(f"the web stands still: every page has its last version after {took:.1f} s")
-    except Exception as error:  # noqa: BLE001 (the verdict tells it)
-        soak.breaches.append(str(error))
+    _catch_up(soak, out)
     last, kept = soak.look()
     once = unseen(kept, soak.site.given)
-    soak.breaches += [
-        f"a state of {url} was sent {times} times and is no version" for url, times in once if times > 1
-    ]
-    deaths = trouble.counts["death"] + trouble.counts["restart"] + trouble.counts["full"]
-    if len(once) > deaths * CONCURRENCY:
-        soak.breaches.append(f"{len(once)} states were sent once and never kept, in {deaths} deaths")
+    soak.breaches += _missed(once, trouble)
     growths = soak.gauges.growths(lasting / 2)
     soak.breaches += [
         f"{name} grows: {_told(growth)}" for name, growth in growths.items() if not growth.is_flat
@@ -134,17 +124,39 @@ def _soaked(
     return _verdict(soak, trouble, [*standings, last], growths, len(once), out)
 
 
-def _intervals(soak: Soak, trouble: Trouble, lasting: float, pages: int, out: Out) -> Iterator[Standing]:
+def _catch_up(soak: Soak, out: Out) -> None:
+    soak.site.stand_still()
+    try:
+        took = wait_until(soak.caught_up, CATCH_UP_SECONDS, "every page had its last version in the archive")
+        out(f"the web stands still: every page has its last version after {took:.1f} s")
+    except TamiasError as error:
+        soak.breaches.append(str(error))
+
+
+def _missed(once: list[tuple[str, int]], trouble: Trouble) -> Iterator[str]:
+    """A state may go with the worker that had it; not with two workers, nor more than they had under way."""
+    for url, times in once:
+        if times > 1:
+            yield f"a state of {url} was sent {times} times and is no version"
+    deaths = trouble.counts["death"] + trouble.counts["restart"] + trouble.counts["full"]
+    if len(once) > deaths * CONCURRENCY:
+        yield f"{len(once)} states were sent once and never kept, in {deaths} deaths"
+
+
+def _intervals(
+    soak: Soak, trouble: Trouble, elder: int, lasting: float, pages: int, out: Out
+) -> Iterator[Standing]:
     every = max(10.0, lasting / 20)
     out(
         "seconds  urls requests versions lost doubled early at-once  deaths joined restarts full"
         "  service MiB/files  worker MiB/files  database MiB"
     )
-    looked = gauged = added = 0
+    looked = added = 0
+    gauged = 0.0
     while soak.seconds < lasting:
         trouble.step(spare_elder=soak.seconds > lasting / 2)
         if soak.seconds > gauged:
-            soak.gauges.look(soak.machine, soak.machine.started[1].pid, soak.seconds)
+            soak.gauges.look(soak.machine, elder, soak.seconds)
             gauged = soak.seconds + GAUGE_SECONDS
         if added < pages - 1 and soak.seconds > (added + 1) * lasting / 2 / pages:
             added += 1
@@ -163,7 +175,8 @@ def _line(standing: Standing, trouble: Trouble, gauges: Gauges) -> str:
     return (
         f"{standing.seconds:7.0f} {standing.urls:5} {standing.requests:8} {standing.versions:8}"
         f" {standing.lost + standing.urls_lost:4} {standing.doubled + standing.invented:7} {standing.early:5}"
-        f" {standing.at_once:7}  {count['death']:6} {count['newcomer']:6} {count['restart']:8} {count['full']:4}"
+        f" {standing.at_once:7}  {count['death']:6} {count['newcomer']:6} {count['restart']:8}"
+        f" {count['full']:4}"
         f"  {service.megabytes:11.0f}/{service.files:<5} {worker.megabytes:11.0f}/{worker.files:<4}"
         f" {gauges.latest('postgres').megabytes:13.0f}"
     )

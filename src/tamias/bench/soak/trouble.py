@@ -1,5 +1,6 @@
 """What befalls a long run, at seeded moments: deaths, newcomers, a database that is killed, a full disk."""
 
+import subprocess
 import time
 from random import Random
 
@@ -27,8 +28,11 @@ class Every(msgspec.Struct, frozen=True):
 class Trouble:
     """Makes it. Troubles that nobody survives in the last half spare the elder service, which is measured."""
 
-    def __init__(self, machine: Machine, disk: Disk | None, every: Every, seed: int) -> None:
+    def __init__(
+        self, machine: Machine, elder: subprocess.Popen[bytes], disk: Disk | None, every: Every, seed: int
+    ) -> None:
         self._machine = machine
+        self._elder = elder
         self._disk = disk
         self._every = every
         self._random = Random(seed)
@@ -53,7 +57,8 @@ class Trouble:
         self._full_until = None
 
     def _soon(self, kind: str) -> float:
-        return time.monotonic() + self._random.uniform(0.5, 1.5) * getattr(self._every, kind)
+        every: float = getattr(self._every, kind)
+        return time.monotonic() + self._random.uniform(0.5, 1.5) * every
 
     def _make(self, kind: str, spare_elder: bool) -> bool:
         if kind == "death":
@@ -70,6 +75,6 @@ class Trouble:
         return True
 
     def _kill_worker(self, spare_elder: bool) -> bool:
-        elders = set(self._machine.workers(self._machine.started[0])) if spare_elder else set()
+        elders = set(self._machine.workers(self._elder)) if spare_elder else set()
         victims = [pid for pid in self._machine.workers() if pid not in elders]
         return bool(victims) and kill(self._random.choice(victims))

@@ -35,6 +35,7 @@ from tamias.model.kind import CONTEXT, PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
+from tamias.model.url import without_password
 from tamias.schedule.hints import Told, Trust, first_interval, said_changed, told_by_http
 from tamias.schedule.history import pack, unpack
 from tamias.schedule.visit import NextVisit, Policy, next_visit
@@ -244,8 +245,8 @@ class Keeping:
             return watched, False
         host = self._host(task.url)
         return Watched(
-            id=identifier, url=task.url, host=host, state="active", importance=1.0, versions=0, known=Known(),
-            history=None, visited_at=None, fails=0, hint_at=None,
+            id=identifier, url=without_password(task.url), host=host, state="active", importance=1.0,
+            versions=0, known=Known(), history=None, visited_at=None, fails=0, hint_at=None,
         ), True  # fmt: skip
 
     def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:

@@ -15,7 +15,7 @@ from tamias.model.format_names import media_type_of
 from tamias.model.item import Item
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.seed import Seed
-from tamias.model.url import fetch_url, host
+from tamias.model.url import fetch_url, host, without_password
 
 BATCH = 1000
 
@@ -90,7 +90,7 @@ class Watcher:
         source = Source(source=wanted.source, portal=wanted.portal, title=wanted.title, format=wanted.format)
         return Resource(
             id=resource_id(self._admission.key(url)),
-            url=url,
+            url=without_password(url),
             title=wanted.title,
             expected=media_type_of(wanted.format),
             added_at=0,

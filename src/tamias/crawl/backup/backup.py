@@ -22,6 +22,7 @@ from tamias.crawl.backup.tables import begin, load_sequences, load_tables, save_
 from tamias.crawl.commits.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
 from tamias.database.connect import Cursor, Database, Session
+from tamias.database.disk import make_data_folder
 from tamias.database.sql import statements
 from tamias.model.errors import DataInUse, TamiasError, UsageError
 from tamias.sinks.warc_files import mend_warcs
@@ -126,7 +127,7 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
     chosen, snapshot = place.read(name)
     if data.is_dir() and any(data.iterdir()):
         raise UsageError(f"{data} is not empty; name a --data that does not exist yet")
-    data.mkdir(parents=True, exist_ok=True)
+    make_data_folder(data)
     for file in snapshot.files:
         restore_file(place, data, file)
     made = Database(data, db, buckets=snapshot.buckets, upto=snapshot.schema)

@@ -270,13 +270,13 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
     told = CaptureRecord(
         id=record.id,
         crawl=task.crawl,
-        url=task.url,
+        url=record.url,
         started_at=record.started_at,
         ended_at=record.ended_at,
         outcome=Outcome.FAILED,
         reason=f"internal error: {type(error).__name__}: {error}",
         depth=task.depth,
-        final_url=task.url,
+        final_url=record.url,
         worker=record.worker,
         agent=record.agent,
     )

@@ -4,6 +4,7 @@ from tamias.crawl.reading.study import Found
 from tamias.model.capture import Capture
 from tamias.model.lease import Task
 from tamias.model.record import CaptureRecord, HopRecord
+from tamias.model.url import without_password
 
 
 class Recorder:
@@ -20,7 +21,7 @@ class Recorder:
         return CaptureRecord(
             id=capture_id,
             crawl=task.crawl,
-            url=task.url,
+            url=without_password(task.url),
             started_at=capture.started_at,
             ended_at=capture.ended_at,
             outcome=capture.outcome,
@@ -36,7 +37,7 @@ class Recorder:
                 )
                 for hop in capture.hops
             ),
-            final_url=capture.final_url,
+            final_url=without_password(capture.final_url),
             status=capture.status,
             told_type=capture.told_type,
             found_type=found.media_type,

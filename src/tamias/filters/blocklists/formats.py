@@ -1,6 +1,7 @@
 """What one line of a block list says, in any of the common formats. Pure."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from enum import Enum
 from ipaddress import ip_address
@@ -123,8 +124,9 @@ def _expression(text: str) -> list[Entry] | None:
     if len(_UNBOUNDED.findall(text)) > 1:
         return None
     try:
-        found = re.compile(text)
-    except (re.error, OverflowError, RecursionError):
+        with warnings.catch_warnings(action="error"):  # what is to mean something else one day, too
+            found = re.compile(text)
+    except (re.error, OverflowError, RecursionError, Warning):
         return None
     return None if found.search("") else [Entry(What.EXPRESSION, text)]
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from tamias.archive.descriptions import DatasetDescription, describe
 from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource
-from tamias.serve.answers import Page, json_answer, page_answer
+from tamias.serve.answers import Page, encoded, page_answer, send_encoded
 from tamias.serve.asked import base_of, cursor, limit, media_type, path_behind, url_behind
 from tamias.serve.desks import Desk
 from tamias.serve.endpoints import PAGED, URL, Answer, Endpoint, path_parameter
@@ -25,7 +25,8 @@ async def by_url(request: Request, service: Service) -> Response:
     """One dataset."""
     url, base = url_behind(request, _BY_URL), base_of(request)
     found = await service.histories.find(url)
-    return json_answer(request, describe(found.resource, found.versions, base))
+    form = found.form(("dataset", base), lambda: encoded(describe(found.resource, found.versions, base)))
+    return send_encoded(request, form)
 
 
 async def by_domain(request: Request, service: Service) -> Response:

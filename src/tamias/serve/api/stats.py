@@ -6,17 +6,23 @@ from starlette.responses import Response
 from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
 from tamias.serve.answers import json_answer
 from tamias.serve.endpoints import Answer, Endpoint
+from tamias.serve.pages.asking import lately
 from tamias.serve.service import Service
+
+_SECONDS = 0.2
+"""How old figures may be: they are asked for by pages and monitors that ask often."""
 
 
 async def basic(request: Request, service: Service) -> Response:
     """Six numbers."""
-    return json_answer(request, await service.desks.ask(lambda desk: basic_figures(desk.session)))
+    found = await lately(service, "basic", _SECONDS, lambda desk: basic_figures(desk.session))
+    return json_answer(request, found)
 
 
 async def figures(request: Request, service: Service) -> Response:
     """All of them."""
-    return json_answer(request, await service.desks.ask(lambda desk: read_figures(desk.session)))
+    found = await lately(service, "figures", _SECONDS, lambda desk: read_figures(desk.session))
+    return json_answer(request, found)
 
 
 ENDPOINTS = [

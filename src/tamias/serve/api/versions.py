@@ -6,9 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.descriptions import VersionDescription, describe_version
-from tamias.serve.answers import Page, page_answer
+from tamias.serve.answers import Encoded, Page, encoded_page, send_page
 from tamias.serve.asked import base_of, cursor, limit, parameter
 from tamias.serve.endpoints import ID, PAGED, URL, Answer, Endpoint, Parameter
+from tamias.serve.history import History
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
@@ -23,9 +24,14 @@ async def listing(request: Request, service: Service) -> Response:
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
     found = await service.histories.find(named)
     seen = int(after[0]) if after else 0
+    form = found.form(("versions", base, seen, most), lambda: _page(found, seen, most, base))
+    return send_page(request, form)
+
+
+def _page(found: History, seen: int, most: int, base: str) -> Encoded:
     later = [version for version in found.versions if version.number > seen]
     items = [describe_version(version, base) for version in later[:most]]
-    return page_answer(request, items, str(items[-1].number) if len(later) > most else None)
+    return encoded_page(items, str(items[-1].number) if len(later) > most else None)
 
 
 ENDPOINTS = [

@@ -100,7 +100,7 @@ class Workers:
 
     def _at_front(self, kind: Any, respond: Callable[[Any, int], Awaitable[Any]]) -> Route:
         async def route(call: Call) -> None:
-            asked = _value(parsed(_PACKED, await call.one()).value, kind)
+            asked = value_of(parsed(_PACKED, await call.one()).value, kind)
             answer = await respond(asked, await self._crawl(call))
             await call.send([_PACKED(value=packed(answer)).SerializeToString()])
 
@@ -115,10 +115,11 @@ class Workers:
         return found
 
 
-def _value(data: bytes, kind: Any) -> Any:
+def value_of(data: bytes, kind: Any) -> Any:
+    """A worker's word of a kind, or the reason why it is none."""
     try:
         return unpacked(data, kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(Code.INVALID_ARGUMENT, f"not what this call takes: {error}") from None
 
 
@@ -133,9 +134,9 @@ async def _accepted(call: Call, reception: Reception) -> AsyncIterator[tuple[str
                 if len(visit) > MOST_VISIT:
                     raise Refused(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
                 if parcel.last and parcel.release:
-                    yield parcel.id, reception.released(_value(parcel.release, words.Released))
+                    yield parcel.id, reception.released(value_of(parcel.release, words.Released))
                 elif parcel.last:
-                    brought = _value(bytes(visit), words.Brought)
+                    brought = value_of(bytes(visit), words.Brought)
                     yield parcel.id, await reception.accept(parcel.id, brought, quads, again=parcel.again)
                 if parcel.last:
                     quads.close()

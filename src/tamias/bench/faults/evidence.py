@@ -1,0 +1,57 @@
+"""What a data directory holds when an experiment is over, beside the truth that the servers know."""
+
+from collections import Counter
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.captures import all_captures
+from tamias.archive.resources import all_resources, read_versions
+from tamias.crawl.archiving.checking import Checkup
+from tamias.database.connect import Database, Session
+from tamias.model.outcome import Outcome
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All that counts of a data directory. Digests are those of the bodies."""
+
+    versions: dict[str, list[str]]
+    """By address, oldest first."""
+    visited: Counter[str]
+    """How many attempts on an address succeeded."""
+    damages: list[str]
+
+    def lost(self, truth: dict[str, bytes]) -> int:
+        """Addresses without a version."""
+        return sum(not self.versions.get(url) for url in truth)
+
+    def doubled(self) -> int:
+        """Versions too many: the same body twice in one address, or two where nothing changed."""
+        return sum(max(0, len(each) - 1) for each in self.versions.values())
+
+    def twice(self) -> int:
+        """Attempts that were taken although another had been."""
+        return sum(count - 1 for count in self.visited.values())
+
+    def wrong(self, truth: dict[str, bytes]) -> int:
+        """Versions with other bytes than were served whole."""
+        right = {url: sha256(body).hexdigest() for url, body in truth.items()}
+        return sum(digest != right.get(url) for url, each in self.versions.items() for digest in each)
+
+
+def evidence(data: Path) -> Evidence:
+    """Reads every row, and every stored byte."""
+    with closing(Database(data, create=False)) as database, closing(database.session()) as session:
+        with Checkup(database, data) as checkup:
+            damages = [f"{fault.kind} {fault.name}: {fault.problem}" for fault in checkup.faults()]
+        visited = Counter(each.url for each in all_captures(session) if each.outcome is Outcome.OK)
+        return Evidence(versions=versions(session), visited=visited, damages=damages)
+
+
+def versions(session: Session) -> dict[str, list[str]]:
+    """The digests of the versions of every resource, oldest first."""
+    urls = {each.id: each.url for each in all_resources(session)}
+    found = read_versions(session, list(urls))
+    return {urls[name]: [version.sha256 for version in each] for name, each in found.items()}

@@ -1,0 +1,1 @@
+"""The experiments, one file each, in the order of the table."""

@@ -1,0 +1,56 @@
+"""F13: single bits of stored bodies are flipped on the disk."""
+
+from contextlib import closing
+from hashlib import sha256
+
+from tamias.archive.blobs import BlobReader, LocalPacks
+from tamias.bench.faults.evidence import evidence, versions
+from tamias.bench.faults.experiment import Ground, Result
+from tamias.bench.faults.machine import Machine
+from tamias.bench.faults.site import Pages
+from tamias.bench.faults.web import serving
+from tamias.database.connect import Database
+from tamias.model.errors import TamiasError
+
+HOSTS, EACH, FLIPS = 10, 20, 50
+_WORDS = ("--allow-private", "--delay", "0", "--workers", "1", "--sink", "archive", "--quiet")
+
+
+def run(ground: Ground) -> Result:
+    """`tamias check` must tell of every one, and no damaged body may be given back."""
+    pages, random = Pages(EACH), ground.random()
+    with (
+        serving(pages, HOSTS) as web,
+        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        closing(Database(machine.data)),  # open all the time, so that the server is started once
+    ):
+        code = machine.run("crawl", *_WORDS, *pages.first(web))
+        pack = max((machine.data / "blobs").glob("*.pack"), key=lambda path: path.stat().st_size)
+        sound, told, wrong = pack.read_bytes(), 0, 0
+        flips = ground.of(FLIPS, 10)
+        for _ in range(flips):
+            place = random.randrange(len(sound))
+            flipped = bytearray(sound)
+            flipped[place] ^= 1 << random.randrange(8)
+            pack.write_bytes(flipped)
+            told += bool(evidence(machine.data).damages)
+            wrong += _wrong(machine)
+        pack.write_bytes(sound)
+        whole = not evidence(machine.data).damages
+    return Result(
+        ok=code == wrong == 0 and told == flips and whole,
+        figure=f"{told} of {flips} flipped bits told by check, {wrong} wrong bodies given back",
+    )
+
+
+def _wrong(machine: Machine) -> int:
+    """Bodies that are given back and are not what was kept. The reader checks digests itself."""
+    count = 0
+    with closing(Database(machine.data, create=False)) as database, closing(database.session()) as session:
+        reader = BlobReader(LocalPacks(machine.data / "blobs"), session)
+        for digest in {digest for each in versions(session).values() for digest in each}:
+            try:
+                count += sha256(reader.read(digest)).hexdigest() != digest
+            except TamiasError:
+                continue
+    return count

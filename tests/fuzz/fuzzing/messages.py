@@ -1,0 +1,90 @@
+"""What comes over pipes and gRPC: messages are refused with a reason, or mean something that can be kept."""
+
+import os
+import struct
+
+import msgspec
+
+from tamias.crawl.reading.sandbox_frames import FrameError, Frames, answers, orders
+from tamias.crawl.remote import words
+from tamias.model.item import Item
+from tamias.model.url_key import DEFAULT_SESSION_NAMES
+from tamias.serve.urlfrontier.messages import message
+from tamias.serve.urlfrontier.puts import parsed
+from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
+from tamias.serve.urlfrontier.status import Refused
+from tamias.serve.urlfrontier.workers import value_of
+
+_ADDRESSES = Addresses(DEFAULT_SESSION_NAMES)
+_ITEM = message("urlfrontier.URLItem")
+_BATCH = message("urlfrontier.DiscoveredBatch")
+_INFO = message("urlfrontier.URLInfo")
+_PARCEL = message("tamias.Parcel")
+_WORDS = (words.Death, words.RobotsAsked, words.RobotsTold, words.ContextsAsked, words.Site, words.Brought,
+          words.Released, words.Greeting, words.Renewal, words.Lent, list[Item])  # fmt: skip
+
+
+def urlfrontier(data: bytes) -> None:
+    """URLs of a client: the one form of each stays as it is, and its metadata comes back."""
+    for kind in (_ITEM, _BATCH, _INFO):
+        try:
+            told = parsed(kind, data)
+        except Refused:
+            continue
+        for info in _infos(told):
+            _take(info)
+
+
+def _infos(told):
+    if isinstance(told, _BATCH):
+        return list(told.items)
+    if isinstance(told, _ITEM):
+        due_of(told.known.refetchable_from_date)
+        return [told.known.info, told.discovered.info]
+    return [told]
+
+
+def _take(info) -> None:
+    told = _ADDRESSES.told(info, 1)
+    if told is None:
+        return
+    assert _ADDRESSES.same(told.url, info.url)
+    again = _INFO()
+    fill_metadata(again, told.metadata)
+    assert {name: list(each.values) for name, each in again.metadata.items()} == {
+        name: list(each.values) for name, each in info.metadata.items()
+    }
+
+
+def workers(data: bytes) -> None:
+    """Words of a worker, the first byte choosing which; read again they are the same."""
+    kind = _WORDS[data[0] % len(_WORDS)] if data else _WORDS[0]
+    try:
+        value = value_of(data[1:], kind)
+        parsed(_PARCEL, data[1:])
+    except Refused:
+        return
+    again = words.unpacked(words.packed(value), kind)
+    assert words.packed(again) == words.packed(value)
+
+
+def frames(data: bytes) -> None:
+    """What a sandbox sends: messages of a known type, a `FrameError`, or the end."""
+    framed = struct.pack(">I", len(data)) + data
+    for stream in (data[: 1 << 15], framed[: 1 << 15]):
+        for decoder in (answers, orders):
+            _receive(stream, decoder)
+
+
+def _receive(stream: bytes, decoder: "msgspec.msgpack.Decoder") -> None:
+    incoming, theirs = os.pipe()
+    try:
+        os.write(theirs, stream)
+        os.close(theirs)
+        pipe = Frames(incoming, theirs)
+        while pipe.receive(decoder, 1) is not None:
+            pass
+    except (FrameError, EOFError):
+        return
+    finally:
+        os.close(incoming)

@@ -1,0 +1,270 @@
+"""Takes one defence after another out of a copy of the tree: each time a named test must fail.
+
+`python tools/mutations.py [WORD...]` tries those whose name has a word. Ends with 1 if one survives.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("src", "tests", "pyproject.toml")
+SECONDS = 300
+_FAILED = re.compile(r"^FAILED (\S+)", re.MULTILINE)
+
+
+class Mutation(NamedTuple):
+    """A defence, where it stands, what is put there instead, and the tests that must notice."""
+
+    defence: str
+    file: str
+    stands: str
+    instead: str
+    tests: tuple[str, ...]
+
+
+MUTATIONS = (
+    Mutation(
+        "private addresses are known",
+        "permit/addresses.py",
+        "    try:\n        parsed = IPv6Address",
+        "    return None\n    try:\n        parsed = IPv6Address",
+        ("unit/permit/test_forbidden_addresses.py::test_a_special_address_is_forbidden_by_its_name",),
+    ),
+    Mutation(
+        "the address that is connected to is looked at",
+        "fetch/transfer.py",
+        "reason = self._forbidden(address)",
+        "reason = None",
+        ("integration/fetch/test_http_hostile.py::test_a_name_of_a_forbidden_address_is_not_connected_to",),
+    ),
+    Mutation(
+        "every redirect is asked about",
+        "fetch/http.py",
+        "stop = await follow(step)",
+        "stop = None",
+        ("integration/fetch/test_http_redirects.py::test_a_refused_hop_ends_the_capture_with_its_reason",),
+    ),
+    Mutation(
+        "a redirect leads to http and https only",
+        "fetch/http.py",
+        "if not (url.isascii() and _WEB.match(url)):",
+        "if not url.isascii():",
+        ("integration/fetch/test_http_redirects.py::test_a_redirect_with_a_password_is_refused",),
+    ),
+    Mutation(
+        "a body has a largest size",
+        "fetch/transfer.py",
+        "self._most_bytes = options.max_bytes",
+        "self._most_bytes = 1 << 60",
+        (
+            "integration/fetch/test_http_hostile.py::test_a_body_one_byte_over_the_limit_is_a_failure_that_names_it",
+        ),
+    ),
+    Mutation(
+        "a body decodes to so many times its size",
+        "fetch/transfer.py",
+        "return decoded > self._options.ratio_floor and",
+        "return False and",
+        ("integration/fetch/test_http_hostile.py::test_a_gzip_bomb_is_stopped_by_the_ratio",),
+    ),
+    Mutation(
+        "an archive unpacks to so many times its size",
+        "open/limits.py",
+        "if self._bytes > self._ratio_bytes:",
+        "if False:",
+        ("unit/open/test_documents.py::test_a_bomb_stops_at_the_ratio",),
+    ),
+    Mutation(
+        "members of a zip share no bytes",
+        "open/archives.py",
+        "    _refuse_overlap(entries, end)\n",
+        "",
+        ("unit/open/test_documents.py::test_members_that_share_their_bytes_are_refused",),
+    ),
+    Mutation(
+        "the use of XML entities is bounded",
+        "analyse/entities.py",
+        "if expanded > FREE_EXPANSION + EXPANSION_RATIO * read:",
+        "if False:",
+        ("unit/analyse/test_rdf.py::test_one_large_entity_used_very_often_is_refused",),
+    ),
+    Mutation(
+        "XML entities do not nest without end",
+        "analyse/entities.py",
+        "    if levels == 0:\n",
+        "    if levels == -700:\n",
+        ("unit/analyse/test_rdf.py::test_entities_nested_too_deep_are_refused",),
+    ),
+    Mutation(
+        "nesting of JSON, XML and Turtle is bounded",
+        "analyse/nesting.py",
+        "            if self.depth > self._limit:\n",
+        "            if self.depth > 1 << 40:\n",
+        ("unit/analyse/test_rdf_json.py::test_deep_nesting_is_refused",),
+    ),
+    Mutation(
+        "a document names only graphs of its own site",
+        "sinks/naming.py",
+        "        if self._is_kept(name):\n",
+        "        if True:\n",
+        ("unit/sinks/test_naming.py", "-k", "strangers_name_becomes or renamed_graph_is_on_record"),
+    ),
+    Mutation(
+        "a term cannot forge a statement",
+        "sinks/naming.py",
+        'if text.count(b"\\n") == len(quads) and grammar.fullmatch(text):',
+        "if True:",
+        ("unit/sinks/test_naming.py", "-k", "smuggle or forge or left_out"),
+    ),
+    Mutation(
+        "a blob is what its digest says",
+        "archive/blobs/reader.py",
+        "if first and _digest(text) != chain[0].sha256:",
+        "if False:",
+        ("integration/archive/blobs/test_blob_damage.py",),
+    ),
+    Mutation(
+        "the sandbox has a limit on memory",
+        "crawl/reading/sandbox_walls.py",
+        "        (resource.RLIMIT_AS, settings.memory),\n",
+        "",
+        ("hostile/test_sandbox.py", "-k", "limit_on_record and hoard"),
+    ),
+    Mutation(
+        "the sandbox has a limit on files",
+        "crawl/reading/sandbox_walls.py",
+        "        (resource.RLIMIT_FSIZE, file_bytes),\n",
+        "",
+        ("hostile/test_sandbox.py", "-k", "no_file_grows"),
+    ),
+    Mutation(
+        "the sandbox gets no secrets",
+        "crawl/reading/sandbox.py",
+        " if name.startswith(_PASSED_ON)}",
+        "}",
+        ("hostile/test_sandbox.py", "-k", "secrets_of_the_environment"),
+    ),
+    Mutation(
+        "a lease that ended settles nothing",
+        "frontier/frontier.sql",
+        "  ON host.qid = held.qid AND host.token = held.token\n",
+        "  ON host.qid = held.qid\n",
+        ("conformance/test_frontier.py", "-k", "late_finish or late_return"),
+    ),
+    Mutation(
+        "what robots.txt forbids is not fetched",
+        "permit/robots.py",
+        "        verdict = _strongest(self.literal, path)\n",
+        "        verdict = _NO_MATCH\n",
+        ("unit/permit/test_robots_rfc9309.py", "-k", "r6 or r7_paths"),
+    ),
+    Mutation(
+        "writing needs the secret",
+        "serve/secret.py",
+        "    scheme, _, token = request.headers",
+        "    return\n    scheme, _, token = request.headers",
+        ("integration/serve/test_writing.py::test_without_the_secret_nothing_is_written",),
+    ),
+    Mutation(
+        "a wrong secret is none",
+        "serve/secret.py",
+        "    if not secret.matches(told):",
+        "    if False:",
+        ("integration/serve/test_writing.py::test_a_wrong_secret_is_refused",),
+    ),
+    Mutation(
+        "only this machine is listened to without a chosen secret",
+        "serve/run.py",
+        "    if not is_loopback(host) and not secret.chosen:",
+        "    if False:",
+        ("integration/serve/test_running.py::test_others_are_not_listened_to_without_a_chosen_secret",),
+    ),
+    Mutation(
+        "archived pages have no origin",
+        "serve/delivery.py",
+        'SANDBOX = "sandbox; ',
+        'SANDBOX = "',
+        ("integration/serve/test_reading.py::test_browsers_cannot_be_made_to_run_what_was_archived",),
+    ),
+    Mutation(
+        "foreign names lead nowhere on loopback",
+        "serve/strangers.py",
+        "and not self._knows(scope)",
+        "and False",
+        ("hostile/test_strangers.py::test_a_foreign_name_is_refused_on_loopback",),
+    ),
+)
+
+
+def main() -> None:
+    """Tries them one after another and prints a row for each."""
+    chosen = [
+        each for each in MUTATIONS if not sys.argv[1:] or any(word in each.defence for word in sys.argv[1:])
+    ]
+    say("| defence taken out | test that fails |\n|---|---|")
+    with tempfile.TemporaryDirectory(prefix="tamias-mutations-") as folder:
+        copy_to(Path(folder))
+        survivors = [each.defence for each in chosen if not is_noticed(each, Path(folder))]
+    say(f"\n{len(chosen) - len(survivors)} of {len(chosen)} are noticed")
+    sys.exit(bool(survivors))
+
+
+def say(text: str) -> None:
+    """Prints at once."""
+    print(text, flush=True)  # noqa: T201
+
+
+def copy_to(folder: Path) -> None:
+    """What the tests need of the tree, so that the tree itself is never touched."""
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
+def is_noticed(mutation: Mutation, folder: Path) -> bool:
+    """Whether a test fails without the defence; the copy is whole again afterwards."""
+    file = folder / "src" / "tamias" / mutation.file
+    whole = file.read_text()
+    if whole.count(mutation.stands) != 1:
+        say(f"| {mutation.defence} | **not found in {mutation.file}: mend tools/mutations.py** |")
+        return False
+    file.write_text(whole.replace(mutation.stands, mutation.instead))
+    try:
+        failed = failures(mutation.tests, folder)
+    finally:
+        file.write_text(whole)
+    if failed and all(failures((failed,), folder) for _ in range(2)):  # once may be a busy machine
+        say(f"| {mutation.defence} | **{failed} fails with it, too** |")
+        return False
+    say(f"| {mutation.defence} | {failed or '**survives**'} |")
+    return failed is not None
+
+
+def failures(tests: tuple[str, ...], folder: Path) -> str | None:
+    """The first test that fails; None when all pass. A run that fails otherwise is told and ends all."""
+    named = [f"tests/{each}" if ".py" in each else each for each in tests]
+    # No traceback: some releases of Python 3.11 break while they write one.
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *named]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        run = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"{tests[0]}, which does not end"
+    found = _FAILED.search(run.stdout)
+    if run.returncode and found is None:
+        sys.exit(f"pytest cannot run {' '.join(tests)}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return found[1].removeprefix("tests/") if found else None
+
+
+if __name__ == "__main__":
+    main()
