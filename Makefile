@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test once-more check docs interop audit lock clean
+.PHONY: setup browser screenshots demo test once-more check docs interop audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -42,10 +42,20 @@ docs: setup
 	$(BIN)/python tools/reference.py
 	$(BIN)/sphinx-build -q -W --keep-going docs build/site
 
-# Known weaknesses of the pinned versions, as the public advisories list them; needs the network.
+# Known weaknesses of the pinned versions, as the public advisories list them; fails where those cannot be had.
 audit: setup
 	$(BIN)/pip install --quiet pip-audit
-	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/run.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt
+
+# Ten minutes for each parser of bytes from outside, guided by coverage; `make fuzz SECONDS=60 TARGET=url`.
+SECONDS ?= 600
+fuzz: setup
+	$(BIN)/pip install --quiet atheris==3.0.0
+	$(BIN)/python tools/fuzz.py $(TARGET) --seconds $(SECONDS)
+
+# Takes out one defence after another, in a copy: each time a test must fail.
+mutations: setup
+	$(BIN)/python tools/mutations.py
 
 # Readers of other hands for what we write. hdt builds from source for minutes, so this is no part of `make test`.
 interop: setup

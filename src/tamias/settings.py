@@ -134,7 +134,8 @@ class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
         int, _about("most visits to one queue by one worker in a run, for sites without an end", ge=1)
     ] = 1_000_000
     monotony: Annotated[
-        int, _about("pages alike but for numbers, and without data, until such are left alone; 0: never", ge=0)
+        int,
+        _about("pages alike but for numbers, and without data, until such are left alone; 0: never", ge=0),
     ] = 200
     allow_private: Annotated[bool, _about("private, loopback and link-local addresses may be fetched")] = (
         False
@@ -283,10 +284,12 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
 class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The order of visits by the user's own SQL."""
 
-    links: Annotated[bool, _about("keep links with their anchor text and context, and score URLs by them")] = (
-        False
+    links: Annotated[
+        bool, _about("keep links with their anchor text and context, and score URLs by them")
+    ] = False
+    seconds: Annotated[float, _about("longest time for the scores of 1000 URLs, in seconds", gt=0, le=60)] = (
+        2.0
     )
-    seconds: Annotated[float, _about("longest time for the scores of 1000 URLs, in seconds", gt=0, le=60)] = 2.0
     head_start: Annotated[
         float, _about("seconds by which a URL of score 1 goes before one of score 0 of the same host", ge=0)
     ] = 86_400.0

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -238,7 +238,7 @@ def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
         report=report,
         profile=profile,
         out=_out(place),
-        command=shlex.join(["tamias", *sys.argv[1:]]),
+        command=_repeated(sys.argv[1:]),
     )
     return _told(place, found)
 
@@ -375,6 +375,11 @@ def strategy(place: Place, hosts: int, pages: int, of_kind: int, strategies: Pat
     from tamias.bench.strategy.web import Web
 
     return _told(place, run(Web(hosts, pages, of_kind), strategies.absolute(), out=_out(place)))
+
+
+def _repeated(words: Sequence[str]) -> str:
+    """The command, with names in place of paths that only this machine has."""
+    return shlex.join(["tamias", *(Path(word).name if word.startswith("/") else word for word in words)])
 
 
 def _out(place: Place) -> Callable[[str], None]:

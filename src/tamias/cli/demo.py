@@ -5,7 +5,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,7 +237,8 @@ def _serve(place: Place, settings: Settings) -> None:
         say()
         say(f"The pages are at http://127.0.0.1:{plan.port}/ until you press Ctrl-C.")
 
-    run(plan, find_secret(place.data, None), ready)
+    with suppress(KeyboardInterrupt):
+        run(plan, find_secret(place.data, None), ready)
 
 
 def _port() -> int:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tamias.model.document import LimitExceeded
 from tamias.open.archives import MAX_DIRECTORY, MAX_NAME, Member
 from tamias.open.codecs import CHUNK, DamageError
 from tamias.open.limits import Meter
@@ -43,6 +44,15 @@ _FAULTS = (
 
 def sevenzip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:
     """The files of a 7z archive in a seekable file; directories, links and devices are passed over."""
+    try:
+        yield from _members(file, meter, max_memory)
+    except (DamageError, LimitExceeded):
+        raise
+    except _faults() as error:  # py7zr takes a directory for read in which half is missing
+        raise DamageError(f"7z directory makes no sense: {error or type(error).__name__}") from None
+
+
+def _members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:
     archive = _opened(file)
     meter.check_members(len(archive.files))
     places, stream = _places(archive), None

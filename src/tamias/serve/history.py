@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -40,9 +40,7 @@ class Histories:
 
     async def find(self, named: str) -> History:
         """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`, `UrlError`."""
-        by_id = _ID.fullmatch(named) is not None
-        url = "" if by_id else fetch_url(named)
-        name = named if by_id else resource_id(url_key(url, self._session_names))
+        name, url = _name_and_url(named, self._session_names)
         kept = await self.kept.find(name)
         if kept is not None:
             return kept
@@ -80,6 +78,15 @@ class Histories:
         for place, each in enumerate(batch, 1):
             if not each.found.done():
                 each.found.set_result(found.get(place))
+
+
+@lru_cache(maxsize=2048)
+def _name_and_url(named: str, session_names: frozenset[str]) -> tuple[str, str]:
+    """The name of a resource, and its address where it was named by that. Raises `UrlError`."""
+    if _ID.fullmatch(named):
+        return named, ""
+    url = fetch_url(named)
+    return resource_id(url_key(url, session_names)), url
 
 
 def _read(desk: Desk, asked: dict[str, Any]) -> dict[int, History]:

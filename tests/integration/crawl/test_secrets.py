@@ -41,9 +41,9 @@ def crawled(tamias, vault):
     watch = threading.Thread(target=_watch, args=(tamias, seen, done))
     watch.start()
     try:
-        tamias.said = tamias.crawl(
-            "-v", "-v", "--sink", "nquads", "--sink", "warc", vault.url("/", user=f"{USER}:{PASSWORD}@")
-        )
+        assert tamias.run("add", vault.url("/a.ttl", user=f"{USER}:{PASSWORD}@")).returncode == 0
+        words = ("-v", "-v", "--sink", "nquads", "--sink", "warc")
+        tamias.said = tamias.crawl(*words, vault.url("/", user=f"{USER}:{PASSWORD}@"))
     finally:
         done.set()
         watch.join()
@@ -119,3 +119,10 @@ def listening(tamias):
             held |= {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
     assert held, "the database was not seen"
     return held & open_ones
+
+
+def test_a_resource_has_one_name_whatever_the_password(crawled, vault):
+    before = crawled.run("versions", vault.url("/a.ttl", user=f"{USER}@"))
+    assert before.returncode == 0, before.stderr
+    again = crawled.run("add", vault.url("/a.ttl", user=f"{USER}:another@"))
+    assert again.returncode == 0, again.stderr

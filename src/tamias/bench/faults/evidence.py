@@ -22,10 +22,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     visited: Counter[str]
     """How many attempts on an address succeeded."""
     damages: list[str]
+    set_aside: frozenset[str] = frozenset()
+    """Addresses of documents that are blamed for the deaths of two workers, and told to be."""
 
     def lost(self, truth: dict[str, bytes]) -> int:
-        """Addresses without a version."""
-        return sum(not self.versions.get(url) for url in truth)
+        """Addresses without a version; those that were set aside are told apart."""
+        return sum(not self.versions.get(url) for url in truth if url not in self.set_aside)
 
     def doubled(self) -> int:
         """Versions too many: the same body twice in one address, or two where nothing changed."""
@@ -46,8 +48,13 @@ def evidence(data: Path) -> Evidence:
     with closing(Database(data, create=False)) as database, closing(database.session()) as session:
         with Checkup(database, data) as checkup:
             damages = [f"{fault.kind} {fault.name}: {fault.problem}" for fault in checkup.faults()]
-        visited = Counter(each.url for each in all_captures(session) if each.outcome is Outcome.OK)
-        return Evidence(versions=versions(session), visited=visited, damages=damages)
+        captures = list(all_captures(session))
+        return Evidence(
+            versions=versions(session),
+            visited=Counter(each.url for each in captures if each.outcome is Outcome.OK),
+            damages=damages,
+            set_aside=frozenset(each.url for each in captures if each.reason.startswith("set aside")),
+        )
 
 
 def versions(session: Session) -> dict[str, list[str]]:

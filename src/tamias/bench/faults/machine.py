@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.bench.crawl.proc import command_line, members
-from tamias.bench.frontier.ground import wait_for_end, works_in
+from tamias.bench.frontier.ground import works_in
 from tamias.database.keeper import Running
 from tamias.model.errors import TamiasError
 
@@ -101,7 +101,6 @@ class Machine:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        wait_for_end(self.data)
 
     def __enter__(self) -> "Machine":
         self.folder.mkdir(parents=True, exist_ok=True)

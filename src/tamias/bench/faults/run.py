@@ -26,6 +26,7 @@ from tamias.bench.faults.experiments import (
     worker_killed,
 )
 from tamias.bench.faults.scorecard import Told, page
+from tamias.bench.frontier.ground import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
 
 FULL, USUAL, QUICK = 1.0, 0.3, 0.08
@@ -105,6 +106,7 @@ def _tried(each: Experiment, share: float, seed: int, hostile: Path | None, out:
             result = each.run(ground)
         except (TamiasError, OSError, subprocess.TimeoutExpired) as error:
             result = Result(ok=False, figure=str(error))
+        wait_for_end(ground.folder)
     result = msgspec.structs.replace(result, seconds=time.monotonic() - begun)
     out(f"{result.word:8}{each.number:4} {each.name:16} {result.figure} ({result.seconds:.0f} s)")
     return Told(number=each.number, name=each.name, fault=each.fault, promise=each.promise, result=result)

@@ -52,6 +52,8 @@ _NOT = """## What Tamias does not promise
 
 - **Exactly one request.** A worker that dies takes with it what it had fetched and not committed: it is
   fetched again, and if the page has changed meanwhile, the state in between is not in the archive.
+- **A document that two workers died over.** It is blamed for their deaths and set aside, whoever killed
+  them; its record says so.
 - **A broken database server.** What PostgreSQL has lost, or what a disk that lies about syncing has lost,
   is lost; `tamias check` tells, and `tamias backup` is there for that.
 - **The database's clock.** All times are those of the database. When its clock is set ahead, all that is due

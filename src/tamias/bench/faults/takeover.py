@@ -41,9 +41,10 @@ Away = Callable[[Machine, subprocess.Popen[bytes]], AbstractContextManager[None]
 
 
 def words(contact: str, *more: str) -> tuple[str, ...]:
-    """How both crawls are started."""
+    """How both crawls are started. The elder may hold half of the hosts, so that there are some for both."""
     usual = ("--allow-private", "--delay", "0.5", "--workers", "1", "--sink", "archive", "--quiet")
-    return (*usual, "--contact", contact, *more)
+    most = HOSTS // 2 if contact == ELDER else 4 * HOSTS
+    return (*usual, "--contact", contact, "--concurrency", str(most), *more)
 
 
 def taken_over(ground: Ground, start: Start, away: Away, settings: dict[str, str]) -> Result:

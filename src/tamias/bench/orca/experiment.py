@@ -36,7 +36,6 @@ USUAL = {
     "robots": Wish(
         nodes=25,
         weights=DEREFERENCING,
-        node_degree=3,
         triples=100,
         resource_degree=5,
         disallowed=0.1,

@@ -40,7 +40,8 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     def is_flat(self) -> bool:
         """Whether it grew no more than noise."""
         most = max(MOST_MEGABYTES, MOST_SHARE * self.megabytes)
-        return self.gained_megabytes <= most and self.gained_files <= MOST_FILES
+        most_files = max(MOST_FILES, MOST_SHARE * self.files)
+        return self.gained_megabytes <= most and self.gained_files <= most_files
 
 
 class Gauges:

@@ -239,14 +239,15 @@ class Keeping:
         )
 
     def _watched(self, task: Task) -> tuple[Watched, bool]:
-        identifier = resource_id(self._key(task.url))
+        url = without_password(task.url)
+        identifier = resource_id(self._key(url))
         watched = read_watched(self._session, identifier)
         if watched is not None:
             return watched, False
         host = self._host(task.url)
         return Watched(
-            id=identifier, url=without_password(task.url), host=host, state="active", importance=1.0,
-            versions=0, known=Known(), history=None, visited_at=None, fails=0, hint_at=None,
+            id=identifier, url=url, host=host, state="active", importance=1.0, versions=0, known=Known(),
+            history=None, visited_at=None, fails=0, hint_at=None,
         ), True  # fmt: skip
 
     def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:

@@ -62,7 +62,7 @@ class Watcher:
     def visit_now(self, seeds: Sequence[Seed]) -> list[str]:
         """Makes what is under watch due; returns the addresses that are not under watch."""
         items = [self._admission.item(fetch_url(seed.address), 0, WATCH, seed.kind) for seed in seeds]
-        names = [None if seed.kind else resource_id(self._admission.key(seed.address)) for seed in seeds]
+        names = [None if seed.kind else resource_id(self._key(seed.address)) for seed in seeds]
         known = {each.id for each in read_resources(self._session, [name for name in names if name])}
         pairs = list(zip(names, items, strict=True))
         hasten(self._session, self._frontier, [item for name, item in pairs if name is None or name in known])
@@ -86,10 +86,13 @@ class Watcher:
         added.new += new
         added.known += len({resource.id for resource, _ in pairs}) - new
 
+    def _key(self, url: str) -> str:
+        return self._admission.key(without_password(url))
+
     def _resource(self, url: str, wanted: Wanted) -> Resource:
         source = Source(source=wanted.source, portal=wanted.portal, title=wanted.title, format=wanted.format)
         return Resource(
-            id=resource_id(self._admission.key(url)),
+            id=resource_id(self._key(url)),
             url=without_password(url),
             title=wanted.title,
             expected=media_type_of(wanted.format),

@@ -36,7 +36,7 @@ def open_limits(settings: Settings) -> OpenLimits:
 
 
 def _made(part: Callable[..., Analyser], settings: Settings, contexts: Contexts | None) -> Analyser:
-    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`, or nothing."""
+    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`."""
     offered: dict[str, Callable[[], Any]] = {
         "limits": lambda: _limits(settings),
         "rules": lambda: rule_books(settings),

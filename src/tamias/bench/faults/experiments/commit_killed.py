@@ -46,7 +46,9 @@ def run(ground: Ground) -> Result:
         closing(Database(machine.data)),  # open all the time, so that the server is started once
     ):
         wanted = ground.of(DEATHS, 2)
-        deaths = {place: _die(machine, place, sites[_name(place)].first(web), wanted) for place in PLACES}
+        deaths = {
+            place: _die(machine, place, list(sites[_name(place)].truth(web)), wanted) for place in PLACES
+        }
         ended = machine.run("crawl", *_WORDS, seconds=SECONDS)
         repaired, checked = machine.run("check", "--repair"), machine.run("check")
         found = evidence(machine.data)
@@ -57,7 +59,8 @@ def run(ground: Ground) -> Result:
         and not found.damages
         and all(deaths.values()),
         figure=f"{sum(deaths.values())} deaths at {len(PLACES)} places: {lost} of {len(truth)} lost,"
-        f" {doubled} doubled, {len(found.damages)} rows without bytes;"
+        f" {len(found.set_aside)} set aside as deadly, {doubled} doubled,"
+        f" {len(found.damages)} rows without bytes;"
         f" check after one repair ends with {checked}"
         + "".join(f"; nobody came to {place}" for place, count in deaths.items() if not count),
     )
