@@ -15,7 +15,7 @@ _MEGABYTE = 1_000_000
 FULL_BYTES = _MEGABYTE
 """With less than this any trouble is taken for that of a full disk."""
 FIRST_WAIT = 1.0
-LONGEST_WAIT = 60.0
+LONGEST_WAIT = 5.0
 
 
 class Room:

@@ -137,8 +137,7 @@ class DatabaseWorkplace:
         self._room.check()
         with self._office.steps.step("lease"):
             leases = self._office.frontier.lease(hosts, per_host, seconds)
-            if leases:
-                self._office.coverage.refresh()
+            self._office.coverage.refresh()
             return leases
 
     def _count_blocked(self) -> None:

@@ -2,8 +2,8 @@
 
 from math import ceil
 
-LONGEST_DELAY = 30 * 24 * 3600
-"""Seconds. A longer Crawl-delay is taken for this one: a number a clock can hold."""
+LONGEST_DELAY_MS = 2**31 - 1
+"""24 days, the most that the frontier can hold; a longer one is taken for this."""
 
 
 def host_delay_ms(configured_s: float, crawl_delay_s: float | None, obey_robots: bool) -> int:
@@ -13,6 +13,6 @@ def host_delay_ms(configured_s: float, crawl_delay_s: float | None, obey_robots:
     (10000, 1000, 0)
     """
     asked = crawl_delay_s if obey_robots and crawl_delay_s is not None else 0.0
-    seconds = max(configured_s, min(asked, LONGEST_DELAY))
+    milliseconds = min(max(configured_s, asked) * 1000, LONGEST_DELAY_MS)
     # Rounded first, as 1.1 * 1000 is a little more than 1100.
-    return ceil(round(seconds * 1000, 6))
+    return ceil(round(milliseconds, 6))

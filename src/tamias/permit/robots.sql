@@ -14,3 +14,8 @@ VALUES (%(bucket)b::int2, %(qid)b::int8, %(authority)b::text, %(fetched_at)b::in
 ON CONFLICT (bucket, qid, authority) DO UPDATE
 SET fetched_at = excluded.fetched_at, expires_at = excluded.expires_at, status = excluded.status,
     rules = excluded.rules
+
+-- name: slow_host
+-- The delay that a host asks for counts from now on, also for whoever comes after a worker that dies.
+UPDATE host SET delay_ms = %(delay_ms)b::int4
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.delay_ms < %(delay_ms)b::int4

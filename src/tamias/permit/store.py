@@ -2,8 +2,9 @@
 
 import msgspec
 
-from tamias.database.connect import Session
+from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import Rules
 
 _SQL = statements("tamias.permit", "robots.sql")
@@ -44,5 +45,12 @@ class RobotsStore:
             "status": status,
             "rules": msgspec.msgpack.encode(rules),
         }
-        self._session.transact(lambda cursor: cursor.execute(_SQL["write_robots"].text, told))
+        wanted = {"bucket": bucket, "qid": qid, "delay_ms": host_delay_ms(0, rules.crawl_delay, True)}
+
+        def work(cursor: Cursor) -> None:
+            cursor.execute(_SQL["write_robots"].text, told)
+            if wanted["delay_ms"]:
+                cursor.execute(_SQL["slow_host"].text, wanted)
+
+        self._session.transact(work)
         return Known(rules, now + seconds * 1000)

@@ -47,6 +47,23 @@ def test_what_robots_forbids_is_never_asked_for_and_its_delay_is_kept(tamias, si
     assert min(later - earlier for (_, earlier), (_, later) in pairwise(site.log)) >= 1.0
 
 
+def test_the_delay_that_a_host_asks_for_outlives_the_worker_that_learnt_it(tamias, site, reply, kill):
+    page = reply(200, PAGE, **{"Content-Type": "text/turtle"})
+
+    def deadly_once(handler):
+        if site.asked("/") == 1:
+            for worker in tamias.workers():
+                kill(worker)
+            return
+        page(handler)
+
+    site.pages |= {"/robots.txt": b"User-agent: *\nCrawl-delay: 5\n", "/": deadly_once}
+    done = tamias.crawl(site.url("/"), "--depth", "0")
+    assert done.returncode == 0, done.stderr
+    assert site.asked("/") == 2
+    assert min(later - earlier for (_, earlier), (_, later) in pairwise(site.log)) >= 5.0
+
+
 def endless(handler):
     """Headers at once, then a byte from time to time."""
     handler.send_response(200)

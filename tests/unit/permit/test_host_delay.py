@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.permit.delay import LONGEST_DELAY, host_delay_ms
+from tamias.permit.delay import LONGEST_DELAY_MS, host_delay_ms
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tamias.permit.delay import LONGEST_DELAY, host_delay_ms
         (0.0001, None, 1),
         (1.0, 121, 121_000),
         (1.0, 86_400, 86_400_000),
-        (1.0, 1e300, LONGEST_DELAY * 1000),
+        (1.0, 1e300, LONGEST_DELAY_MS),
     ],
 )
 def test_the_longer_of_our_delay_and_the_crawl_delay_holds(configured, crawl_delay, delay):

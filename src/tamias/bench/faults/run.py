@@ -64,7 +64,7 @@ EXPERIMENTS = (
     _row("F12", "bad-network", "10 % of answers cut, 5 % reset, 5 % 503, others dripping, half open or late",
          "all pages complete after retries, no cut body taken for whole, Retry-After kept", bad_network.run),
     _row("F13", "blob-flipped", "50 single bits flipped in what is stored",
-         "`check` tells of each, and no damaged body is given back", blob_flipped.run),
+         "`check` tells of each that harms a body, and no harmed body is given back", blob_flipped.run),
     _row("F14", "two-supervisors", "three crawls on one data directory, one of them killed",
          "the work is shared: nothing lost or twice, one request at once to a host", two_supervisors.run),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from tamias.model.errors import TamiasError
 from tamias.model.item import Item
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
+from tamias.model.url import without_password
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ class FarVisitor:
         except (TamiasError, NotNow):
             raise
         except Exception as error:  # noqa: BLE001 (the last line of defence)
-            _log.exception("visit of %s", task.url)
+            _log.exception("visit of %s", without_password(task.url))
             reason = f"internal error: {type(error).__name__}: {error}"
             return Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
 

@@ -28,8 +28,6 @@ InDatabase = Callable[..., Awaitable[T]]
 _REMEMBERED = 10_000
 _ATTEMPTS = 3
 _REFUSAL_SECONDS = 60
-_LONGEST_DELAY_MS = 2**31 - 1
-"""What the frontier can hold: 24 days."""
 
 
 class AskedToWait(Exception):
@@ -82,8 +80,7 @@ class RobotsDesk:
         return known.rules.signals if known is not None else ()
 
     def _delay_ms(self, crawl_delay: float | None) -> int:
-        obeyed = self._settings.permit.robots
-        return min(host_delay_ms(self._settings.fetch.delay, crawl_delay, obeyed), _LONGEST_DELAY_MS)
+        return host_delay_ms(self._settings.fetch.delay, crawl_delay, self._settings.permit.robots)
 
     async def _rules(self, url: str, held: Held) -> Rules:
         place = authority(url)

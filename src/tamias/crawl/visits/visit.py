@@ -29,7 +29,7 @@ from tamias.model.item import NEVER, Item
 from tamias.model.kind import CONTEXT, DUMP, PROBE, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
-from tamias.model.url import authority
+from tamias.model.url import authority, without_password
 from tamias.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Visitor:
 
     def _faulty(self, task: Task, error: Exception) -> Seen:
         """A fault of ours, not of the document: told as such, and the crawl goes on."""
-        _log.error("visit of %s", task.url, exc_info=error)
+        _log.error("visit of %s", without_password(task.url), exc_info=error)
         reason = f"internal error: {type(error).__name__}: {error}"
         return Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
 
