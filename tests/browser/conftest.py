@@ -278,9 +278,9 @@ def axe(libraries):
     return libraries.joinpath("axe.min.js").read_text()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """One for all tests."""
+    """One for the tests of a module, and no longer: while it lives, an event loop runs in this thread."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = shutil.which("chromium")
     if program is None:
