@@ -17,7 +17,10 @@ def make_data_folder(data: Path) -> None:
 
     Root's may be passed through, because the account that its server runs under may have to.
     """
-    data.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+    try:
+        data.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(data)) from None
 
 
 @contextmanager
