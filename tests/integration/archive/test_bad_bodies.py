@@ -55,7 +55,7 @@ def longer_than_told(handler):
 @pytest.fixture
 def crawled(fresh, site, reply):
     tamias = fresh("data")
-    tamias.env["TAMIAS_CRAWL__RETRIES"] = "0"
+    tamias.env["TAMIAS_CRAWL__RETRIES"] = "2"
     site.pages |= {path: reply(200, body, Content_Type=kind) for path, (kind, body) in WHOLE.items()}
     site.pages |= {"/short.csv": cut_short, "/long.csv": longer_than_told}
     done = tamias.crawl(*map(site.url, site.pages), "--sink", "archive")

@@ -110,7 +110,9 @@ def test_eight_workers_half_of_them_far_ask_for_every_url_once_although_one_and_
     far = start_far(tamias, instance.address, scratch)
     tamias.wait_until(lambda: len(far_workers(scratch)) == 4)
     words = ("--allow-private", "--delay", str(DELAY), "--workers", "4", "--json")
-    crawl = tamias.start("crawl", *words, *web.seeds())
+    assert tamias.run("crawl", *words, "--max-time", "0", *web.seeds()).returncode == LIMIT
+    tamias.wait_until(lambda: web.requests() > 5)
+    crawl = tamias.start("crawl", *words)
     tamias.wait_until(lambda: web.requests() > 40 and far_workers(scratch))
     assert kill(far_workers(scratch)[0])
     tamias.wait_until(lambda: web.requests() > 70)
