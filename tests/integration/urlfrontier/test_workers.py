@@ -22,7 +22,7 @@ from tamias.model.errors import LimitReached
 LIMIT = LimitReached.exit_code
 DELAY = 0.25
 HOSTS = 10
-PAGES = 12
+PAGES = 30
 
 
 class Web:
