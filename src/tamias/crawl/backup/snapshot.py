@@ -12,7 +12,11 @@ import msgspec
 from tamias.model.errors import TamiasError
 
 FORMAT = 1
+MOST_BYTES = 1 << 30
+"""Of `snapshot.json`: a line for each file of some ten million."""
 _NAME = re.compile(r"\d{8}T\d{6}Z")
+_FILE = re.compile(r"(blobs|rdf|warc)/[\w-][\w.-]*")
+_TABLE = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class SavedTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,9 +102,19 @@ class Place:
             raise BackupDamaged(f"no snapshot {chosen} in {self.folder}; there are: {', '.join(names)}")
         path = self.snapshot(chosen) / "snapshot.json"
         try:
-            snapshot = msgspec.json.decode(path.read_bytes(), type=Snapshot)
+            with path.open("rb") as file:
+                snapshot = msgspec.json.decode(file.read(MOST_BYTES), type=Snapshot)
         except (OSError, msgspec.DecodeError) as error:
             raise BackupDamaged(f"{path} cannot be read: {error}; take another snapshot") from error
         if snapshot.format > FORMAT:
             raise BackupDamaged(f"{path} was written by a newer Tamias; upgrade this one")
+        _refuse_strange_names(snapshot, path)
         return chosen, snapshot
+
+
+def _refuse_strange_names(snapshot: Snapshot, path: Path) -> None:
+    """A backup may come from anywhere: it names files of a data directory and nothing outside it."""
+    strange = [each.path for each in snapshot.files if not _FILE.fullmatch(each.path)]
+    strange += [each.name for each in snapshot.tables if not _TABLE.fullmatch(each.name)]
+    if strange:
+        raise BackupDamaged(f"{path} names {strange[0]!r}, which no backup of ours does; it is not restored")
