@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tamias.crawl.remote.line import Target
     from tamias.crawl.supervisor import Snapshot
     from tamias.crawl.worker import Progress
+    from tamias.settings import Settings
 
 
 @click.command()
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="With --frontier: the service's token, in this file or in TAMIAS_TOKEN.",
 )
+@click.option(
+    "--allow-private", is_flag=True, help="With --frontier: the service may send it to private addresses."
+)
 @click.option("--tls", is_flag=True, help="With --frontier: the service is reached by TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: Place, frontier: str | None, workers: int | None, concurrency: int | None, crawl_name: str | None,
-    scratch: Path | None, token_file: Path | None, tls: bool, tls_ca: Path | None,
+    scratch: Path | None, token_file: Path | None, allow_private: bool, tls: bool, tls_ca: Path | None,
 ) -> int:  # fmt: skip
     """Runs workers until they are stopped. What they do, the crawl was told by those who began it.
 
@@ -57,10 +61,11 @@ def command(  # noqa: PLR0917 (click passes them by name)
         tls=tls or tls_ca is not None,
         authority=str(tls_ca) if tls_ca else None,
     )
+    own = place.settings(permit__allow_private=allow_private or None).settings
     if scratch is not None:
-        return _at_service(place, target, scratch, workers, concurrency)
+        return _at_service(place, own, target, scratch, workers, concurrency)
     with tempfile.TemporaryDirectory(prefix="tamias-worker-") as folder:
-        return _at_service(place, target, Path(folder), workers, concurrency)
+        return _at_service(place, own, target, Path(folder), workers, concurrency)
 
 
 def _at_database(place: Place, crawl: str | None, workers: int | None, concurrency: int | None) -> int:
@@ -93,12 +98,23 @@ def _at_database(place: Place, crawl: str | None, workers: int | None, concurren
 
 
 def _at_service(
-    place: Place, target: "Target", scratch: Path, workers: int | None, concurrency: int | None
+    place: Place,
+    own: "Settings",
+    target: "Target",
+    scratch: Path,
+    workers: int | None,
+    concurrency: int | None,
 ) -> int:
     from tamias.crawl.remote.supervisor import FarSupervisor, snapshot
 
-    room = place.settings().settings.crawl.room
-    supervisor = FarSupervisor(target, scratch, count=workers, concurrency=concurrency, room=room)
+    supervisor = FarSupervisor(
+        target,
+        scratch,
+        count=workers,
+        concurrency=concurrency,
+        room=own.crawl.room,
+        allow_private=own.permit.allow_private,
+    )
 
     def show(progress: "Sequence[Progress]", working: int) -> None:
         if place.json:

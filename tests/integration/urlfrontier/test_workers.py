@@ -90,7 +90,7 @@ def far_workers(scratch):
 def start_far(tamias, address, scratch, *words, workers=4):
     return tamias.start(
         "worker", "--frontier", address, "--workers", str(workers), "--scratch", str(scratch),
-        "--json", *words,
+        "--allow-private", "--json", *words,
     )  # fmt: skip
 
 
@@ -150,6 +150,19 @@ def test_far_workers_wait_for_their_service_and_then_find_what_stands_on_the_dat
         exported = parse("\n".join(tamias.quads()).encode(), format=RdfFormat.N_QUADS)
         assert missing(data_web.expected.quads, exported) == set()
         assert max(max_in_flight(data_web.log).values()) == 1
+
+
+def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(
+    tamias, service, web, tmp_path
+):
+    begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
+    assert begun.returncode == LIMIT, begun.stderr
+    instance = service()
+    words = ("--frontier", instance.address, "--workers", "1", "--scratch", str(tmp_path / "scratch"))
+    refused = tamias.run("worker", *words)
+    assert refused.returncode == 4
+    assert "say --allow-private if it may" in refused.stderr
+    assert web.requests() == 0
 
 
 def urls_left(session):

@@ -28,14 +28,23 @@ class FarSupervisor:
     """One `tamias worker --frontier`. Any number of them may work for one service."""
 
     def __init__(
-        self, target: Target, scratch: Path, *, count: int | None, concurrency: int | None, room: float
+        self,
+        target: Target,
+        scratch: Path,
+        *,
+        count: int | None,
+        concurrency: int | None,
+        room: float,
+        allow_private: bool,
     ) -> None:
         """`room`: megabytes that must stay free where the scratch folder is."""
         self._target = target
         self._lines: list[Line] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, exist_ok=True)
-        plan = FarPlan(target=target, scratch=str(self._scratch), concurrency=concurrency)
+        plan = FarPlan(
+            target=target, scratch=str(self._scratch), concurrency=concurrency, allow_private=allow_private
+        )
         self._crew = Crew(
             "tamias.crawl.remote.worker",
             lambda _share: plan,

@@ -41,6 +41,7 @@ from tamias.crawl.visits.visit import Allowance
 from tamias.crawl.visits.walking import doors
 from tamias.crawl.worker import StartAnew, Worker
 from tamias.crawl.workplace import After
+from tamias.model.errors import ConfigError
 from tamias.model.lease import Lease
 from tamias.permit.traps import Traps
 from tamias.settings import Settings
@@ -52,6 +53,8 @@ class FarPlan(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     scratch: str
     concurrency: int | None = None
+    allow_private: bool = False
+    """Whether the service may send it to addresses of its own network."""
 
 
 class FarWorkplace:
@@ -181,6 +184,11 @@ async def far_worker(told: bytes) -> AsyncIterator[Worker]:
     line = Line(plan.target)
     service = Service(line, number)
     policy = await service.hello()
+    if policy.settings.permit.allow_private and not plan.allow_private:
+        raise ConfigError(
+            f"the crawl at {plan.target.address} may ask private addresses; those that this worker can reach "
+            "are yours: say --allow-private if it may"
+        )
     place = FarWorkplace(number, line, service, policy, Path(plan.scratch))
     fetch = place.settings.fetch
     if plan.concurrency is not None:
