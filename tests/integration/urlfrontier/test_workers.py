@@ -152,9 +152,7 @@ def test_far_workers_wait_for_their_service_and_then_find_what_stands_on_the_dat
         assert max(max_in_flight(data_web.log).values()) == 1
 
 
-def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(
-    tamias, service, web, tmp_path
-):
+def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, service, web, tmp_path):
     begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
     assert begun.returncode == LIMIT, begun.stderr
     instance = service()
