@@ -5,47 +5,20 @@ import time
 
 import pytest
 from lxml import etree
+from plain_guide import PlainGuide
 
-from tamias.crawl.reading.analysers import analysers
 from tamias.doors.ldes import LdesDoor
 from tamias.doors.portals.catalogue import CatalogueDoor
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.model.document import Document
 from tamias.model.finding import Datasets, Quads
 from tamias.model.resource import resource_id
 from tamias.model.url_key import url_key
 from tamias.model.walk import Walk
-from tamias.open.documents import documents
 from tamias.permit.retry_after import retry_after_ms
-from tamias.settings import Settings
 
 NUMBERS = resource_id(url_key("http://data.example/a.csv"))
 ATOM = "{http://www.w3.org/2005/Atom}"
-
-
-class Guide:
-    """Asks without delay and without robots.txt."""
-
-    def __init__(self, fetcher):
-        self._fetcher = fetcher
-        self._analysers = analysers(Settings())
-
-    async def ask(self, request):
-        async def follow(_target):
-            return None
-
-        return await self._fetcher.fetch(request, follow)
-
-    def body(self, capture, most):
-        return (capture.body.data or b"")[:most] if capture.body else b""
-
-    def read(self, capture):
-        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
-            if isinstance(part, Document):
-                yield from self._analysers[part.media_type].analyse(part)
-            else:
-                yield part
 
 
 @pytest.fixture
@@ -62,7 +35,7 @@ def walk(tmp_path):
         )
         try:
             told = Walk(url=url, kind=kind, bookmark=bookmark)
-            return [step async for step in door.walk(told, Guide(fetcher))]
+            return [step async for step in door.walk(told, PlainGuide(fetcher))]
         finally:
             await fetcher.close()
 

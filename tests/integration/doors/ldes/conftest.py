@@ -6,16 +6,13 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from plain_guide import PlainGuide
 
-from tamias.crawl.reading.analysers import analysers
 from tamias.doors.ldes import LdesDoor
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.model.document import Document
 from tamias.model.walk import Walk
-from tamias.open.documents import documents
 from tamias.permit.retry_after import retry_after_ms
-from tamias.settings import Settings
 
 PREFIXES = """@prefix tree: <https://w3id.org/tree#> . @prefix ldes: <https://w3id.org/ldes#> .
 @prefix dct: <http://purl.org/dc/terms/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -73,30 +70,6 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Guide:
-    """Asks without delay and without robots.txt."""
-
-    def __init__(self, fetcher):
-        self._fetcher = fetcher
-        self._analysers = analysers(Settings())
-
-    async def ask(self, request):
-        async def follow(_target):
-            return None
-
-        return await self._fetcher.fetch(request, follow)
-
-    def body(self, capture, most):
-        return (capture.body.data or b"")[:most] if capture.body else b""
-
-    def read(self, capture):
-        for part in documents(capture.body, url=capture.final_url, told_type=capture.told_type):
-            if isinstance(part, Document):
-                yield from self._analysers[part.media_type].analyse(part)
-            else:
-                yield part
-
-
 @pytest.fixture
 def stream():
     made = Stream()
@@ -121,7 +94,7 @@ def walk(stream, tmp_path):
             retry_after=retry_after_ms,
         )
         told = Walk(url=stream.url(path), kind="ldes", state=state, bookmark=bookmark)
-        walking = LdesDoor(most_pages).walk(told, Guide(fetcher))
+        walking = LdesDoor(most_pages).walk(told, PlainGuide(fetcher))
         try:
             found = []
             async for step in walking:
