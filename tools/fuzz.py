@@ -5,6 +5,7 @@ What is found broken is left in build/fuzz/TARGET; the figures are a row of docs
 
 import argparse
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -49,13 +50,13 @@ def run(name: str, told: argparse.Namespace) -> int:
     """One target in a process of its own, for a fuzzer ends its process; 1 where something broke."""
     plain = told.plain or not has_atheris()
     command = [sys.executable, __file__, name, "--inside", "--seconds", str(told.seconds)]
-    started = time.monotonic()
+    started, worked = time.monotonic(), processor_seconds()
     ended = subprocess.run(
         [*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=False
     )
-    seconds = round(time.monotonic() - started)
+    seconds, worked = round(time.monotonic() - started), round(processor_seconds() - worked)
     broke = "yes" if ended.returncode else "no"
-    row = f"| {name} | {seconds} | {figures(ended.stderr + ended.stdout)} | {broke} |"
+    row = f"| {name} | {seconds} | {worked} | {figures(ended.stderr + ended.stdout)} | {broke} |"
     print(row, flush=True)  # noqa: T201
     if ended.returncode:
         print((ended.stdout + ended.stderr)[-3000:], flush=True)  # noqa: T201
@@ -63,6 +64,12 @@ def run(name: str, told: argparse.Namespace) -> int:
         with told.log.open("a") as page:
             page.write(row + "\n")
     return int(ended.returncode != 0)
+
+
+def processor_seconds() -> float:
+    """What all targets so far have used of a processor; on a busy machine less than the clock's seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def has_atheris() -> bool:

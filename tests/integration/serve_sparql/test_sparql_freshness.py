@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.resources import stop_resources
 from tamias.crawl.catalogue.catalogue import Following, rebuild
 from tamias.model.outcome import Outcome
@@ -126,12 +127,46 @@ def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
     try:
         corpus.put(URL, b"a\n")
         corpus.crawl(DOC, line(1))
-        deadline = time.monotonic() + 20
-        while (numbers(ask), objects(ask)) != (["1"], ["1"]) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert (numbers(ask), objects(ask)) == (["1"], ["1"])
+        until(lambda: (numbers(ask), objects(ask)) == (["1"], ["1"]))
     finally:
         following.close()
+
+
+def test_of_two_services_the_elder_says_what_the_catalogue_begins_with(corpus, catalogue, ask, monkeypatch):
+    """Each with an address of its own would else make the catalogue anew again and again."""
+    monkeypatch.setattr("tamias.crawl.catalogue.catalogue.YOUNGER_SECONDS", 0.3)
+    corpus.put(URL, b"a\n")
+    elder, younger = (
+        Following(catalogue, corpus.database, CatalogueBases(service=f"http://{name}.example"), seconds=0.1)
+        for name in ("elder", "younger")
+    )
+    elder.start()
+    until(lambda: services(ask) == ["http://elder.example"])
+    younger.start()
+    try:
+        made = (corpus.data / "catalogue" / "store" / "id").read_text()
+        corpus.crawl(DOC, line(1))
+        until(lambda: objects(ask) == ["1"])
+        time.sleep(1)
+        assert (corpus.data / "catalogue" / "store" / "id").read_text() == made
+        elder.close()
+        until(lambda: services(ask) == ["http://younger.example"])
+    finally:
+        elder.close()
+        younger.close()
+
+
+def services(ask):
+    return [
+        iri.removesuffix("/catalogue") for iri in ask("SELECT ?c { ?c a dcat:Catalog ; dcat:dataset [] }")
+    ]
+
+
+def until(holds):
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_store_that_is_made_anew_holds_the_same(corpus, catalogue, refresher, ask):

@@ -2,7 +2,9 @@
 
 import logging
 import threading
+import time
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import Self
 
@@ -15,10 +17,13 @@ from tamias.crawl.catalogue.kept import QUERY_SECONDS, KeptStore
 from tamias.crawl.catalogue.refresh import Refresher
 from tamias.crawl.catalogue.stores import OtherFilling, OwnFilling
 from tamias.database.connect import Database, Session
+from tamias.database.locks import opened, try_alone
 from tamias.model.errors import TamiasError, UsageError
 from tamias.settings import ServeSettings
 from tamias.sinks.sparql import checked_address
 
+YOUNGER_SECONDS = 10.0
+"""How often one that is not the eldest looks if it is."""
 _LOG = logging.getLogger("tamias.catalogue")
 PROLOGUE = " ".join(f"PREFIX {name}: <{space}>" for name, space in PREFIXES.items()) + " "
 """On one line, so that lines are counted as the user counts them; a query may declare them otherwise."""
@@ -102,7 +107,10 @@ class Catalogue:
 
 
 class Following:
-    """A thread that keeps a catalogue up with the database until it is closed."""
+    """A thread that keeps a catalogue up with the database until it is closed.
+
+    Several services may follow for one catalogue; the eldest of them says what its IRIs begin with.
+    """
 
     def __init__(
         self,
@@ -114,7 +122,8 @@ class Following:
         self._catalogue = catalogue
         self._database = database
         self._bases = bases
-        self._seconds = seconds
+        self._seconds = self._pause = seconds
+        self._eldest = catalogue.data / "catalogue" / "eldest.lock"
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
 
@@ -129,20 +138,26 @@ class Following:
             self._thread.join()
 
     def _follow(self) -> None:
-        pause = self._seconds
-        while not self._ending.wait(pause):
-            try:
-                with (
-                    closing(self._database.session()) as session,
-                    closing(self._catalogue.refresher(session, self._bases)) as refresher,
-                ):
-                    while not self._ending.is_set():
-                        refresher.round()
-                        pause = self._seconds
-                        self._ending.wait(pause)
-            except TamiasError as error:
-                _LOG.warning("the catalogue does not follow: %s", error)
-                pause = min(60.0, pause * 2)
+        self._eldest.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        with opened(self._eldest) as eldest:
+            while not self._ending.wait(self._pause):
+                try:
+                    self._follow_as(eldest=try_alone(eldest))
+                except TamiasError as error:
+                    _LOG.warning("the catalogue does not follow: %s", error)
+                    self._pause = min(60.0, self._pause * 2)
+
+    def _follow_as(self, *, eldest: bool) -> None:
+        """Until it is closed or something is wrong, or for a while."""
+        bases, end = (self._bases, inf) if eldest else (None, time.monotonic() + YOUNGER_SECONDS)
+        with (
+            closing(self._database.session()) as session,
+            closing(self._catalogue.refresher(session, bases)) as refresher,
+        ):
+            while not self._ending.is_set() and time.monotonic() < end:
+                refresher.round()
+                self._pause = self._seconds
+                self._ending.wait(self._pause)
 
 
 def rebuild(database: Database, data: Path, settings: ServeSettings | None = None) -> int:
