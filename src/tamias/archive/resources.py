@@ -139,7 +139,7 @@ def read_resources(session: Session, resources: Sequence[str]) -> list[Resource]
     """Resources by their ids; those that are known."""
     asked = {"resource": list(resources)}
     rows = session.transact(lambda cursor: cursor.execute(_SQL["read_resources"].text, asked).fetchall())
-    return [_resource(row) for row in rows]
+    return [resource_of(row[:-1], row[-1]) for row in rows]
 
 
 def page_of_resources(
@@ -214,8 +214,9 @@ def _version_row(new: NewVersion) -> dict[str, Any]:
     }
 
 
-def _resource(row: tuple[Any, ...]) -> Resource:
-    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions, sources = row
+def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
+    """The columns of a resource, and those of each of its sources."""
+    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions = row
     return Resource(
         id=identifier,
         url=url,

@@ -1,6 +1,7 @@
 """`tamias bench`: claims about speed and safety, as commands that anyone can repeat."""
 
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ def command() -> None:
 
     Example: tamias bench frontier --size 100000
     """
+    # As at Ctrl-C: what was started is ended, what was mounted is unmounted.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @command.command()

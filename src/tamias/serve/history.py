@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from tamias.archive.library import NotArchived
-from tamias.model.resource import Resource, Source, Version, resource_id
+from tamias.archive.resources import resource_of
+from tamias.model.resource import Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
 from tamias.serve.desks import Desk, Desks
@@ -95,23 +96,9 @@ def _read(desk: Desk, asked: dict[str, Any]) -> dict[int, History]:
 
 def history_of(row: tuple[Any, ...]) -> History:
     """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
-    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions = row[:10]
-    sources = zip(*row[10:14], strict=True) if row[10] else ()
-    resource = Resource(
-        id=identifier,
-        url=url,
-        state=state,
-        title=title,
-        media_type=media_type,
-        expected=expected,
-        added_at=added_at,
-        next_visit=next_visit,
-        change_rate=rate,
-        versions=versions,
-        sources=tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources),
-    )
+    resource = resource_of(row[:10], zip(*row[10:14], strict=True) if row[10] else ())
     kept = zip(*row[14:], strict=True) if row[14] else ()
-    return History(resource, [_version(identifier, each) for each in kept])
+    return History(resource, [_version(resource.id, each) for each in kept])
 
 
 def _version(resource: str, row: tuple[Any, ...]) -> Version:

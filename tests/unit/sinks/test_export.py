@@ -66,7 +66,7 @@ def test_nothing_gives_no_statements(form):
     assert read(exported([], form), RdfFormat.TRIG) == []
 
 
-@pytest.mark.parametrize("form", ["nquads", "trig", "turtle"])
+@pytest.mark.parametrize("form", ["nquads", "trig", "turtle", "jsonld", "jelly", "hdt"])
 def test_a_target_that_fails_is_told(form):
     class Full(io.RawIOBase):
         def writable(self):
@@ -79,7 +79,7 @@ def test_a_target_that_fails_is_told(form):
         export([LINES] * 1000, Full(), form)
 
 
-@pytest.mark.parametrize("form", ["trig", "turtle"])
+@pytest.mark.parametrize("form", ["trig", "turtle", "jsonld", "jelly"])
 def test_memory_does_not_grow_with_the_quads(form):
     program = (
         "import resource, sys; from tamias.sinks.export import export\n"

@@ -1,8 +1,6 @@
 """The forms of export beyond N-Quads, TriG and Turtle say the same."""
 
 import io
-import subprocess
-import sys
 
 import pytest
 from pyjelly.integrations.generic.parse import parse_jelly_flat
@@ -70,30 +68,3 @@ def test_nothing_is_a_whole_file(form):
     data, left_out = exported([], form)
     assert data
     assert left_out == 0
-
-
-@pytest.mark.parametrize("form", ["jsonld", "jelly", "hdt"])
-def test_a_target_that_fails_is_told(form):
-    class Full(io.RawIOBase):
-        def writable(self):
-            return True
-
-        def write(self, data):
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left"):
-        export([LINES] * 1000, Full(), form)
-
-
-@pytest.mark.parametrize("form", ["jsonld", "jelly"])
-def test_memory_does_not_grow_with_the_quads(form):
-    program = (
-        "import resource, sys; from tamias.sinks.export import export\n"
-        "lines = b'<http://e/s> <http://e/p> \"text\" <http://e/g> .\\n' * 5_000\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"with open('/dev/null', 'wb') as out: export([lines], out, {form!r}); before = peak()\n"
-        f"with open('/dev/null', 'wb') as out: export([lines] * 20, out, {form!r})\n"
-        "print(peak() - before)"
-    )
-    process = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
-    assert int(process.stdout) < 8_000
