@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pyoxigraph import RdfFormat, Store
+from pyoxigraph import Quad, RdfFormat, Store, serialize
 
 from tamias.database.connect import Database
 
@@ -283,3 +284,32 @@ def kill():
         return True
 
     return kill_hard
+
+
+@pytest.fixture(scope="session")
+def violations(suites):
+    """`violations(quads)` is what the shapes of DCAT-AP have against them, each as a line."""
+    shacl = pytest.importorskip("pyshacl")
+    from rdflib import Graph
+    from rdflib.namespace import SH
+
+    folder = suites("dcat-ap-3.0.1-shapes")
+    shapes = Graph()
+    for name in ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl"):
+        shapes.parse(next(folder.rglob(name)))
+    # One property shape is named, but nowhere described: nothing can be held against it.
+    for holder, shape in list(shapes.subject_objects(SH.property)):
+        if shapes.value(shape, SH.path) is None:
+            shapes.remove((holder, SH.property, shape))
+
+    def found(quads):
+        triples = [Quad(quad.subject, quad.predicate, quad.object) for quad in quads]
+        data = Graph().parse(serialize(triples, format=RdfFormat.N_TRIPLES), format="nt")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
+        results = report.subjects(SH.resultSeverity, SH.Violation)
+        parts = (SH.focusNode, SH.resultPath, SH.sourceConstraintComponent, SH.value, SH.resultMessage)
+        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
+
+    return found

@@ -3,11 +3,10 @@
 import io
 import json
 import re
-import warnings
 
 import httpx
 import pytest
-from pyoxigraph import NamedNode, RdfFormat, Store, parse, serialize
+from pyoxigraph import NamedNode, RdfFormat, Store, parse
 
 import tamias
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
@@ -46,33 +45,6 @@ def quads_of(answer, form=RdfFormat.TURTLE):
 def values(store, subject, predicate):
     found = store.quads_for_pattern(NamedNode(subject), NamedNode(predicate), None, None)
     return [quad.object.value for quad in found]
-
-
-@pytest.fixture(scope="module")
-def violations(suites):
-    """`violations(quads)` is what the published shapes of DCAT-AP 3 have against it, each as a line."""
-    shacl = pytest.importorskip("pyshacl")
-    from rdflib import Graph
-    from rdflib.namespace import SH
-
-    folder, shapes = suites("dcat-ap-3.0.1-shapes"), Graph()
-    for name in ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl"):
-        shapes.parse(next(folder.rglob(name)))
-    for holder, shape in list(shapes.subject_objects(SH.property)):
-        if shapes.value(shape, SH.path) is None:
-            shapes.remove((holder, SH.property, shape))
-
-    def found(quads):
-        triples = [quad.triple for quad in quads]
-        data = Graph().parse(serialize(triples, format=RdfFormat.N_TRIPLES), format="nt")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
-        results = report.subjects(SH.resultSeverity, SH.Violation)
-        parts = (SH.focusNode, SH.resultPath, SH.value, SH.resultMessage)
-        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
-
-    return found
 
 
 @pytest.mark.parametrize("ending", FORMS)

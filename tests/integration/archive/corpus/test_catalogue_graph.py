@@ -1,16 +1,13 @@
 """The catalogue graph out of the database."""
 
-import warnings
-
 import pytest
-from pyoxigraph import NamedNode, Quad, RdfFormat, Store, serialize
+from pyoxigraph import NamedNode, Store
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads, quads_of_resources, stream
 from tamias.archive.quality import METRICS, measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
 BASES = CatalogueBases(service="https://archive.example.org")
-SHAPES = ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl")
 PROFILE = """{"size": 9, "types": {"found": "text/csv"}, "tables": [{"name": "a.csv", "rows": 2, "width": 1,
               "delimiter": ",", "encoding": "utf-8", "header": true,
               "columns": [{"name": "a", "number": 1, "sketch": "AAEC"}]}]}"""
@@ -45,35 +42,6 @@ def asked(quads, query):
     store.extend(quads)
     found = store.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
     return sorted(" ".join(term.value for term in row) for row in found)
-
-
-@pytest.fixture(scope="module")
-def violations(suites):
-    """`violations(quads)` is what the shapes of DCAT-AP have against them, each as a line."""
-    shacl = pytest.importorskip("pyshacl")
-    from rdflib import Graph
-    from rdflib.namespace import SH
-
-    folder = suites("dcat-ap-3.0.1-shapes")
-    shapes = Graph()
-    for name in SHAPES:
-        shapes.parse(next(folder.rglob(name)))
-    # One property shape is named, but nowhere described: nothing can be held against it.
-    for holder, shape in list(shapes.subject_objects(SH.property)):
-        if shapes.value(shape, SH.path) is None:
-            shapes.remove((holder, SH.property, shape))
-
-    def found(quads):
-        triples = [Quad(quad.subject, quad.predicate, quad.object) for quad in quads]
-        data = Graph().parse(serialize(triples, format=RdfFormat.N_TRIPLES), format="nt")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
-        results = report.subjects(SH.resultSeverity, SH.Violation)
-        parts = (SH.focusNode, SH.resultPath, SH.sourceConstraintComponent, SH.value, SH.resultMessage)
-        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
-
-    return found
 
 
 def test_the_catalogue_breaks_no_rule_of_dcat_ap(filled, violations):

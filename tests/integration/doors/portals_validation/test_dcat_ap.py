@@ -2,17 +2,13 @@
 
 import importlib.util
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
-from pyoxigraph import RdfFormat, serialize
 
 from tamias.doors.portals.dcat import catalogue_quads, dataset_quads
 from tamias.doors.portals.from_dcat import datasets_in
 from tamias.doors.portals.schemaorg import datasets_in as datasets_in_page
-
-SHAPES = ("dcat-ap-SHACL.ttl", "shapes.ttl", "range.ttl")
 
 
 def _kinds():
@@ -24,34 +20,6 @@ def _kinds():
 
 
 KINDS = _kinds()
-
-
-@pytest.fixture(scope="module")
-def violations(suites):
-    """`violations(quads)` is what the shapes have against them, each as a line."""
-    shacl = pytest.importorskip("pyshacl")
-    from rdflib import Graph
-    from rdflib.namespace import SH
-
-    folder = suites("dcat-ap-3.0.1-shapes")
-    shapes = Graph()
-    for name in SHAPES:
-        shapes.parse(next(folder.rglob(name)))
-    # One property shape is named, but nowhere described: nothing can be held against it.
-    for holder, shape in list(shapes.subject_objects(SH.property)):
-        if shapes.value(shape, SH.path) is None:
-            shapes.remove((holder, SH.property, shape))
-
-    def found(quads):
-        data = Graph().parse(serialize(list(quads), format=RdfFormat.N_TRIPLES), format="nt")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _, report, _ = shacl.validate(data, shacl_graph=shapes, advanced=False)
-        results = report.subjects(SH.resultSeverity, SH.Violation)
-        parts = (SH.focusNode, SH.resultPath, SH.sourceConstraintComponent, SH.value, SH.resultMessage)
-        return sorted(" | ".join(str(report.value(result, part)) for part in parts) for result in results)
-
-    return found
 
 
 @pytest.mark.parametrize("kind", KINDS)
