@@ -62,6 +62,18 @@ def empty_tables(cursor):
     cursor.execute("UPDATE meta SET buckets = 1")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file is run by one process, for what its tests share takes long to make.
+
+    The files keep their order: the quick ones of tests/unit are last, so that all processes end together.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
 def pytest_terminal_summary(terminalreporter):
     """In continuous integration a suite that is at hand and was skipped is a failure."""
     skipped = [

@@ -7,8 +7,13 @@ from typing import Any
 import click
 
 from tamias.cli.main import VERBS, cli
+from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.serve.app import all_endpoints
+from tamias.serve.events import stream
+from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.openapi import describe_api
+from tamias.serve.sparql.endpoint import SparqlEndpoint
+from tamias.serve.sparql.routes import sparql_endpoints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 COMMON = {"--data", "--db", "--config", "--json", "-q", "-v", "--help"}
@@ -54,7 +59,10 @@ def _options(command: click.Command, *, common: bool) -> Iterator[str]:
 
 def routes() -> str:
     """The page of all routes."""
-    described = describe_api(all_endpoints())
+    catalogue = Catalogue(DOCS, CatalogueOptions(server="http://localhost/"))  # nothing is asked of it
+    endpoint = SparqlEndpoint(catalogue)
+    added = [*stream.ENDPOINTS, *sparql_endpoints(endpoint), *mcp_endpoints(endpoint, catalogue)]
+    described = describe_api([*all_endpoints(), *added])
     lines = ["# REST", "", "Written from the code; `/openapi.json` of a running service says the same.", ""]
     for path, ways in sorted(described["paths"].items()):
         for method, operation in ways.items():

@@ -69,6 +69,7 @@ class Web:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each body waits 40 ms until its headers are acknowledged
 
             def do_GET(self):
                 with suppress(ConnectionError):

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser")
 SECRET = "acorns"
 LANDMARKS = ("header", 'nav[aria-label="Pages"]', "main", "footer")
 PHONE = {"width": 390, "height": 844}
@@ -29,6 +28,9 @@ def places(made):
         "difference": f"/dataset/{made.air}/diff?a=1&b=3",
         "difference of graphs": f"/dataset/{made.terms}/diff?a=1&b=2",
         "preview": f"/dataset/{made.air}/preview?version=1",
+        "version": f"/dataset/{made.air}/2",
+        "version of a graph": f"/dataset/{made.terms}/1",
+        "hidden version": f"/dataset/{made.hidden}/1",
         "hosts": "/hosts",
         "host": f"/host/{made.hosts[0]}",
         "broken host": f"/host/{made.hosts[3]}",
@@ -45,7 +47,8 @@ def places(made):
 
 
 NAMES = ["overview", "search", "nothing found", "dataset", "graph dataset", "hostile dataset",
-         "hidden dataset", "difference", "difference of graphs", "preview", "hosts", "host", "broken host",
+         "hidden dataset", "difference", "difference of graphs", "preview", "version",
+         "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal",
          "frontier", "graph", "query", "add", "account", "api", "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
@@ -251,6 +254,30 @@ def test_what_was_crawled_is_text_and_nothing_else(page, made):
     assert page.locator("main script").count() == 0
 
 
+def test_a_reader_walks_from_version_to_version_and_to_what_changed(page, made):
+    page.goto(f"/dataset/{made.air}")
+    page.get_by_role("link", name="Version 1", exact=True).click()
+    page.get_by_role("link", name="Version 2, after it").click()
+    assert page.locator("h1").inner_text() == "Version 2 of Air quality: file"
+    assert re.search(r"Compared as\s+rows", page.locator("main").inner_text())
+    page.get_by_role("link", name="See both side by side").click()
+    assert page.locator("h1").inner_text() == "What changed from version 1 to 2"
+
+
+def test_the_page_of_a_version_works_without_scripts(tab, made):
+    page = tab(java_script_enabled=False).open(f"/dataset/{made.terms}/3")
+    page.get_by_role("link", name="Version 2, before it").click()
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="Download the bytes").click()
+    assert begun.value.suggested_filename == "terms.ttl"
+
+
+def test_a_version_that_is_not_to_be_shown_has_no_download(page, made):
+    page.goto(f"/dataset/{made.hidden}/1")
+    assert "asks that its content is not shown" in page.locator("main").inner_text()
+    assert page.get_by_role("link", name="Download the bytes").count() == 0
+
+
 def test_what_is_not_to_be_listed_or_shown_is_neither(page, made):
     page.goto(f"/dataset/{made.hidden}")
     assert page.locator('meta[name="robots"]').get_attribute("content") == "noindex"
@@ -340,7 +367,12 @@ def test_the_files_that_a_query_names_are_downloaded(page):
         page.get_by_role("button", name="Download the files").click()
     with zipfile.ZipFile(begun.value.path()) as files:
         told = [json.loads(line) for line in files.read("manifest.jsonl").splitlines()]
-        assert (sum("pm10.csv" in each["url"] for each in told), len(files.namelist())) == (3, len(told) + 1)
+        given = [each for each in told if each["problem"] is None]
+        assert (sum("pm10.csv" in each["url"] for each in given), len(files.namelist())) == (
+            3,
+            len(given) + 1,
+        )
+        assert [each["url"].rpartition("/")[2] for each in told if each["problem"]] == ["hidden.csv"]
 
 
 def test_the_form_says_what_will_happen_and_then_does_it(page):

@@ -12,6 +12,7 @@ NAMES = (
     "overview",
     "search",
     "dataset",
+    "version",
     "difference",
     "host",
     "portal",
@@ -24,7 +25,6 @@ NAMES = (
 MOST_BYTES = 150_000
 VARIABLE = "SCREENSHOTS"
 """The folder into which they are written."""
-pytestmark = pytest.mark.xdist_group("browser")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -56,6 +56,7 @@ def place(made, name):
         "overview": "/",
         "search": "/search?q=nutwood",
         "dataset": f"/dataset/{made.air}",
+        "version": f"/dataset/{made.air}/2",
         "difference": f"/dataset/{made.air}/diff?a=1&b=3",
         "host": f"/host/{made.hosts[0]}",
         "portal": f"/portal?url={quote(made.portal, safe='')}",

@@ -33,6 +33,7 @@ class Site:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each body waits 40 ms until its headers are acknowledged
 
             def do_GET(self):
                 site.serve(self)

@@ -95,6 +95,7 @@ def _open_files() -> str:
 
 def _database(place: Place) -> str:
     from tamias.database.connect import Database
+    from tamias.database.roles import trouble
 
     with tempfile.TemporaryDirectory(prefix="tamias-doctor-", ignore_cleanup_errors=True) as trial:
         data = place.data if (place.data / "pg").is_dir() else Path(trial)
@@ -102,8 +103,9 @@ def _database(place: Place) -> str:
         try:
             session = database.session()
             version = session.transact(lambda cursor: cursor.execute("SHOW server_version").fetchone())
+            rights = session.transact(trouble) or "workers and services have roles of their own"
             session.close()
         finally:
             database.close()
     kind = "server at --db" if place.db else "embedded"
-    return f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers"
+    return f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"

@@ -39,6 +39,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     from contextlib import closing
 
     from tamias.database.connect import Database
+    from tamias.database.roles import Role
     from tamias.frontier.held import Holds
     from tamias.frontier.service import set_usual_delay
     from tamias.frontier.terms import Interest, Terms, parse_section
@@ -58,7 +59,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         session_names=frozenset(settings.filters.session_names), data=place.data,
         configure=lambda flags: place.settings(**flags).settings, terms=terms,
     )  # fmt: skip
-    with closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database:
+    with closing(Database(place.data, place.db, buckets=asked.buckets, role=Role.FRONTIER)) as database:
         if delay is not None:
             with closing(database.session()) as session:
                 set_usual_delay(session, int(delay * 1000))

@@ -5,6 +5,7 @@ It works until stdin closes: the supervisor does that to end it, and the system 
 
 import asyncio
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from tamias.model.errors import DiskFull, TamiasError
 
 _ANEW = 75
 """The exit code that lets a supervisor start another worker."""
+
+_COLLECTED_AFTER = 20_000
+"""Objects made and not yet dropped: visits that wait for their commit are many, and never garbage."""
 
 Assemble = Callable[[bytes], AbstractAsyncContextManager[Worker]]
 """Makes a worker of what the supervisor says."""
@@ -46,6 +50,7 @@ async def _main(assemble: Assemble) -> int:
     try:
         async with assemble(line) as worker:
             _tell(worker.progress())
+            _spare_the_collector()
             await worker.run(_tell)
     except StartAnew:
         return _ANEW
@@ -60,6 +65,12 @@ async def _main(assemble: Assemble) -> int:
         end.error, end.exit_code = str(trouble), trouble.exit_code
     _tell(end)
     return end.exit_code
+
+
+def _spare_the_collector() -> None:
+    """What was imported and assembled lasts as long as the process, so it need not be gone through again."""
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
 
 
 def _at_end_of_stdin(stop: Callable[[], object]) -> None:

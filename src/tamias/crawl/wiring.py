@@ -34,6 +34,7 @@ from tamias.crawl.visits.walking import Walker, doors
 from tamias.crawl.worker import Worker
 from tamias.crawl.workplace import After
 from tamias.database.connect import Database
+from tamias.database.roles import Role
 from tamias.fetch.options import ACCEPT_RDF
 from tamias.filters.blocked import count_blocked
 from tamias.model.lease import Lease
@@ -157,7 +158,7 @@ def database_worker(told: bytes) -> AbstractAsyncContextManager[Worker]:
 @asynccontextmanager
 async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(told, type=WorkerPlan)
-    with closing(Database(Path(plan.data), plan.db)) as database:
+    with closing(Database(Path(plan.data), plan.db, role=Role.WORKER)) as database:
         yield Worker(plan.settings, DatabaseWorkplace(plan, database))
 
 

@@ -102,10 +102,11 @@ class Worker:
             room, (self._buffer - sum(len(held.lease.tasks) for held in self._held)) // self._per_round
         )
 
-    async def _lease_some(self) -> int:
+    async def _lease_some(self) -> bool:
+        """Whether as many came as were asked for, so that more may be ready."""
         asked_at = time.monotonic()
-        seconds = self._lease_seconds
-        leases = await self._place.lease(min(self._room(), MOST_LEASED), self._per_round, seconds)
+        seconds, wanted = self._lease_seconds, min(self._room(), MOST_LEASED)
+        leases = await self._place.lease(wanted, self._per_round, seconds)
         anew = {lease.qid for lease in leases}
         for held in self._held:
             if held.lease.qid in anew:
@@ -115,7 +116,7 @@ class Worker:
             self._held.add(held)
             held.task = asyncio.create_task(self._work(held))
             held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
-        return len(leases)
+        return len(leases) >= wanted
 
     async def _work(self, held: Held) -> None:
         try:
@@ -132,7 +133,7 @@ class Worker:
         """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
         self._chance.set()
         loop = asyncio.get_running_loop()
-        for delay_ms in {held.delay_ms for held in released}:
+        for delay_ms in {held.delay_ms for held in released if held.delay_ms}:
             loop.call_later(delay_ms / 1000, self._chance.set)
 
     async def _renew_regularly(self) -> None:

@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.embedded import Embedded
 from tamias.database.migrate import migrate
+from tamias.database.roles import Role, ready_roles
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -39,17 +40,26 @@ class Database:
         buckets: int = 1,
         patience: float = 60.0,
         upto: int | None = None,
+        role: Role | None = None,
     ) -> None:
-        """The schema is brought up to date, or only `upto` a version, for rows that were written then."""
+        """The schema is brought up to date, or only `upto` a version, for rows that were written then.
+
+        Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
+        """
         self._named = _read_url(url) if url else {}
         self.embedded = None if url else Embedded(data, create=create)
         self._patience = patience
+        self._role: Role | None = None
+
+        def make(cursor: Cursor) -> list[Role]:
+            migrate(cursor.connection, create=create, buckets=buckets, upto=upto)
+            return ready_roles(cursor).lacking if upto is None else list(Role)
+
         try:
             # An address that was mistyped should be told of at once.
             with closing(Session(self._connection, 0.0 if url else patience)) as session:
-                session.transact(
-                    lambda cursor: migrate(cursor.connection, create=create, buckets=buckets, upto=upto)
-                )
+                lacking = session.transact(make)
+                self._role = None if role in lacking else role
         except BaseException:
             self.close()
             raise
@@ -66,6 +76,9 @@ class Database:
     def _connection(self) -> Connection:
         place = conninfo_to_dict(self.embedded.address()) if self.embedded else self._named
         options = f"{_OPTIONS} {place.get('options') or ''}"
+        if self._role is not None:
+            # As an option it costs no statement, and RESET ROLE comes back to it.
+            options += f" -c role={self._role}"
         words = {"connect_timeout": 10, "application_name": "tamias", **place, "options": options}
         try:
             return psycopg.connect(autocommit=True, **words)

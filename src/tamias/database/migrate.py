@@ -10,7 +10,7 @@ import psycopg
 from tamias.database.binaries import OLDEST_MAJOR
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
 
-_ADVISORY_LOCK = 0x7A31A5
+ADVISORY_LOCK = 0x7A31A5
 
 
 class Migration(msgspec.Struct, frozen=True, order=True):
@@ -43,7 +43,7 @@ def migrate(
     if _version(connection) == steps[-1].number:
         return
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ADVISORY_LOCK])
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
         version = _version(connection)
         _refuse_newer(version, steps[-1].number)
         if version == 0 and not create:

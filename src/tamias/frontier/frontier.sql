@@ -32,16 +32,17 @@ LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url
              AND url.uid = offered.uid
 
 -- name: put_urls
--- Inserts URLs, except where another put was faster. Joined with their queue so that a cluster can push it
--- down, and ordered so that two puts of the same URLs never wait for each other in a circle.
+-- Inserts URLs, except where another put was faster. Joined with a queue, that of the first, so that a cluster
+-- can push it down (`wake` sees whether all queues are there), and ordered so that two puts of the same URLs never
+-- wait for each other in a circle.
 INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, url, tags)
 SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
        string_to_array(new.tags, E'\t')
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
             %(score)b::float8[], %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
      AS new (qid, crawl, lane, uid, due, score, depth, url, tags)
-JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
-          AND queue.lane = new.lane
+JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[1]
+          AND queue.crawl = (%(crawl)b::int4[])[1] AND queue.lane = (%(lane)b::int4[])[1]
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
@@ -53,35 +54,34 @@ SELECT FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 ORDER BY host.qid FOR NO KEY UPDATE
 
--- name: wake_queues
--- Counts new URLs in their queues and brings the queues' next due time forward.
-UPDATE queue
-SET next_due = least(queue.next_due, new.due),
-    class = CASE WHEN new.due > %(now)b::int8 THEN queue.class
-                 WHEN queue.next_due <= %(now)b::int8 THEN greatest(queue.class, new.class)
-                 ELSE new.class END,
-    known = queue.known + new.urls,
-    open = queue.open + new.open
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[],
-            %(urls)b::int8[], %(open)b::int8[]) AS new (qid, crawl, lane, due, class, urls, open)
-WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
-  AND queue.lane = new.lane
-
--- name: wake_hosts
--- Brings forward the time at which hosts that are not leased can be leased.
-UPDATE host
-SET ready_at = least(host.ready_at, greatest(host.not_before, host.blocked_until, new.due)),
-    class = CASE WHEN new.due > %(now)b::int8 THEN host.class
-                 WHEN host.ready_at <= greatest(host.not_before, host.blocked_until, %(now)b::int8)
-                 THEN greatest(host.class, new.class) ELSE new.class END
-FROM (SELECT pair.qid, min(pair.due) AS due, max(pair.class) AS class
-      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[])
-           AS pair (qid, crawl, lane, due, class)
-      JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = pair.qid AND queue.crawl = pair.crawl
-                AND queue.lane = pair.lane AND queue.active
-      GROUP BY pair.qid) AS new
-WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NULL
-  AND (host.ready_at > greatest(host.not_before, host.blocked_until, new.due) OR host.class < new.class)
+-- name: wake
+-- Counts new URLs in their queues, brings the queues' next due time forward, and with it the time at which hosts
+-- that are not leased can be leased. Tells how many of the queues there were.
+WITH woken AS (
+    UPDATE queue
+    SET next_due = least(queue.next_due, new.due),
+        class = CASE WHEN new.due > %(now)b::int8 THEN queue.class
+                     WHEN queue.next_due <= %(now)b::int8 THEN greatest(queue.class, new.class)
+                     ELSE new.class END,
+        known = queue.known + new.urls,
+        open = queue.open + new.open
+    FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[],
+                %(urls)b::int8[], %(open)b::int8[]) AS new (qid, crawl, lane, due, class, urls, open)
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
+      AND queue.lane = new.lane
+    RETURNING queue.qid, queue.active, new.due, new.class
+), roused AS (
+    UPDATE host
+    SET ready_at = least(host.ready_at, greatest(host.not_before, host.blocked_until, new.due)),
+        class = CASE WHEN new.due > %(now)b::int8 THEN host.class
+                     WHEN host.ready_at <= greatest(host.not_before, host.blocked_until, %(now)b::int8)
+                     THEN greatest(host.class, new.class) ELSE new.class END
+    FROM (SELECT woken.qid, min(woken.due) AS due, max(woken.class) AS class
+          FROM woken WHERE woken.active GROUP BY woken.qid) AS new
+    WHERE host.bucket = %(bucket)b::int2 AND host.qid = new.qid AND host.token IS NULL
+      AND (host.ready_at > greatest(host.not_before, host.blocked_until, new.due) OR host.class < new.class)
+)
+SELECT count(*) FROM woken
 
 -- name: lease
 -- Lends ready hosts with their best due URLs. Classes are probed one after another: first one slot for a class

@@ -7,7 +7,7 @@ from typing import Any
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
-from tamias.frontier.offer import Offered, QueueNews, by_bucket, numbered, url_columns
+from tamias.frontier.offer import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import Item, priority_class
 
@@ -34,26 +34,16 @@ def _hasten_bucket(bucket: int, offered: list[Offered], clock: Callable[[], int]
     cursor.execute(_FRONTIER["lock_hosts"].text, wanted)
     rows = cursor.execute(_HASTEN["hasten_urls"].text, wanted).fetchall()
     if rows:
-        queues = {"bucket": bucket, "now": now, **_queue_columns(rows, now)}
-        cursor.execute(_FRONTIER["wake_queues"].text, queues)
-        cursor.execute(_FRONTIER["wake_hosts"].text, queues)
+        news = wake_columns(_queue_news(rows, now))
+        cursor.execute(_FRONTIER["wake"].text, {"bucket": bucket, "now": now, **news})
     return len(rows)
 
 
-def _queue_columns(rows: list[tuple[Any, ...]], now: int) -> dict[str, list[int]]:
-    """The parameters of `wake_queues` and `wake_hosts`: no URL is new, some were done with."""
-    news: dict[tuple[int, int, int], QueueNews] = {}
+def _queue_news(rows: list[tuple[Any, ...]], now: int) -> dict[Queue, QueueNews]:
+    """No URL is new, some were done with."""
+    news: dict[Queue, QueueNews] = {}
     for qid, crawl, lane, score, was_done in rows:
-        queue = news.setdefault((qid, crawl, lane), QueueNews())
+        queue = news.setdefault((qid, crawl, lane), QueueNews(due=now))
         queue.priority = max(queue.priority, priority_class(score))
         queue.open += was_done
-    places = sorted(news)
-    return {
-        "qid": [qid for qid, _, _ in places],
-        "crawl": [crawl for _, crawl, _ in places],
-        "lane": [lane for _, _, lane in places],
-        "due": [now] * len(places),
-        "class": [news[place].priority for place in places],
-        "urls": [0] * len(places),
-        "open": [news[place].open for place in places],
-    }
+    return news

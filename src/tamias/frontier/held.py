@@ -38,6 +38,7 @@ class Given(msgspec.Struct, frozen=True):
     crawl: int
     url: str
     metadata: str | None
+    tags: list[str] | None
 
 
 class Holds:

@@ -6,14 +6,14 @@
 
 -- name: put_told
 -- Inserts URLs as clients tell of them, except where another put was faster; otherwise like put_urls.
-INSERT INTO url (bucket, qid, crawl, uid, due, first_seen, score, url, spelling, metadata)
-SELECT queue.bucket, new.qid, new.crawl, new.uid, new.due, %(now)b::int8, %(score)b::float8, new.url, new.spelling,
-       new.metadata::jsonb
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(url)b::text[],
-            %(spelling)b::text[], %(metadata)b::text[])
-     AS new (qid, crawl, uid, due, url, spelling, metadata)
-JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
-          AND queue.lane = 0
+INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, url, spelling, metadata, tags)
+SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, %(score)b::float8, new.url,
+       new.spelling, new.metadata::jsonb, string_to_array(new.tags, E'\t')
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
+            %(url)b::text[], %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
+     AS new (qid, crawl, lane, uid, due, url, spelling, metadata, tags)
+JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[1]
+          AND queue.crawl = (%(crawl)b::int4[])[1] AND queue.lane = (%(lane)b::int4[])[1]
 ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
@@ -95,9 +95,9 @@ WITH held AS (
     WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl
       AND url.uid = wanted.uid AND url.due <= %(now)b::int8
     RETURNING url.qid, url.crawl, coalesce(url.spelling, url.url) AS url, url.metadata::text AS metadata,
-              wanted.due
+              url.tags, wanted.due
 )
-SELECT held.qid, host.hkey, held.crawl, held.url, held.metadata
+SELECT held.qid, host.hkey, held.crawl, held.url, held.metadata, held.tags
 FROM held JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
 ORDER BY held.qid, held.due
 

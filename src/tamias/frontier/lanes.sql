@@ -16,6 +16,13 @@ SELECT lane.lane, lane.tags FROM lane
 SELECT lane.lane FROM lane
 WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context']) AND NOT lane.tags && %(forbid)b::text[]
 
+-- name: tags_of
+-- The tags of known URLs, before they get others.
+SELECT url.qid, url.crawl, url.uid, coalesce(url.tags, '{}')
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS asked (qid, crawl, uid)
+JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = asked.qid AND url.crawl = asked.crawl
+        AND url.uid = asked.uid
+
 -- name: retag
 -- Gives URLs of locked hosts other tags, and puts them into the lanes of these; says where they were. Not where
 -- somebody else changed the tags since they were read.

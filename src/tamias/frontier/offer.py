@@ -11,6 +11,8 @@ from tamias.model.item import NEVER, Item, priority_class
 
 Hash = Callable[[str], int]
 Lane = Callable[[tuple[str, ...]], int]
+Queue = tuple[int, int, int]
+"""A row of the queue table, within the bucket: host, crawl, lane."""
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ def url_columns(rows: list[Offered]) -> dict[str, Any]:
     }
 
 
-class QueueNews(msgspec.Struct):
+class QueueNews(msgspec.Struct, gc=False):
     """What a put brought to one queue."""
 
     due: int = NEVER
@@ -75,25 +77,33 @@ class QueueNews(msgspec.Struct):
     urls: int = 0
     open: int = 0
 
+    def count(self, due: int, score: float, now: int) -> None:
+        """One new URL more."""
+        self.urls += 1
+        if due < NEVER:
+            self.open += 1
+            self.due = min(self.due, due)
+            if due <= now:
+                self.priority = max(self.priority, priority_class(score))
+
 
 def queue_columns(new: Iterable[Offered], now: int) -> dict[str, Any]:
-    """The parameters of `wake_queues` and `wake_hosts`: one row for each queue with new URLs."""
-    news: dict[tuple[int, int, int], QueueNews] = {}
+    """The parameters of `wake` for rows that were inserted."""
+    news: dict[Queue, QueueNews] = {}
     for row in new:
-        queue = news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews())
-        queue.urls += 1
-        if row.due < NEVER:
-            queue.open += 1
-            queue.due = min(queue.due, row.due)
-            if row.due <= now:
-                queue.priority = max(queue.priority, priority_class(row.item.score))
-    places = sorted(news)
+        news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews()).count(row.due, row.item.score, now)
+    return wake_columns(news)
+
+
+def wake_columns(news: dict[Queue, QueueNews]) -> dict[str, Any]:
+    """The parameters of `wake`: one row for each queue."""
+    told = news.values()
     return {
-        "qid": Longs([qid for qid, _, _ in places]),
-        "crawl": Ints([crawl for _, crawl, _ in places]),
-        "lane": Ints([lane for _, _, lane in places]),
-        "due": Longs([news[place].due for place in places]),
-        "class": Ints([news[place].priority for place in places]),
-        "urls": Longs([news[place].urls for place in places]),
-        "open": Longs([news[place].open for place in places]),
+        "qid": Longs([qid for qid, _, _ in news]),
+        "crawl": Ints([crawl for _, crawl, _ in news]),
+        "lane": Ints([lane for _, _, lane in news]),
+        "due": Longs([each.due for each in told]),
+        "class": Ints([each.priority for each in told]),
+        "urls": Longs([each.urls for each in told]),
+        "open": Longs([each.open for each in told]),
     }

@@ -158,9 +158,8 @@ class PostgresFrontier:
         inserted = [row for row in unknown if row.place in places]
         queues: dict[str, Any] = {"bucket": bucket, "now": now, **queue_columns(inserted, now)}
         _do(cursor, "lock_hosts", queues)
-        if _do(cursor, "wake_queues", queues) < len(queues["qid"]):
+        if _all(cursor, "wake", queues)[0][0] < len(queues["qid"]):
             raise _QueueGone
-        _do(cursor, "wake_hosts", queues)
         if len(inserted) == len(unknown):
             return len(inserted), strangers, []
         missed = [row for row in unknown if row.place not in places]

@@ -38,6 +38,7 @@ class UrlState(msgspec.Struct, frozen=True):
     due: int
     first_seen: int
     metadata: str | None
+    tags: list[str] | None
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +123,9 @@ class Queues:
             found = self._ask("url_status", **place, uid=uid)
             if not found:
                 return None
-            text, due, first_seen, metadata, fetched = found[0]
+            text, due, first_seen, metadata, tags, fetched = found[0]
             if fetched == url or self._same_url(fetched, url):
-                return UrlState(text, host, due, first_seen, metadata)
+                return UrlState(text, host, due, first_seen, metadata, tags)
         return None
 
     def urls(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
@@ -136,7 +137,7 @@ class Queues:
             place = {"after_qid": spot.qid, "after_uid": spot.uid, "start": spot.skip, "size": size}
             page = self._ask("list_urls", bucket=bucket, **_chosen(listing), **place)
             if page:
-                states = [UrlState(row[3], row[2], row[4], row[5], row[6]) for row in page]
+                states = [UrlState(row[3], row[2], *row[4:]) for row in page]
                 return states, Spot(bucket=bucket, qid=page[-1][0], uid=page[-1][1])
             skipped = self._matches(bucket, listing) if spot.skip else 0
             spot = Spot(bucket=bucket + 1, skip=spot.skip - skipped)

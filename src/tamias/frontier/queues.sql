@@ -69,14 +69,15 @@ WHERE url.bucket = %(bucket)b::int2 AND url.held_until = url.due AND url.due > %
   AND url.crawl = %(crawl)b::int4 AND (%(qid)b::int8 IS NULL OR url.qid = %(qid)b::int8)
 
 -- name: url_status
--- One URL by its number: when it is due, since when it is known, its metadata.
-SELECT coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text, url.url FROM url
+-- One URL by its number: when it is due, since when it is known, its metadata and tags.
+SELECT coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text, url.tags, url.url FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND url.uid = %(uid)b::int8
 
 -- name: list_urls
 -- A page of the URLs of a crawl or of one queue, in the order of their rows, after a given row.
-SELECT url.qid, url.uid, host.hkey, coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text
+SELECT url.qid, url.uid, host.hkey, coalesce(url.spelling, url.url), url.due, url.first_seen, url.metadata::text,
+       url.tags
 FROM url JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = url.qid
 WHERE url.bucket = %(bucket)b::int2
   AND (url.qid, url.crawl, url.uid) > (%(after_qid)b::int8, %(crawl)b::int4, %(after_uid)b::int8)

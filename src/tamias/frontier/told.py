@@ -1,6 +1,6 @@
 """URLs that clients tell of, one by one and without a lease: new ones, and what became of known ones."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,10 @@ from tamias.database.connect import Cursor, Session
 from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.offer import Hash
+from tamias.frontier.lanes import Lanes, Retagged, retag
+from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns
 from tamias.frontier.service import usual_delay
 from tamias.frontier.terms import buckets_of
-from tamias.model.item import NEVER, priority_class
 
 SCORE = 0.5
 """Of URLs that come without one."""
@@ -22,7 +22,7 @@ _REMEMBERED_QUEUES = 100_000
 Same = Callable[[str, str], bool]
 
 
-class Told(msgspec.Struct, frozen=True):
+class Told(msgspec.Struct, frozen=True, gc=False):
     """One URL as a client tells of it. `known`: it is written in any case; otherwise only where it is new."""
 
     url: str
@@ -38,32 +38,44 @@ class Told(msgspec.Struct, frozen=True):
     """As the client writes it, where that is not the form to fetch."""
     metadata: str | None = None
     """JSON."""
+    tags: tuple[str, ...] | None = None
+    """None: the client says nothing of tags, and a known URL keeps those it has."""
 
 
 class Place(msgspec.Struct):
-    """A row of the url table, and the URLs on offer that belong there, by their position in the batch."""
+    """A row of the url table, and which URLs of the batch belong there."""
 
     qid: int
     uid: int
     row: Told
     """What is to stand there in the end."""
-    members: list[tuple[int, Told]]
+    lane: int
+    first: int
+    """The position in the batch of the one that came first."""
+    later: tuple[int, ...] = ()
 
     @property
-    def place(self) -> tuple[int, int, int]:
+    def key(self) -> tuple[int, int, int]:
         """Its key in the url table, within the bucket."""
         return (self.qid, self.row.crawl, self.uid)
 
-    def add(self, position: int, told: Told) -> None:
-        """The last word about a known URL counts, and the first about a new one."""
-        self.members.append((position, told))
-        if told.known:
-            self.row = told
+    @property
+    def queue(self) -> Queue:
+        """Its queue, if it is new."""
+        return (self.qid, self.row.crawl, self.lane)
 
-    def taken(self, *, inserted: bool) -> Iterable[int]:
-        """The positions of those that changed something."""
-        first = self.members[0][0]
-        return [position for position, told in self.members if told.known or (inserted and position == first)]
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """All that belong here."""
+        return (self.first, *self.later)
+
+    def add(self, position: int, told: Told, lane: int) -> None:
+        """The last word about a known URL counts, and the first about a new one."""
+        self.later += (position,)
+        if told.known and told.tags is None:
+            self.row = msgspec.structs.replace(told, tags=self.row.tags)
+        elif told.known:
+            self.row, self.lane = told, lane
 
 
 class _QueueGone(Exception):
@@ -88,7 +100,8 @@ class Intake:
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         self._section = buckets_of(section, self._buckets)
         self._owns_all = section is None
-        self._queues: set[tuple[int, int]] = set()
+        self._lanes = Lanes(session)
+        self._queues: set[Queue] = set()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
 
@@ -99,38 +112,42 @@ class Intake:
     def put(self, batch: Sequence[Told]) -> list[bool]:
         """For each URL whether it was taken: not one that is new by word and known, nor one we do not own."""
         taken = [False] * len(batch)
-        left, salt = [(at, told) for at, told in enumerate(batch) if self.owns(told.host)], 0
+        left, salt = [at for at, told in enumerate(batch) if self.owns(told.host)], 0
         while left:
-            places, left = self._placed(left, salt)
+            places, left = self._placed(batch, left, salt)
             for bucket, part in _by_bucket(places, self._buckets).items():
-                inserted, strangers = self._put_bucket(bucket, part)
-                for place in part:
-                    for position in place.taken(inserted=place.place in inserted):
-                        taken[position] = place not in strangers
-                left += [member for place in strangers for member in place.members]
+                inserted, written, strangers = self._put_bucket(bucket, part)
+                for place in inserted:
+                    taken[place.first] = True
+                for at in (at for place in written for at in place.positions if batch[at].known):
+                    taken[at] = True
+                left += [at for place in strangers for at in place.positions]
             salt += 1
         return taken
 
     def _placed(
-        self, members: Iterable[tuple[int, Told]], salt: int
-    ) -> tuple[list[Place], list[tuple[int, Told]]]:
-        """The rows in order, and the members whose place another URL of the batch took."""
+        self, batch: Sequence[Told], positions: Iterable[int], salt: int
+    ) -> tuple[list[Place], list[int]]:
+        """The rows, and the positions of those whose place another URL of the batch took."""
         places: dict[tuple[int, int, int], Place] = {}
         crowded = []
-        for position, told in members:
+        for at in positions:
+            told = batch[at]
             qid = host_hash(told.host)
             uid = self._hash_key(told.key) if salt == 0 else hash64(salted(told.key, salt))
-            place = places.get((qid, told.crawl, uid))
+            lane = self._lanes.number(told.tags) if told.tags else 0
+            key = (qid, told.crawl, uid)
+            place = places.get(key)
             if place is None:
-                places[qid, told.crawl, uid] = Place(qid, uid, told, [(position, told)])
+                places[key] = Place(qid, uid, told, lane, at)
             elif place.row.key == told.key:
-                place.add(position, told)
+                place.add(at, told, lane)
             else:
-                crowded.append((position, told))
-        return [places[place] for place in sorted(places)], crowded
+                crowded.append(at)
+        return list(places.values()), crowded
 
-    def _put_bucket(self, bucket: int, places: list[Place]) -> tuple[set[tuple[int, int, int]], list[Place]]:
-        """The places that were inserted, and those that belong to another URL."""
+    def _put_bucket(self, bucket: int, places: list[Place]) -> tuple[list[Place], list[Place], list[Place]]:
+        """The places that were inserted, those told of as known, those that belong to another URL."""
         while True:
             self._make_queues(bucket, places)
             try:
@@ -140,21 +157,21 @@ class Intake:
 
     def _write(
         self, cursor: Cursor, bucket: int, places: list[Place]
-    ) -> tuple[set[tuple[int, int, int]], list[Place]]:
+    ) -> tuple[list[Place], list[Place], list[Place]]:
         where = {"bucket": bucket, "now": self._session.now()}
         unknown, strangers = (places, []) if self._expects_new else self._find_known(cursor, where, places)
-        inserted = self._insert(cursor, where, unknown)
+        inserted, missed = _inserted(cursor, where, unknown)
         self._expects_new = len(inserted) * 2 > len(places)
-        if len(inserted) < len(unknown):
-            missed, late = self._find_known(cursor, where, [p for p in unknown if p.place not in inserted])
-            if missed:
+        if missed:
+            homeless, late = self._find_known(cursor, where, missed)
+            if homeless:
                 raise _QueueGone
             strangers += late
-        new = [place for place in unknown if place.place in inserted]
-        told = [p for p in places if p.row.known and p.place not in inserted and p not in strangers]
-        if new or told:
-            _wake(cursor, where, new, told)
-        return inserted, strangers
+        written = _without([place for place in places if place.row.known], strangers)
+        told = _without(written, inserted)
+        if inserted or told:
+            _wake(cursor, where, inserted, told)
+        return inserted, written, strangers
 
     def _find_known(
         self, cursor: Cursor, where: dict[str, Any], places: list[Place]
@@ -166,31 +183,17 @@ class Intake:
         strangers = [place for place, text in pairs if not self._same_url(place.row.url, text)]
         return [places[number - 1] for number in unknown], strangers
 
-    @staticmethod
-    def _insert(cursor: Cursor, where: dict[str, Any], places: list[Place]) -> set[tuple[int, int, int]]:
-        if not places:
-            return set()
-        columns = {
-            **where,
-            **_keys(places),
-            **_news(places, where["now"]),
-            "score": SCORE,
-            "url": Texts([place.row.url for place in places]),
-            "spelling": Texts([place.row.spelling for place in places]),
-        }
-        return {(qid, crawl, uid) for qid, crawl, uid in rows_of(cursor, "put_told", columns)}
-
     def _make_queues(self, bucket: int, places: list[Place]) -> None:
-        unseen = {(place.qid, place.row.crawl): place.row.host for place in places}
-        pairs = sorted(pair for pair in unseen if pair not in self._queues)
-        if not pairs:
+        unseen = {place.queue: place.row.host for place in places if place.queue not in self._queues}
+        if not unseen:
             return
+        rows = sorted(unseen)
         queues: dict[str, Any] = {
             "bucket": bucket,
-            "qid": [qid for qid, _ in pairs],
-            "crawl": [crawl for _, crawl in pairs],
-            "lane": [0] * len(pairs),
-            "hkey": [unseen[pair] for pair in pairs],
+            "qid": Longs([qid for qid, _, _ in rows]),
+            "crawl": Ints([crawl for _, crawl, _ in rows]),
+            "lane": Ints([lane for _, _, lane in rows]),
+            "hkey": Texts([unseen[row] for row in rows]),
         }
 
         def make(cursor: Cursor) -> None:
@@ -200,29 +203,60 @@ class Intake:
         self._session.transact(make)
         if len(self._queues) > _REMEMBERED_QUEUES:
             self._queues.clear()
-        self._queues.update(pairs)
+        self._queues.update(rows)
+
+
+def _inserted(cursor: Cursor, where: dict[str, Any], places: list[Place]) -> tuple[list[Place], list[Place]]:
+    """The places that were free, with what is told of them written there; and the others."""
+    if not places:
+        return [], []
+    columns = {
+        **where,
+        **_keys(places),
+        **_news(places, where["now"]),
+        "lane": Ints([place.lane for place in places]),
+        "score": SCORE,
+        "url": Texts([place.row.url for place in places]),
+        "spelling": Texts([place.row.spelling for place in places]),
+        "tags": Texts(["\t".join(place.row.tags) if place.row.tags else None for place in places]),
+    }
+    rows = rows_of(cursor, "put_told", columns)
+    if len(rows) == len(places):
+        return places, []
+    keys = set(rows)
+    return [place for place in places if place.key in keys], [
+        place for place in places if place.key not in keys
+    ]
 
 
 def _wake(cursor: Cursor, where: dict[str, Any], new: list[Place], told: list[Place]) -> None:
     """Counts, due times and readiness, after rows were inserted and before the others are written."""
-    changed = Longs(sorted({place.qid for place in [*new, *told]}))
-    done_by(cursor, "lock_hosts", {**where, "qid": changed})
+    done_by(cursor, "lock_hosts", {**where, "qid": _hosts([*new, *told])})
     if new:
-        queues = {**where, **_queue_news(new, where["now"])}
-        if done_by(cursor, "wake_queues", queues) < len(queues["qid"]):
+        queues = {**where, **_queue_columns(new, where["now"])}
+        if count_of(cursor, "wake", queues) < len(queues["qid"]):
             raise _QueueGone
     if told:
         news = {**where, **_keys(told), **_news(told, where["now"])}
         done_by(cursor, "count_settled", news)
         done_by(cursor, "tell_known", news)
-        done_by(cursor, "refresh_queues", {**where, "qid": sorted({place.qid for place in told})})
-    known = sorted({place.qid for place in [*new, *told] if place.row.known})
-    if known:
-        done_by(cursor, "judge_limits", {**where, "qid": known})
-    if new:
-        done_by(cursor, "wake_hosts", queues)
-    if known:
-        done_by(cursor, "refresh_hosts", {**where, "qid": known})
+        retag(cursor, where["bucket"], _retagged(cursor, where, told))
+        done_by(cursor, "refresh_queues", {**where, "qid": _hosts(told)})
+    known = {**where, "qid": _hosts(place for place in [*new, *told] if place.row.known)}
+    if known["qid"]:
+        done_by(cursor, "judge_limits", known)
+        done_by(cursor, "refresh_hosts", known)
+
+
+def _retagged(cursor: Cursor, where: dict[str, Any], told: list[Place]) -> Iterator[Retagged]:
+    """The known URLs whose tags are to be others."""
+    tagged = {place.key: place for place in told if place.row.tags is not None}
+    if not tagged:
+        return
+    for qid, crawl, uid, tags in rows_of(cursor, "tags_of", {**where, **_keys(list(tagged.values()))}):
+        place = tagged[qid, crawl, uid]
+        if place.row.tags is not None and set(place.row.tags) != set(tags):
+            yield Retagged(qid, crawl, uid, tuple(tags), place.row.tags, place.lane)
 
 
 def _by_bucket(places: Iterable[Place], buckets: int) -> dict[int, list[Place]]:
@@ -230,6 +264,18 @@ def _by_bucket(places: Iterable[Place], buckets: int) -> dict[int, list[Place]]:
     for place in places:
         groups.setdefault(bucket_of(place.qid, buckets), []).append(place)
     return groups
+
+
+def _without(places: list[Place], others: list[Place]) -> list[Place]:
+    if not places or not others:
+        return places
+    left_out = {place.key for place in others}
+    return [place for place in places if place.key not in left_out]
+
+
+def _hosts(places: Iterable[Place]) -> Longs:
+    """In the order in which they are locked."""
+    return Longs(sorted({place.qid for place in places}))
 
 
 def _keys(places: list[Place]) -> dict[str, Any]:
@@ -247,20 +293,10 @@ def _news(places: list[Place], now: int) -> dict[str, Any]:
     }
 
 
-def _queue_news(new: list[Place], now: int) -> dict[str, Any]:
-    """The parameters of `wake_queues` and `wake_hosts`: one row for each queue with new URLs."""
-    queues: dict[tuple[int, int], list[int]] = {}
+def _queue_columns(new: list[Place], now: int) -> dict[str, Any]:
+    """The parameters of `wake`."""
+    news: dict[Queue, QueueNews] = {}
     for place in new:
         due = now if place.row.due is None else place.row.due
-        queues.setdefault((place.qid, place.row.crawl), []).append(due)
-    pairs = sorted(queues)
-    first = [min(queues[pair]) for pair in pairs]
-    return {
-        "qid": Longs([qid for qid, _ in pairs]),
-        "crawl": Ints([crawl for _, crawl in pairs]),
-        "lane": Ints([0] * len(pairs)),
-        "due": Longs(first),
-        "class": Ints([priority_class(SCORE) if due <= now else 0 for due in first]),
-        "urls": Longs([len(queues[pair]) for pair in pairs]),
-        "open": Longs([sum(due < NEVER for due in queues[pair]) for pair in pairs]),
-    }
+        news.setdefault(place.queue, QueueNews()).count(due, SCORE, now)
+    return wake_columns(news)

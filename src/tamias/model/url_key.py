@@ -45,7 +45,7 @@ def url_key(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> 
     'http://example.org/~me/x?a=%2F&b=2'
     """
     href = fetch_url(url)
-    if href.startswith(("http://", "https://")) and not _ANY_RULE.search(href, len("http://h")):
+    if _is_plain(href):
         return href
     parts = _PARTS.fullmatch(href)
     if parts is None:
@@ -55,6 +55,20 @@ def url_key(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> 
     key = f"{scheme}://{_plain_authority(scheme, authority)}{plain}{_plain_query(query, session_names)}"
     # Without a session parameter a path can have dot segments that were none before.
     return key if plain == path else url_key(key, session_names)
+
+
+def key_of_fetched(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> str:
+    """The `url_key` of a `fetch_url`, which most often is its own key.
+
+    >>> key_of_fetched("http://example.org/a"), key_of_fetched("http://example.org/a?sid=1")
+    ('http://example.org/a', 'http://example.org/a')
+    """
+    return url if _is_plain(url) else url_key(url, session_names)
+
+
+def _is_plain(href: str) -> bool:
+    """Whether none of the rules has anything to do."""
+    return href.startswith(("http://", "https://")) and not _ANY_RULE.search(href, len("http://h"))
 
 
 def _plain_authority(scheme: str, authority: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,10 +13,13 @@ from tamias.model.url import fetch_url, host
 from tamias.serve.answers import json_answer
 from tamias.serve.asked import cursor, number, parameter, since, until
 from tamias.serve.delivery import UNKNOWN
+from tamias.serve.desks import Desk
 from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.timemaps import digits
+from tamias.serve.usage import unlisted
 from tamias.sinks.cdxj import surt
 
 MOST = 10_000
@@ -26,6 +30,7 @@ _FILTER = re.compile(r"(!?)(=?)([a-z]{1,20}):(.{1,1000})")
 _END = "\U0010ffff"
 
 Span = tuple[str, str]
+Row = tuple[Any, ...]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -63,12 +68,20 @@ async def query(request: Request, service: Service) -> Response:
         "limit": most,
     }
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
-    rows = await service.desks.ask(lambda desk: desk.rows("cdx", asked))
-    lines = [line for line in map(_line, rows) if all(fits(line) for fits in filters)]
+    finds = match != "exact" and not has_secret(request, service.secret)
+    rows, hidden = await service.desks.ask(partial(_rows, asked=asked, finds=finds))
+    lines = [_line(row) for row in rows if row[-1] not in hidden]
+    lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
         lines = list(_collapsed(lines))
     last = f"{rows[-1][1]} {rows[-1][0]}" if len(rows) == most else None
     return _answer(request, lines, last)
+
+
+def _rows(desk: Desk, asked: dict[str, Any], *, finds: bool) -> tuple[list[Row], frozenset[str]]:
+    """The versions, and which of their resources are not to be found by anything but their addresses."""
+    rows = desk.rows("cdx", asked)
+    return rows, unlisted(desk, (row[-1] for row in rows)) if finds else frozenset()
 
 
 def _match(named: str, told: str | None) -> tuple[str, str]:
@@ -116,8 +129,8 @@ def _filter(told: str) -> Callable[[Line], bool]:
     return fits
 
 
-def _line(row: tuple[Any, ...]) -> Line:
-    url, _, captured_at, digest, size, media_type = row
+def _line(row: Row) -> Line:
+    url, _, captured_at, digest, size, media_type, _ = row
     status = "200" if url.startswith("http") else "-"
     return Line(
         surt(url), digits(captured_at), url, media_type or UNKNOWN, status, f"sha256:{digest}", str(size)

@@ -16,9 +16,12 @@ from tamias.serve.answers import has_already
 from tamias.serve.bodies import IN_MEMORY, pieces
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
+from tamias.serve.usage import check_owner
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 FOR_EVER = "public, max-age=31536000, immutable"
+FOR_NOBODY = "private, no-store"
+"""What only the owner gets is not kept on the way."""
 UNKNOWN = "application/octet-stream"
 _TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(; ?charset=[\w:.-]+)?", re.ASCII)
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
@@ -29,8 +32,11 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}")
 async def deliver(
     request: Request, service: Service, version: Version, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The bytes of a version, or what the client wants to have of them."""
+    """The bytes of a version, or what the client wants to have of them. Raises `Problem`."""
     told = {**_headers(version), **(headers or {})}
+    if await service.usages.withheld(version):
+        check_owner(request, service.secret)
+        told["Cache-Control"] = FOR_NOBODY
     refusal = _refusal(request, version, told)
     if refusal is not None:
         return refusal

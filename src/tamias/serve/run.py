@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from tamias.crawl.archiving.housekeeping import keep_house
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.database.connect import Database
+from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
 from tamias.serve.app import application
@@ -35,6 +36,8 @@ LARGEST_HEAD = 64 * 1024
 MOST_CONNECTIONS = 16_384
 KEPT_FILES = 256
 """Open files that are not connections."""
+BACK_ROOM_THREADS = 2
+"""For what is done beside the requests, as the owner: housekeeping, and signing for webhooks."""
 PATIENCE_SECONDS = 5.0
 """How long a request waits for a database that is away."""
 SCHEDULE_SECONDS = 600.0
@@ -89,16 +92,21 @@ def is_loopback(host: str) -> bool:
 def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
     """Serves until a signal comes; `ready` is called when requests are answered."""
     with ExitStack() as stack:
-        buckets = plan.settings.frontier.buckets
-        database = stack.enter_context(
-            closing(Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS))
-        )
         settings = msgspec.structs.replace(plan.settings, serve=_addressed(plan))
+        owner = stack.enter_context(closing(_database(plan)))
+        back_room = stack.enter_context(closing(Desks(owner, plan.data, settings, BACK_ROOM_THREADS)))
+        sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
+        database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         desks = stack.enter_context(closing(Desks(database, plan.data, settings)))
-        sparql = stack.enter_context(closing(SparqlSide(plan.data, database, settings.serve)))
         crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
         service = Service(plan.data, settings, desks, secret)
-        uvloop.run(_run(plan, application(service, sparql.endpoints), service, crawl, ready))
+        web = application(service, sparql.endpoints)
+        uvloop.run(_run(plan, web, service, back_room, crawl, ready))
+
+
+def _database(plan: Plan, role: Role | None = None) -> Database:
+    buckets = plan.settings.frontier.buckets
+    return Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS, role=role)
 
 
 def _addressed(plan: Plan) -> ServeSettings:
@@ -117,13 +125,18 @@ def _supervisor(plan: Plan) -> Supervisor:
 
 
 async def _run(
-    plan: Plan, app: ASGIApp, service: Service, crawl: Supervisor | None, ready: Callable[[], None]
+    plan: Plan,
+    app: ASGIApp,
+    service: Service,
+    back_room: Desks,
+    crawl: Supervisor | None,
+    ready: Callable[[], None],
 ) -> None:
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
-    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, crawl))
-    sender = Sender(service.desks, allow_private=plan.settings.permit.allow_private)
+    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, back_room, crawl))
+    sender = Sender(back_room, allow_private=plan.settings.permit.allow_private)
     sending = asyncio.create_task(sender.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
     for task in (sending, other):
@@ -145,7 +158,7 @@ async def _stopped() -> None:
     await stop.wait()
 
 
-async def _crawled(service: Service, crawl: Supervisor) -> None:
+async def _crawled(service: Service, back_room: Desks, crawl: Supervisor) -> None:
     """The crawl, which ends at a signal, and its schedule."""
     latest: Snapshot | None = None
 
@@ -154,18 +167,18 @@ async def _crawled(service: Service, crawl: Supervisor) -> None:
         latest = now
 
     service.crawl = lambda: latest
-    schedule = asyncio.create_task(_schedule(service))
+    schedule = asyncio.create_task(_schedule(back_room))
     try:
         await crawl.run(show)
     finally:
         schedule.cancel()
 
 
-async def _schedule(service: Service) -> None:
+async def _schedule(back_room: Desks) -> None:
     """Shares out the visits, looks into new versions and measures, again and again."""
     while True:
         with suppress(TamiasError):
-            await service.desks.ask(lambda desk: keep_house(desk.session, desk.reader, desk.settings))
+            await back_room.ask(lambda desk: keep_house(desk.session, desk.reader, desk.settings))
         await asyncio.sleep(SCHEDULE_SECONDS)
 
 

@@ -45,14 +45,24 @@ def find_secret(data: Path, file: Path | None, environment: Mapping[str, str] | 
 
 def check_secret(request: Request, secret: Secret) -> None:
     """Raises `Problem` unless the request has it, as bearer token or as `?secret=`."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    told = token.strip() if scheme.lower() == "bearer" else request.query_params.get("secret", "")
+    told = _told(request)
     if not told:
         detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
         raise Problem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
     if not secret.matches(told):
         challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
         raise Problem(401, "this is not the secret of this service", challenge)
+
+
+def has_secret(request: Request, secret: Secret) -> bool:
+    """Whether the request has it: for what anybody may ask for, and the owner gets more of."""
+    told = _told(request)
+    return bool(told) and secret.matches(told)
+
+
+def _told(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else request.query_params.get("secret", "")
 
 
 def _kept(path: Path) -> str:

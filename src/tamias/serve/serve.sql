@@ -51,7 +51,7 @@ GROUP BY counted.key HAVING sum(counted.n) > 0 ORDER BY counted.key LIMIT %(limi
 -- name: cdx
 -- Versions in the order of their URLs: those between two texts, of all hosts or of a domain, after a given one.
 SELECT resource.url, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type
+       version.media_type, version.resource
 FROM unnest(%(low)b::text[], %(high)b::text[]) AS span (low, high)
      JOIN resource ON resource.url >= span.low COLLATE "C" AND resource.url < span.high COLLATE "C"
      JOIN version ON version.resource = resource.resource
@@ -111,6 +111,26 @@ WHERE (version.captured_at, version.resource, version.number)
                                                                AND source.portal = %(portal)b::text))
   AND (%(words)b::text IS NULL OR EXISTS (SELECT FROM findable WHERE findable.resource = resource.resource
                                                                AND findable.words @@ %(words)b::text::tsquery))
+ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
+
+-- name: changes_named
+-- The same of resources by id or address, and of versions by id.
+SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       version.media_type, version.noise, resource.url, resource.title
+FROM (SELECT version.resource, version.number
+      FROM unnest(%(dataset)b::text[]) AS named JOIN version ON version.resource = named
+      UNION
+      SELECT version.resource, version.number
+      FROM unnest(%(address)b::text[]) AS named JOIN resource ON resource.url = named
+      JOIN version ON version.resource = resource.resource
+      UNION
+      SELECT split_part(named, '_', 1), split_part(named, '_', 2)::int4 FROM unnest(%(version)b::text[]) AS named)
+     AS wanted
+JOIN version ON version.resource = wanted.resource AND version.number = wanted.number
+JOIN resource ON resource.resource = version.resource
+WHERE (version.captured_at, version.resource, version.number)
+      < (%(at)b::int8, %(resource)b::text COLLATE "C", %(number)b::int4)
+  AND version.captured_at >= %(since)b::int8
 ORDER BY version.captured_at DESC, version.resource DESC, version.number DESC LIMIT %(limit)b::int4
 
 -- name: news

@@ -10,6 +10,7 @@ from tamias.serve.events.hub import EventHub
 from tamias.serve.history import Histories
 from tamias.serve.secret import Secret
 from tamias.serve.traffic import Traffic
+from tamias.serve.usage import Usages
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Service:
         self.crawl = crawl
         """How the crawl beside it stands; None where there is none."""
         self.histories = Histories(desks, frozenset(settings.filters.session_names))
+        self.usages = Usages(desks)
         self.traffic = Traffic()
 
     @cached_property

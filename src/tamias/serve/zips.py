@@ -5,7 +5,7 @@ import io
 import shutil
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +17,12 @@ from tamias.model.resource import Resource, Version
 from tamias.serve.bodies import IN_MEMORY, pieces
 from tamias.serve.delivery import extension
 from tamias.serve.desks import Desks
+from tamias.serve.usage import REASON
 
 MANIFEST = "manifest.jsonl"
 LEVEL = 1
+Withheld = Callable[[Version], Awaitable[bool]]
+"""Whether a version is withheld from whoever asked."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
@@ -39,18 +42,21 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """Why the file is absent, or not whole."""
 
 
-async def zipped(desks: Desks, wanted: AsyncIterator[tuple[Resource, Version]]) -> AsyncIterator[bytes]:
-    """The zip, in pieces. A version that cannot be given back is told of in the manifest."""
+async def zipped(
+    desks: Desks, wanted: AsyncIterator[tuple[Resource, Version]], withheld: Withheld | None = None
+) -> AsyncIterator[bytes]:
+    """The zip, in pieces. A version that cannot be given back, or is withheld, is told of in the manifest."""
     out = _Outlet()
     with (
         tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="tamias-zip-") as members,
         zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive,
     ):
         async for resource, version in wanted:
-            problem = None
+            problem = REASON if withheld is not None and await withheld(version) else None
             try:
-                async for piece in _written(desks, archive, out, version):
-                    yield piece
+                if problem is None:
+                    async for piece in _written(desks, archive, out, version):
+                        yield piece
             except (BlobDamaged, BlobMissing) as error:
                 problem = str(error)
             members.write(msgspec.json.encode(_member(resource, version, problem)) + b"\n")

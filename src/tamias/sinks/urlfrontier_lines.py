@@ -50,7 +50,7 @@ def _noted(metadata: str | None, tags: list[str] | None) -> dict[str, list[str]]
     noted: dict[str, Any] = msgspec.json.decode(metadata) if metadata else {}
     # What our own workers noted in another form is no metadata of URLFrontier.
     kept = {name: values for name, values in noted.items() if isinstance(values, list)}
-    return {TAGS: tags, **kept} if tags else kept
+    return {**kept, TAGS: [*tags, *kept.get(TAGS, ())]} if tags else kept
 
 
 def _rows(session: Session, statement: bytes, words: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -71,4 +71,7 @@ def kept(archive, url):
 def test_what_came_whole_is_kept_exactly_and_what_did_not_is_no_version(crawled, site):
     found = {each.url: kept(crawled, each.url) for each in crawled.resources()}
     wanted = {site.url(path): [body] for path, (_, body) in WHOLE.items()}
-    assert found == {**wanted, site.url("/short.csv"): [], site.url("/long.csv"): [b"id,name\n1,a\n"]}
+    wanted |= {site.url("/short.csv"): [], site.url("/long.csv"): [b"id,name\n1,a\n"]}
+    assert found.keys() == wanted.keys()
+    # The addresses only: pytest would take a minute to tell megabytes apart.
+    assert [url for url in wanted if found[url] != wanted[url]] == []

@@ -1,10 +1,13 @@
 """A backup of a live archive comes back with every byte, and a damaged one is told."""
 
 import json
+import shutil
 import signal
 import time
+from contextlib import closing
 
 import pytest
+from tests.integration.conftest import Site, Tamias
 
 from tamias.crawl.backup.snapshot import Place
 
@@ -15,14 +18,40 @@ def table(number, version):
     return "".join(["id,value\n", *(f"{row},{row * version + number}\n" for row in range(50))]).encode()
 
 
-@pytest.fixture
-def archive(tamias, site):
-    """Tables under watch and a small graph, both crawled once, with WARC files."""
+@pytest.fixture(scope="module")
+def shared_site():
+    with closing(Site("127.0.0.1")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def crawled_once(shared_site, made_once, tmp_path_factory):
+    """A data directory to be copied: tables under watch and a small graph, both crawled, with WARC files."""
+    tamias, site = Tamias(tmp_path_factory.mktemp("crawled") / "data"), shared_site
+    shutil.copytree(made_once, tamias.data)
     site.pages |= {f"/{number}.csv": table(number, 1) for number in range(RESOURCES)}
     site.pages["/graph"] = "".join(f'<#{n}> <#says> "{n}" .\n' for n in range(100)).encode()
     assert tamias.run("add", *(site.url(f"/{n}.csv") for n in range(RESOURCES))).returncode == 0
     assert tamias.crawl("--recrawl").returncode == 0
     assert tamias.crawl(site.url("/graph"), "--depth", "0", "--sink", "warc").returncode == 0
+    tamias.end()
+    return tamias.data
+
+
+@pytest.fixture
+def site(shared_site):
+    """The site of the archive; what a test changes on it is as before afterwards."""
+    before = dict(shared_site.pages)
+    shared_site.log.clear()
+    yield shared_site
+    shared_site.pages = before
+
+
+@pytest.fixture
+def archive(tamias_at, crawled_once):
+    """A copy of its own."""
+    tamias = tamias_at("data")
+    shutil.copytree(crawled_once, tamias.data)
     return tamias
 
 
@@ -102,7 +131,7 @@ def test_a_snapshot_of_a_crawl_under_way_is_consistent(fresh, tamias_at, site, t
     for number in range(400):
         links = f"<> <#next> </{number * 2 + 1}>, </{number * 2 + 2}> .\n"
         site.pages[f"/{number}"] = links.encode()
-    crawl = live.start("crawl", "--allow-private", "--delay", "0", "--sink", "archive", site.url("/0"))
+    crawl = live.start("crawl", "--allow-private", "--delay", "0.05", "--sink", "archive", site.url("/0"))
     live.wait_until(lambda: len(site.log) > 60)
     backup(live, tmp_path)
     assert crawl.poll() is None, "the crawl should still have been running"

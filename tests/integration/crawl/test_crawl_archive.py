@@ -43,12 +43,11 @@ class Changing:
 
 @pytest.fixture
 def watch(tamias):
-    """Visits what is under watch, as often as told; all are due again after two seconds."""
+    """Visits what is under watch, as often as told; all are due at first, and again after two seconds."""
     tamias.env |= {"TAMIAS_SCHEDULE__RULE": "fixed:2", "TAMIAS_SCHEDULE__RETRY_WAIT": "2",
                    "TAMIAS_SCHEDULE__GONE_WAIT": "2"}  # fmt: skip
 
     def visit():
-        time.sleep(2.5)
         done = tamias.run("crawl", "--recrawl", "--allow-private", "--delay", "0", "--workers", "1")
         assert done.returncode == 0, done.stderr
         return done
@@ -89,6 +88,10 @@ def rows(version):
     return "".join(["id,value\n", *(f"{n},{n * version}\n" for n in range(1000))]).encode()
 
 
+WAITS = (0, 2, 2, 4)
+"""Seconds before each of four visits; after two failures it is twice as long."""
+
+
 def test_an_error_is_never_a_version_and_what_is_gone_may_come_back(tamias, site, watch, shown):
     page = Changing([rows(1), 404, 500, rows(2)], "text/csv")
     site.pages["/a.csv"] = page
@@ -96,7 +99,7 @@ def test_an_error_is_never_a_version_and_what_is_gone_may_come_back(tamias, site
     states = []
     for version in range(4):
         page.now = version
-        time.sleep(6 if version == 3 else 0)  # two failures: the wait has doubled
+        time.sleep(WAITS[version])
         watch()
         with shown() as archive:
             states.append(archive.resources[site.url("/a.csv")].state)

@@ -232,6 +232,7 @@ class Proxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each body waits 40 ms until its headers are acknowledged
 
             def do_GET(self):
                 outer._serve(self, urllib.parse.urlsplit(self.path).query)
@@ -249,7 +250,7 @@ class Proxy:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
         self._server.shutdown()

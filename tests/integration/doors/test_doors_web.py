@@ -48,7 +48,7 @@ def ftp(tmp_path):
     authorizer.add_anonymous(str(folder))
     handler = type("Handler", (FTPHandler,), {"authorizer": authorizer})
     server = ThreadedFTPServer(("127.0.0.7", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"ftp://127.0.0.7:{server.address[1]}/"
     server.close_all()
 

@@ -86,9 +86,20 @@ def test_the_iri_of_a_version_describes_that_version_only(client, served):
     )  # fmt: skip
 
 
-def test_the_iri_of_a_version_leads_a_browser_to_the_page_of_its_dataset(client):
-    answer = client.get(f"/dataset/{NUMBERS}/2", headers={"Accept": "text/html"})
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/dataset/{NUMBERS}#version-2")
+def test_the_iri_of_a_version_is_a_page_for_browsers(client):
+    answer = client.get(f"/dataset/{NUMBERS}/2", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "Accept" in answer.headers["vary"]
+
+
+def test_the_page_and_the_statements_of_a_version_link_to_its_forms_its_file_and_its_dataset(client, served):
+    links = [
+        client.get(f"/dataset/{NUMBERS}/2", headers={"Accept": accept}).headers["link"]
+        for accept in ("text/html", "text/turtle")
+    ]
+    assert links[0] == links[1]
+    for way in (f"/dataset/{NUMBERS}/2.ttl", f"/dataset/{NUMBERS}", f"/api/v1/get/file/id/{NUMBERS}_2"):
+        assert f"<{served.address}{way}>; rel=" in links[0]
 
 
 @pytest.mark.parametrize("path", [f"/dataset/{NUMBERS}/99", "/dataset/none.ttl", f"/dataset/{'0' * 24}.nt"])

@@ -1,5 +1,6 @@
 """The pages as a browser gets them."""
 
+import hashlib
 import re
 import time
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
         ("/frontier", "/frontier.json"),
         ("/graph", "/graph.json"),
         ("/dataset/{id}/preview?version=2", "/dataset/{id}/preview.json?version=2"),
+        ("/dataset/{id}/2", "/dataset/{id}/2.json"),
         ("/api", "/openapi.json"),
     ],
 )
@@ -89,6 +91,34 @@ def test_the_page_of_a_dataset_leads_to_each_version(client, numbers):
     rows = client.get(f"/dataset/{numbers}.json").json()["versions"]
     got = [[client.get(row[way]).content for way in ("download", "memento")] for row in rows]
     assert got == [[b"a,b\n1,4\n5,6\n"] * 2, [b"a,b\n1,3\n"] * 2, [b"a,b\n1,2\n"] * 2]
+
+
+def test_the_page_of_a_version_tells_what_it_is_and_what_changed(client, numbers):
+    told = client.get(f"/dataset/{numbers}/3.json").json()
+    asked = {name: told[name] for name in ("number", "newest", "byte_size", "media_type", "grown", "changed")}
+    assert asked == {
+        "number": 3, "newest": 3, "byte_size": 12, "media_type": "text/csv", "grown": 4,
+        "changed": {"kind": "rows", "added": 1, "removed": 0, "changed": 1},
+    }  # fmt: skip
+    assert told["sha256"] == hashlib.sha256(b"a,b\n1,4\n5,6\n").hexdigest()
+
+
+def test_the_page_of_a_version_leads_to_its_bytes_and_to_the_versions_around_it(client, numbers):
+    text = client.get(f"/dataset/{numbers}/2").text
+    ways = re.findall(r'<a class="button[^"]*"[^>]* href="([^"]+)"', text)
+    assert ways[:2] == [f"/dataset/{numbers}/1", f"/dataset/{numbers}/3"]
+    assert [client.get(way).content for way in ways[2:4]] == [b"a,b\n1,3\n"] * 2
+    assert client.get(ways[4].replace("&amp;", "&")).status_code == 200
+
+
+def test_the_first_version_is_compared_with_none(client, numbers):
+    told = client.get(f"/dataset/{numbers}/1.json").json()
+    assert (told["grown"], told["changed"], told["compare"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("number", ["0", "4", "9" * 30, "9" * 5000])
+def test_a_version_that_is_not_there_has_no_page(client, numbers, number):
+    assert client.get(f"/dataset/{numbers}/{number}").status_code == 404
 
 
 def test_the_page_of_a_difference_shows_both_values(client, numbers):
@@ -205,10 +235,11 @@ def test_a_body_that_is_no_form_is_refused(client):
     assert client.post("/add", json={"url": "http://added.example/c.csv"}).status_code == 415
 
 
-def test_a_query_is_led_to_the_endpoint_or_to_its_files(client):
+def test_a_query_is_led_to_the_endpoint_to_its_files_or_to_its_feed(client):
     led = [client.get("/query/send", params={"query": "ASK {}", "get": goal}).headers["location"]
-           for goal in ("answer", "files")]  # fmt: skip
-    assert led == ["/sparql?query=ASK+%7B%7D", "/api/v1/get/files/sparql?q=ASK+%7B%7D"]
+           for goal in ("answer", "files", "feed")]  # fmt: skip
+    asked = "ASK+%7B%7D"
+    assert led == [f"/sparql?query={asked}", f"/api/v1/get/files/sparql?q={asked}", f"/feed?sparql={asked}"]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("style.css", "text/css"), ("tamias.js", "text/javascript")])

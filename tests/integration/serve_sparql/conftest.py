@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import shutil
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from httpx import ASGITransport, AsyncClient
@@ -163,14 +163,26 @@ def refresher(catalogue, corpus):
         yield refresher
 
 
+@pytest.fixture(scope="session")
+def client_of():
+    """`with client_of(corpus, catalogue) as client` asks the service over them."""
+
+    @contextmanager
+    def serve(corpus, catalogue):
+        endpoint = SparqlEndpoint(catalogue)
+        settings = Settings()
+        desks = Desks(corpus.database, corpus.data, settings, 2)
+        service = Service(corpus.data, settings, desks, Secret("secret", "a test", chosen=True))
+        app = application(service, sparql_endpoints(endpoint))
+        yield Client(app)
+        endpoint.close()
+        desks.close()
+
+    return serve
+
+
 @pytest.fixture
-def client(catalogue, corpus):
+def client(catalogue, corpus, client_of):
     """A client of the service."""
-    endpoint = SparqlEndpoint(catalogue)
-    settings = Settings()
-    desks = Desks(corpus.database, corpus.data, settings, 2)
-    service = Service(corpus.data, settings, desks, Secret("secret", "a test", chosen=True))
-    app = application(service, sparql_endpoints(endpoint))
-    yield Client(app)
-    endpoint.close()
-    desks.close()
+    with client_of(corpus, catalogue) as client:
+        yield client

@@ -88,6 +88,7 @@ class TellingServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each body waits 40 ms until its headers are acknowledged
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -108,7 +109,7 @@ class TellingServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/data"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
         self._server.shutdown()

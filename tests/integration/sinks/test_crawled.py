@@ -42,7 +42,7 @@ def crawl(tmp_path_factory):
     """The data directory after a crawl of a small site, and its N-Quads export."""
     folder = tmp_path_factory.mktemp("site")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
     write_site(folder, base)
     data = tmp_path_factory.mktemp("crawl") / "data"

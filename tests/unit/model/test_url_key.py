@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
-from tamias.model.url_key import url_key
+from tamias.model.url_key import key_of_fetched, url_key
 
 PIECES = st.one_of(
     st.sampled_from(["http://", "https://", "ftps://", "sftp://", "foo://", "file:///", ":990", ":22"]),
@@ -139,3 +139,14 @@ def test_the_key_of_a_key_is_the_key(address):
         return
     key = url_key(address)
     assert (url_key(url), url_key(key), fetch_url(key)) == (key, key, key)
+
+
+@given(ADDRESSES)
+@example("http://h/a")
+@example("http://h./a")
+def test_the_key_of_a_fetched_url_is_its_key(address):
+    try:
+        url = fetch_url(address)
+    except UrlError:
+        return
+    assert key_of_fetched(url) == url_key(url)

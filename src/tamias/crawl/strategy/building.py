@@ -9,8 +9,10 @@ from psycopg import errors as pg
 
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, told
 from tamias.database.connect import Cursor
+from tamias.database.roles import for_administrators, ready_role
 from tamias.model.errors import DatabaseError, UsageError
 
+ROLE = "tamias_strategy"
 LONGEST_TEXT = 1 << 20
 SHAPES = {
     "score_url": {
@@ -80,23 +82,18 @@ class Tried(msgspec.Struct, frozen=True):
     milliseconds: float
 
 
-def ready_role(cursor: Cursor) -> None:
+def ready_strategies(cursor: Cursor) -> None:
     """Makes the role that strategies run as, where it is not yet."""
-    row = cursor.execute(SQL["find_role"].text).fetchone()
     try:
         with cursor.connection.transaction():
-            if row is None:
-                cursor.execute(SQL["make_role"].text)
-                cursor.execute(SQL["join_role"].text)
-            elif not row[0]:
-                cursor.execute(SQL["join_role"].text)
+            ready_role(cursor, ROLE)
             cursor.execute(SQL["grant_use"].text)
             cursor.execute(SQL["grant_reading"].text)
     except pg.InsufficientPrivilege as error:
         raise DatabaseError(
-            "strategies run as the role tamias_strategy, and the database's user may not make it "
+            f"strategies run as the role {ROLE}, and the database's user may not make it "
             f"({error.diag.message_primary}); let an administrator of the server run: "
-            f"CREATE ROLE tamias_strategy NOLOGIN; GRANT tamias_strategy TO {cursor.connection.info.user}; "
+            f"{for_administrators(cursor, [ROLE])}; "
             f"GRANT CREATE ON DATABASE {cursor.connection.info.dbname} TO {cursor.connection.info.user}"
         ) from error
 

@@ -1,19 +1,7 @@
 -- Strategy as SQL. Words with a colon are filled in by versions.py: the schema of one version, and its calls.
 
--- name: find_role
--- Whether the role that strategies run as is there, and whether we may act as it.
-SELECT pg_has_role(current_user, role.oid, 'MEMBER') FROM pg_roles AS role WHERE role.rolname = 'tamias_strategy'
-
--- name: make_role
--- The role that strategies run as: it owns their functions and can read three views.
-CREATE ROLE tamias_strategy NOLOGIN NOINHERIT
-
--- name: join_role
--- A server's user who may make roles is not yet one who may act as them.
-GRANT tamias_strategy TO CURRENT_USER
-
 -- name: grant_use
--- The role can name what is in our schema.
+-- The role that strategies run as owns their functions, and can name what is in our schema.
 GRANT USAGE ON SCHEMA tamias TO tamias_strategy
 
 -- name: grant_reading

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.strategy.building import Tried, build, ready_role
+from tamias.crawl.strategy.building import Tried, build, ready_strategies
 from tamias.crawl.strategy.scoring import SQL, Asked, Broken
 from tamias.database.connect import Cursor, Session
 from tamias.model.errors import TamiasError, UsageError
@@ -48,7 +48,7 @@ def in_force(cursor: Cursor) -> int | None:
 
 def check(session: Session, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
     """Makes and tries a strategy, and leaves nothing of it."""
-    session.transact(ready_role)
+    session.transact(ready_strategies)
 
     def work(cursor: Cursor) -> None:
         raise _DryRun(build(cursor, 0, text, sample, seconds))
@@ -64,7 +64,7 @@ def apply(
     session: Session, name: str, text: str, sample: Sequence[Asked], seconds: float
 ) -> tuple[int, Tried]:
     """Puts a new version in force if it can be made and answers; else `UsageError`, and the old one stays."""
-    session.transact(ready_role)
+    session.transact(ready_strategies)
     brought = {"name": name, "text": text.replace("\0", "\N{REPLACEMENT CHARACTER}")}
     number = session.transact(lambda cursor: _number(cursor, "begin_version", brought))
     assert number is not None
@@ -111,7 +111,7 @@ def build_anew(session: Session, seconds: float) -> None:
     """Makes the functions of versions that only have their rows, as after a restore."""
     held = [each for each in versions(session) if each.in_force_at is not None]
     if held:
-        session.transact(ready_role)
+        session.transact(ready_strategies)
     for each in held:
         session.transact(partial(build, number=each.number, text=each.text, sample=(), seconds=seconds))
 

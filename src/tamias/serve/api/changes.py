@@ -1,6 +1,7 @@
 """What is new: versions from the newest to the oldest, of all or of some, as JSON, Atom or JSON Feed."""
 
 import re
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -20,10 +21,13 @@ from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
 from tamias.serve.pages.asking import rows as page_rows
 from tamias.serve.pages.search import LONGEST_SEARCH, query
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
+from tamias.serve.usage import unlisted
 
 _FRESH = {"Cache-Control": "no-cache"}
 _ABOUT = ("dataset", "host", "portal", "q")
+Row = tuple[Any, ...]
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-([0-9]{1,9})")
 
 
@@ -69,9 +73,15 @@ async def as_json_feed(request: Request, service: Service) -> Response:
 
 async def _feed(request: Request, service: Service, path: str) -> Feed:
     changes, after = await _changes(request, service)
+    asked = request.query_params
+    about = ", ".join(f"{name} {asked[name]}" for name in _ABOUT if asked.get(name))
+    return feed_of(request, path, changes, after, about)
+
+
+def feed_of(request: Request, path: str, changes: list[Change], after: str | None, about: str) -> Feed:
+    """A page of changes as a feed; `about` says which changes these are."""
     base = base_of(request)
     asked = {key: value for key, value in request.query_params.items() if key != "secret"}
-    about = ", ".join(f"{name} {asked[name]}" for name in _ABOUT if asked.get(name))
     return Feed(
         id=f"urn:tamias:changes:{about}" if about else "urn:tamias:changes",
         title=f"What changed in the archive: {about}" if about else "What changed in the archive",
@@ -82,37 +92,57 @@ async def _feed(request: Request, service: Service, path: str) -> Feed:
     )
 
 
-async def _changes(request: Request, service: Service) -> tuple[list[Change], str | None]:
-    most, after, base = limit(request), cursor(request, _CURSOR), base_of(request)
+def span(request: Request) -> dict[str, Any]:
+    """Which page of changes is asked for, and of which time."""
+    after = cursor(request, _CURSOR)
     at, resource, number = after.groups() if after else (until(request, "until") + 1, "", 0)
-    named = parameter(request, "dataset")
-    asked = {
+    return {
         "at": int(at),
         "resource": resource,
         "number": int(number),
         "since": since(request, "since"),
+        "limit": limit(request),
+    }
+
+
+def page_of(
+    rows: Sequence[Row], most: int, hidden: Container[str], base: str
+) -> tuple[list[Change], str | None]:
+    """Changes without those of hidden resources, and where the next page begins."""
+    last = rows[-1] if len(rows) == most else None
+    told = [_change(row, base) for row in rows if row[0] not in hidden]
+    return told, f"{last[2]}-{last[0]}-{last[1]}" if last else None
+
+
+async def _changes(request: Request, service: Service) -> tuple[list[Change], str | None]:
+    base, named = base_of(request), parameter(request, "dataset")
+    asked = {
+        **span(request),
         "dataset": (await service.histories.find(named)).resource.id if named else None,
         "host": parameter(request, "host"),
         "portal": parameter(request, "portal"),
-        "limit": most,
     }
     words = parameter(request, "q")
     if words is not None and len(words) > LONGEST_SEARCH:
         raise Problem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
-    rows = await service.desks.ask(partial(_rows, asked=asked, words=words))
-    last = rows[-1] if len(rows) == most else None
-    return [_change(row, base) for row in rows], f"{last[2]}-{last[0]}-{last[1]}" if last else None
+    if words is None:
+        rows = await service.desks.ask(lambda desk: desk.rows("changes_of", {**asked, "words": None}))
+        return page_of(rows, asked["limit"], (), base)
+    rows, hidden = await service.desks.ask(partial(_found, asked=asked, words=words))
+    shown = () if has_secret(request, service.secret) else hidden
+    return page_of(rows, asked["limit"], shown, base)
 
 
-def _rows(desk: Desk, asked: dict[str, Any], words: str | None) -> list[tuple[Any, ...]]:
-    parts = page_rows(desk, "words", text=words)[0][0] if words else None
-    if words and not parts:
-        return []
-    told = {**asked, "words": query(parts, " & ") if parts else None}
-    return desk.rows("changes_of", told)
+def _found(desk: Desk, asked: dict[str, Any], words: str) -> tuple[list[Row], frozenset[str]]:
+    """What a search for words finds, and what of it only the owner may see there."""
+    parts = page_rows(desk, "words", text=words)[0][0]
+    if not parts:
+        return [], frozenset()
+    rows = desk.rows("changes_of", {**asked, "words": query(parts, " & ")})
+    return rows, unlisted(desk, (row[0] for row in rows))
 
 
-def _change(row: tuple[Any, ...], base: str) -> Change:
+def _change(row: Row, base: str) -> Change:
     resource, number, captured_at, digest, size, media_type, noise, url, title = row
     return Change(
         kind="new" if number == 1 else "noise" if noise else "changed",
@@ -135,7 +165,7 @@ def _entry(change: Change, base: str) -> Entry:
         id=f"urn:tamias:version:{change.id}",
         title=f"{change.title or change.url}: version {change.number}",
         updated=change.captured_at,
-        page=f"{base}/dataset/{change.id.partition('_')[0]}",
+        page=f"{base}/dataset/{change.id.replace('_', '/')}",
         data=change.dataset,
         download=change.download,
         media_type=change.media_type,

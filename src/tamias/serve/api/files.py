@@ -17,6 +17,7 @@ from tamias.serve.desks import Desk, Desks
 from tamias.serve.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
 from tamias.serve.history import History
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.zips import zipped
 
@@ -57,18 +58,18 @@ async def by_type(request: Request, service: Service) -> Response:
     first = await anext(found, None)
     if first is None:
         raise Problem(404, f"the archive has no version of {wanted}")
-    return await zip_answer(request, service.desks, _again(first, found), wanted.replace("/", "-"))
+    return await zip_answer(request, service, _again(first, found), wanted.replace("/", "-"))
 
 
-async def zip_answer(request: Request, desks: Desks, wanted: AsyncIterator[Found], name: str) -> Response:
-    """Versions as a zip with a manifest."""
+async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[Found], name: str) -> Response:
+    """Versions as a zip with a manifest; of those that are withheld, only the manifest tells."""
     safe = re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
     headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
-    return StreamingResponse(
-        await begun(zipped(desks, wanted)), headers=headers, media_type="application/zip"
-    )
+    withheld = None if has_secret(request, service.secret) else service.usages.withheld
+    content = await begun(zipped(service.desks, wanted, withheld))
+    return StreamingResponse(content, headers=headers, media_type="application/zip")
 
 
 def _chosen(found: History, at: str | None, number: str | None) -> Found:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from pyoxigraph import Quad
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from tamias.archive.library import NotArchived
@@ -14,42 +14,34 @@ from tamias.serve.asked import base_of
 from tamias.serve.desks import Desk
 from tamias.serve.fronts.forms import FORMS, rdf_answer, wanted_form
 from tamias.serve.fronts.graphs import dataset_graph, resource_of, version_graph
-from tamias.serve.fronts.linkset import link_header, linkset
+from tamias.serve.fronts.linkset import link_header, linkset, version_link_header
+from tamias.serve.pages import dataset, version
 from tamias.serve.pages.page import guarded
 from tamias.serve.service import Service
 
 Answered = Callable[[Request], Awaitable[Response]]
-PAGE = "/dataset/{id}"
+DATASET = dataset.PAGE.path
+VERSION = version.PAGE.path
 _ID = re.compile(r"[0-9a-f]{24}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def dataset_routes(service: Service) -> list[Route]:
-    """Versions by their IRIs, what there is under an ending of its own, and the links of a dataset."""
-
-    async def version(request: Request) -> Response:
-        named, number = named_in(request), request.path_params["number"]
-        ending = wanted_form(request)
-        if ending is None:
-            await service.desks.ask(lambda desk: _version(desk, named, number))
-            return RedirectResponse(f"/dataset/{named}#version-{number}", 303, headers={"Vary": "Accept"})
-        return await _version_answer(request, service, ending)
+    """What there is under an ending of its own, and the links of a dataset."""
 
     async def links(request: Request) -> Response:
         return await linkset(request, service, named_in(request))
 
-    routes: list[tuple[str, Answered]] = [
-        ("/dataset/{id}/linkset", links),
-        ("/dataset/{id}/{number:int}", version),
-    ]
+    routes: list[tuple[str, Answered]] = [("/dataset/{id}/linkset", links)]
     for ending in FORMS:
         routes.append((f"/dataset/{{id}}.{ending}", _as(ending, service, _dataset_answer)))
-        routes.append((f"/dataset/{{id}}/{{number:int}}.{ending}", _as(ending, service, _version_answer)))
+        routes.append((f"/dataset/{{id}}/{{number}}.{ending}", _as(ending, service, _version_answer)))
     return [Route(path, guarded(path, answered), methods=["GET"]) for path, answered in routes]
 
 
 def negotiated(pages: Iterable[BaseRoute], service: Service) -> list[BaseRoute]:
-    """The same routes, but the page of a dataset is also had as RDF, and says where."""
-    return [_negotiated(page, service) if _is_dataset(page) else page for page in pages]
+    """The same routes, but the pages of datasets and versions are also had as RDF, and say where."""
+    return [_negotiated(page, service) if _is_described(page) else page for page in pages]
 
 
 def named_in(request: Request) -> str:
@@ -60,25 +52,40 @@ def named_in(request: Request) -> str:
     return named
 
 
-def _is_dataset(page: BaseRoute) -> bool:
-    return isinstance(page, Route) and page.path == PAGE
+def number_in(request: Request) -> int:
+    """The number of a version in the path. Raises `NotArchived` for what is none."""
+    told = str(request.path_params["number"])
+    if not _NUMBER.fullmatch(told):
+        raise NotArchived(f"{named_in(request)} has no version {told[:20]}")
+    return int(told)
+
+
+def _is_described(page: BaseRoute) -> bool:
+    return isinstance(page, Route) and page.path in (DATASET, VERSION)
 
 
 def _negotiated(page: BaseRoute, service: Service) -> Route:
     assert isinstance(page, Route)
     shown: Answered = page.endpoint
+    described = _dataset_answer if page.path == DATASET else _version_answer
 
     async def answer(request: Request) -> Response:
         ending = wanted_form(request)
         if ending is not None:
-            return await _dataset_answer(request, service, ending)
+            return await described(request, service, ending)
         response = await shown(request)
         response.headers.setdefault("Vary", "Accept")
         if response.status_code == 200:
-            response.headers["Link"] = link_header(named_in(request), base_of(request))
+            response.headers["Link"] = _links(request)
         return response
 
-    return Route(PAGE, guarded(PAGE, answer), methods=["GET"])
+    return Route(page.path, guarded(page.path, answer), methods=["GET"])
+
+
+def _links(request: Request) -> str:
+    if "number" not in request.path_params:
+        return link_header(named_in(request), base_of(request))
+    return version_link_header(named_in(request), number_in(request), base_of(request))
 
 
 def _as(
@@ -101,15 +108,10 @@ async def _dataset_answer(request: Request, service: Service, ending: str) -> Re
 
 
 async def _version_answer(request: Request, service: Service, ending: str) -> Response:
-    named, number, bases = named_in(request), request.path_params["number"], bases_of(service.settings.serve)
+    named, number, bases = named_in(request), number_in(request), bases_of(service.settings.serve)
 
     def read(desk: Desk) -> list[Quad]:
         return version_graph(desk.session, resource_of(desk.session, named), number, bases)
 
-    return await rdf_answer(request, await service.desks.ask(read), ending)
-
-
-def _version(desk: Desk, named: str, number: int) -> None:
-    resource = resource_of(desk.session, named)
-    if not 1 <= number <= resource.versions:
-        raise NotArchived(f"{resource.url} has no version {number}; it has {resource.versions}")
+    headers = {"Link": version_link_header(named, number, base_of(request))}
+    return await rdf_answer(request, await service.desks.ask(read), ending, headers)

@@ -29,6 +29,18 @@ def link_header(named: str, base: str) -> str:
     return ", ".join(links)
 
 
+def version_link_header(named: str, number: int, base: str) -> str:
+    """The same of one version: its forms, its file, and the dataset that it is of."""
+    here = f"{base}/dataset/{named}/{number}"
+    links = [
+        f'<{here}.{ending}>; rel="describedby"; type="{media_type}"'
+        for ending, media_type in MEDIA_TYPES.items()
+    ]
+    links.append(f'<{base}/api/v1/get/file/id/{named}_{number}>; rel="item"')
+    links.append(f'<{base}/dataset/{named}>; rel="collection"')
+    return ", ".join(links)
+
+
 async def linkset(request: Request, service: Service, named: str) -> Response:
     """The links of one dataset and of its versions."""
     found = await service.histories.find(named)

@@ -18,6 +18,7 @@ from tamias.serve.endpoints import Answer, Endpoint, path_parameter
 from tamias.serve.fronts.graphs import rows_of
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
+from tamias.serve.usage import unlisted
 
 PLACES_A_PART: Final = 50_000
 """As many as one sitemap may have."""
@@ -119,10 +120,12 @@ def _state(desk: Desk) -> tuple[int, int | None]:
 
 
 def _rows(desk: Desk, part: int) -> list[Row]:
-    """The first part has room for the other pages."""
+    """The first part has room for the other pages. What no search is to find is in none."""
     start = max(0, part * PLACES_A_PART - len(_PAGES))
     limit = PLACES_A_PART - (0 if part else len(_PAGES))
-    return rows_of(desk.session, "page_sitemap", {"start": start, "limit": limit})
+    found = rows_of(desk.session, "page_sitemap", {"start": start, "limit": limit})
+    hidden = unlisted(desk, (row[0] for row in found))
+    return [row for row in found if row[0] not in hidden]
 
 
 def _lastmod(moment: int | None) -> str:

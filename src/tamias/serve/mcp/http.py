@@ -14,10 +14,11 @@ from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.mcp.protocol import LARGEST_MESSAGE, VERSIONS, answer_bytes
 from tamias.serve.mcp.tools import Tool
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 
-RunFor = Callable[[Service, Tool, dict[str, Any]], Awaitable[str]]
+RunFor = Callable[[Service, bool, Tool, dict[str, Any]], Awaitable[str]]
 PATH = "/mcp"
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -46,7 +47,8 @@ async def _posted(run: RunFor, request: Request, service: Service) -> Response:
     if spoken is not None and spoken not in VERSIONS:
         raise Problem(400, f"MCP-Protocol-Version is one of {', '.join(VERSIONS)}")
     content = await body(request, LARGEST_MESSAGE)
-    answered = await answer_bytes(content, partial(run, service))
+    owner = has_secret(request, service.secret)
+    answered = await answer_bytes(content, partial(run, service, owner))
     if answered is None:
         return Response(status_code=202)
     return Response(answered, media_type="application/json", headers={"Cache-Control": "no-store"})
@@ -67,11 +69,16 @@ def check_origin(request: Request) -> None:
 
 
 async def _run(
-    endpoint: SparqlEndpoint, catalogue: Catalogue, service: Service, tool: Tool, arguments: dict[str, Any]
+    endpoint: SparqlEndpoint,
+    catalogue: Catalogue,
+    service: Service,
+    owner: bool,
+    tool: Tool,
+    arguments: dict[str, Any],
 ) -> str:
     if tool.at_desk is not None:
         work = tool.at_desk
-        return await service.desks.ask(lambda desk: work(desk, arguments))
+        return await service.desks.ask(lambda desk: work(desk, arguments, owner))
     asking = tool.of_catalogue
     assert asking is not None
     return await endpoint.work(lambda: asking(catalogue.ask, arguments))

@@ -32,7 +32,7 @@ class Reading:
         """What a tool gives. Raises `TamiasError`."""
         try:
             if tool.at_desk is not None:
-                return tool.at_desk(self._desk, arguments)
+                return tool.at_desk(self._desk, arguments, True)  # whoever has the files is their owner
             assert tool.of_catalogue is not None
             return tool.of_catalogue(self._catalogue.ask, arguments)
         except TamiasError:

@@ -22,8 +22,11 @@ from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
 from tamias.serve.desks import Desk
 from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
+from tamias.serve.usage import check_open
 
 Arguments = dict[str, Any]
+AtDesk = Callable[[Desk, Arguments, bool], str]
+"""At a desk, with arguments, whether for the owner, to whom nothing is withheld."""
 AskCatalogue = Callable[[str, str], Answer]
 """A query and an Accept header to an answer."""
 MOST_HITS: Final = 50
@@ -45,7 +48,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     takes: dict[str, dict[str, Any]]
     needs: tuple[str, ...]
-    at_desk: Callable[[Desk, Arguments], str] | None = None
+    at_desk: AtDesk | None = None
     of_catalogue: Callable[[AskCatalogue, Arguments], str] | None = None
 
     def told(self) -> dict[str, Any]:
@@ -82,26 +85,27 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def _search(desk: Desk, asked: Arguments) -> str:
+def _search(desk: Desk, asked: Arguments, owner: bool) -> str:
     words, most = asked["words"], asked.get("limit", 10)
     if not 1 <= len(words.split()) <= MOST_WORDS:
         raise UsageError(f"'words' has 1 to {MOST_WORDS} words")
-    return _json(find(desk, words, most))
+    return _json(find(desk, words, most, owner=owner))
 
 
-def _versions(desk: Desk, asked: Arguments) -> str:
+def _versions(desk: Desk, asked: Arguments, _: bool) -> str:
     resource, versions = _history(desk, asked["url"])
     told = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
     newest = [describe_version(each) for each in versions[-MOST_VERSIONS:]]
     return _json({**told, "version_count": len(versions), "versions": newest})
 
 
-def _diff(desk: Desk, asked: Arguments) -> str:
+def _diff(desk: Desk, asked: Arguments, owner: bool) -> str:
     from tamias.archive.diffs import DiffLimits, diff
 
     resource, versions = _history(desk, asked["url"])
     b = asked.get("b", len(versions))
     old, new = (_numbered(resource, versions, number) for number in (asked.get("a", b - 1), b))
+    check_open(desk, [old, new], owner=owner)
     if max(old.byte_size, new.byte_size) > _LARGEST:
         raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
     limits = DiffLimits(
@@ -113,9 +117,10 @@ def _diff(desk: Desk, asked: Arguments) -> str:
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 
-def _read(desk: Desk, asked: Arguments) -> str:
+def _read(desk: Desk, asked: Arguments, owner: bool) -> str:
     resource, versions = _history(desk, asked["url"])
     version = _chosen(resource, versions, asked)
+    check_open(desk, [version], owner=owner)
     if version.byte_size > _LARGEST:
         raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
     head = f"{resource.url}, version {version.number} of {rfc3339(version.captured_at)}, "

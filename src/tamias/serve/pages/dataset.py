@@ -1,5 +1,6 @@
 """The page of one resource: its versions, what is in the current one, and when it is visited next."""
 
+from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
@@ -22,8 +23,9 @@ from tamias.serve.pages.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.reasons import Schedule, reason
 from tamias.serve.pages.resource import resource_named
 from tamias.serve.pages.tables import Table, table_of
-from tamias.serve.pages.usage import Usage, usage
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
+from tamias.serve.usage import Usage, usages
 
 MOST_VERSIONS = 200
 MOST_SUSPECTS = 20
@@ -43,6 +45,8 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its content is that of the version before."""
     download: str
     memento: str
+    withheld: bool
+    """Whether whoever asked is not given its body, because its server asks for that."""
 
 
 class NotBelieved(msgspec.Struct, frozen=True):
@@ -109,14 +113,17 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 async def dataset(request: Request, service: Service) -> Dataset:
     """All that is known of one resource. Raises `NotArchived`."""
     named = request.path_params["id"]
-    return await service.desks.ask(lambda desk: _dataset(desk, resource_named(desk, named)))
+    owner = has_secret(request, service.secret)
+    return await service.desks.ask(lambda desk: _dataset(desk, resource_named(desk, named), owner=owner))
 
 
-def _dataset(desk: Desk, resource: Resource) -> Dataset:
+def _dataset(desk: Desk, resource: Resource, *, owner: bool) -> Dataset:
     versions = read_versions(desk.session, [resource.id])[resource.id]
     newest = versions[-1] if versions else None
     profile = read_profile(desk.session, newest.sha256) if newest else None
-    said = usage(desk, newest) if newest else Usage()
+    said = usages(desk, [each.capture for each in versions[-MOST_VERSIONS:]])
+    withheld = frozenset[str]() if owner else {capture for capture, each in said.items() if each.noarchive}
+    about = said[newest.capture] if newest else Usage()
     schedule = _schedule(desk, resource.id)
     bases = bases_of(desk.settings.serve)
     return Dataset(
@@ -135,13 +142,13 @@ def _dataset(desk: Desk, resource: Resource) -> Dataset:
         last_visit=_moment(schedule.tried_at),
         fails=schedule.fails,
         version_count=len(versions),
-        versions=_rows(resource, versions),
+        versions=_rows(resource, versions, withheld),
         profile=profile,
-        preview=_preview(desk, resource, newest, said),
-        usage=said,
+        preview=_preview(desk, resource, newest, withheld),
+        usage=about,
         suspects=_suspects(desk, resource.id),
         measures=measured(desk, resource.id),
-        json_ld=None if said.noindex else dataset_jsonld(resource, versions, profile, bases),
+        json_ld=None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
     )
 
 
@@ -151,19 +158,21 @@ def measured(desk: Desk, subject: str) -> list[Measured]:
     return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
 
 
-def _preview(desk: Desk, resource: Resource, newest: Version | None, said: Usage) -> Preview | None:
-    if newest is None or said.noarchive or newest.byte_size > AT_ONCE:
+def _preview(
+    desk: Desk, resource: Resource, newest: Version | None, withheld: Container[str]
+) -> Preview | None:
+    if newest is None or newest.capture in withheld or newest.byte_size > AT_ONCE:
         return None
     return preview(desk, resource, newest)
 
 
-def _rows(resource: Resource, versions: list[Version]) -> list[VersionRow]:
+def _rows(resource: Resource, versions: list[Version], withheld: Container[str]) -> list[VersionRow]:
     travels = Travels(resource, versions, "")
     pairs = list(zip(travels.stamps(), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
-    return [_row(version, travels.address(stamp)) for stamp, version in pairs]
+    return [_row(version, travels.address(stamp), withheld) for stamp, version in pairs]
 
 
-def _row(version: Version, memento: str) -> VersionRow:
+def _row(version: Version, memento: str, withheld: Container[str]) -> VersionRow:
     return VersionRow(
         number=version.number,
         captured_at=rfc3339(version.captured_at),
@@ -173,6 +182,7 @@ def _row(version: Version, memento: str) -> VersionRow:
         noise=version.noise,
         download=f"/api/v1/get/file/id/{version.id}",
         memento=memento,
+        withheld=version.capture in withheld,
     )
 
 
@@ -195,7 +205,8 @@ def _seconds(at: str) -> float:
 
 
 def _table(view: Dataset) -> Table:
-    fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento")
+    fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento",
+              "withheld")  # fmt: skip
     return table_of(view.versions, *fields)
 
 

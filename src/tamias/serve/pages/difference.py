@@ -18,9 +18,10 @@ from tamias.serve.desks import Desk
 from tamias.serve.pages.page import Page
 from tamias.serve.pages.resource import resource_named
 from tamias.serve.pages.tables import Table
-from tamias.serve.pages.usage import usage
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
+from tamias.serve.usage import check_open
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import Diff
@@ -31,7 +32,7 @@ MOST_CHOICE = 200
 _HELD = 16 << 20
 _AT_ONCE = 2
 _MOST_NUMBER = 999_999_999
-_turns = asyncio.Semaphore(_AT_ONCE)
+turns = asyncio.Semaphore(_AT_ONCE)
 """Comparing takes long: most desks are left to those who only read."""
 
 
@@ -54,11 +55,14 @@ async def difference(request: Request, service: Service) -> Difference:
     """Of the versions with the numbers `a` and `b`; without them, of the last two."""
     named = request.path_params["id"]
     a, b = (number(request, name, 0, 1, _MOST_NUMBER) for name in "ab")
-    async with _turns:
-        return await service.desks.ask(lambda desk: _difference(desk, resource_named(desk, named), a, b))
+    owner = has_secret(request, service.secret)
+    async with turns:
+        return await service.desks.ask(
+            lambda desk: _difference(desk, resource_named(desk, named), a, b, owner=owner)
+        )
 
 
-def _difference(desk: Desk, resource: Resource, a: int, b: int) -> Difference:
+def _difference(desk: Desk, resource: Resource, a: int, b: int, *, owner: bool) -> Difference:
     versions = {each.number: each for each in read_versions(desk.session, [resource.id])[resource.id]}
     newest = max(versions, default=0)
     b = b or newest
@@ -66,9 +70,7 @@ def _difference(desk: Desk, resource: Resource, a: int, b: int) -> Difference:
     for wanted in (a, b):
         if wanted not in versions:
             raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
-    said = [usage(desk, versions[each]) for each in (a, b)]
-    if any(each.noarchive for each in said):
-        raise Problem(403, "its server asks that its content is not shown (noarchive)")
+    said = check_open(desk, [versions[each] for each in (a, b)], owner=owner)
     return Difference(
         id=resource.id,
         url=resource.url,
@@ -77,8 +79,8 @@ def _difference(desk: Desk, resource: Resource, a: int, b: int) -> Difference:
         b=b,
         newest=newest,
         versions=_choice(list(versions.values()), {a, b}),
-        noindex=any(each.noindex for each in said),
-        diff=_compared(desk, resource, versions[a], versions[b]),
+        noindex=any(each.noindex for each in said.values()),
+        diff=compared(desk, resource, versions[a], versions[b]),
     )
 
 
@@ -87,7 +89,8 @@ def _choice(versions: list[Version], wanted: set[int]) -> list[tuple[int, str, i
     return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(told)]
 
 
-def _compared(desk: Desk, resource: Resource, old: Version, new: Version) -> "Diff":
+def compared(desk: Desk, resource: Resource, old: Version, new: Version) -> "Diff":
+    """What changed from one version to another. Raises `Problem` where one is too large."""
     from tamias.archive.diffs import DiffLimits, diff
 
     if max(old.byte_size, new.byte_size) > LARGEST:

@@ -121,11 +121,6 @@ FROM (SELECT unnest(few.tags) AS tag
             LIMIT %(most)b::int4) AS few) AS tagged
 GROUP BY tagged.tag ORDER BY 2 DESC, 1 LIMIT 50
 
--- name: signals
--- What was said about the use of a capture.
-SELECT capture.signals FROM capture
-WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = %(capture)b::text::uuid
-
 -- name: portals
 -- Catalogues by address after a given one, with what they describe.
 SELECT portal.url, portal.kind, portal.first_seen, portal.walked_at, counted.described, counted.gone

@@ -24,9 +24,9 @@ from tamias.serve.pages.page import Page
 from tamias.serve.pages.resource import resource_named
 from tamias.serve.pages.star import Star, star
 from tamias.serve.pages.tables import Table
-from tamias.serve.pages.usage import usage
-from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
+from tamias.serve.usage import check_open
 
 AT_ONCE = 1 << 20
 """Bytes of a version that is shown together with its dataset; of a larger one on request."""
@@ -74,7 +74,8 @@ class PreviewPage(msgspec.Struct, frozen=True, kw_only=True):
 async def preview_page(request: Request, service: Service) -> PreviewPage:
     """Of the version with the number `version`; without it, of the newest."""
     named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
-    return await service.desks.ask(lambda desk: _page(desk, resource_named(desk, named), wanted))
+    owner = has_secret(request, service.secret)
+    return await service.desks.ask(lambda desk: _page(desk, resource_named(desk, named), wanted, owner=owner))
 
 
 def preview(desk: Desk, resource: Resource, version: Version, largest: int = LARGEST) -> Preview:
@@ -95,21 +96,19 @@ def preview(desk: Desk, resource: Resource, version: Version, largest: int = LAR
     return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
 
 
-def _page(desk: Desk, resource: Resource, wanted: int) -> PreviewPage:
+def _page(desk: Desk, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
     versions = {each.number: each for each in read_versions(desk.session, [resource.id])[resource.id]}
     wanted = wanted or max(versions, default=0)
     if wanted not in versions:
         raise NotArchived(f"{resource.url} has no version {wanted}")
-    said = usage(desk, versions[wanted])
-    if said.noarchive:
-        raise Problem(403, "its server asks that its content is not shown (noarchive)")
+    said = check_open(desk, [versions[wanted]], owner=owner)
     shown = preview(desk, resource, versions[wanted])
     return PreviewPage(
         id=resource.id,
         url=resource.url,
         title=resource.title,
         number=wanted,
-        noindex=said.noindex,
+        noindex=any(each.noindex for each in said.values()),
         preview=shown,
     )
 

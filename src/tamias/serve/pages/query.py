@@ -12,7 +12,11 @@ from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 
 LONGEST_QUERY = 32 * 1024
-_GOALS = {"answer": ("/sparql", "query"), "files": ("/api/v1/get/files/sparql", "q")}
+_GOALS = {
+    "answer": ("/sparql", "query"),
+    "files": ("/api/v1/get/files/sparql", "q"),
+    "feed": ("/feed", "sparql"),
+}
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -68,7 +72,7 @@ async def sent(request: Request) -> Response:
     told = _asked(request)
     goal = _GOALS.get(request.query_params.get("get", "answer"))
     if goal is None or not told:
-        raise Problem(400, "'query' must be a SPARQL query, and 'get' must be answer or files")
+        raise Problem(400, "'query' must be a SPARQL query, and 'get' must be answer, files or feed")
     path, name = goal
     return RedirectResponse(f"{path}?{urlencode({name: told})}", 303)
 

@@ -18,6 +18,7 @@ from tamias.serve.pages import (
     preview,
     query,
     search,
+    version,
 )
 from tamias.serve.pages.page import guarded, page_routes
 from tamias.serve.pages.reference import reference_page
@@ -29,6 +30,7 @@ _PAGES = (
     search.PAGE,
     difference.PAGE,
     preview.PAGE,
+    version.PAGE,
     dataset.PAGE,
     hosts.PAGE,
     host.PAGE,

@@ -12,7 +12,9 @@ from tamias.serve.pages.asking import rows
 from tamias.serve.pages.page import Page
 from tamias.serve.pages.tables import Table, table_of
 from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
+from tamias.serve.usage import unlisted
 
 MOST_FOUND = 50
 MOST_SORTED = 2_000
@@ -56,18 +58,30 @@ async def search(request: Request, service: Service) -> Search:
         raise Problem(400, f"'q' may have {MOST_WORDS} words at most")
     if not words:
         return Search(words="", hits=[], more=False)
-    return await service.desks.ask(lambda desk: find(desk, words))
+    owner = has_secret(request, service.secret)
+    return await service.desks.ask(lambda desk: find(desk, words, owner=owner))
 
 
-def find(desk: Desk, words: str, most: int = MOST_FOUND) -> Search:
-    """Resources that have all the words, or words that begin so."""
+def find(desk: Desk, words: str, most: int = MOST_FOUND, *, owner: bool) -> Search:
+    """Resources that have all the words, or words that begin so; what is unlisted only for the owner."""
     [(parts,)] = rows(desk, "words", text=words)
     if not parts:
         return Search(words=words, hits=[], more=False)
     asked = {"every": query(parts, " & "), "any": query(parts, " | ")}
-    found = rows(desk, "search", **asked, most=MOST_SORTED, limit=most + 1)
-    hits = [hit(row) for row in found]
+    hits = _listed(desk, asked, most + 1, owner=owner)
     return Search(words=words, hits=hits[:most], more=len(hits) > most)
+
+
+def _listed(desk: Desk, asked: dict[str, str], wanted: int, *, owner: bool) -> list[Hit]:
+    """The first hits that may be listed; where some may not, more are looked at."""
+    looked = wanted
+    while True:
+        found = rows(desk, "search", **asked, most=MOST_SORTED, limit=looked)
+        hidden = frozenset() if owner else unlisted(desk, (row[0] for row in found))
+        hits = [hit(row) for row in found if row[0] not in hidden]
+        if len(hits) >= wanted or len(found) < looked or looked >= MOST_SORTED:
+            return hits[:wanted]
+        looked = MOST_SORTED
 
 
 def query(words: list[str], sign: str) -> str:

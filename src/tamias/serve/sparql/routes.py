@@ -9,11 +9,12 @@ from starlette.responses import Response
 from tamias.archive.resources import read_resources, read_versions
 from tamias.serve.api.files import Found, zip_answer
 from tamias.serve.desks import Desk, Desks
-from tamias.serve.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
 from tamias.serve.problems import Problem
 from tamias.serve.service import Service
 from tamias.serve.sparql.downloads import iris_of_query, version_ids
 from tamias.serve.sparql.endpoint import SparqlEndpoint
+from tamias.serve.sparql.feeds import FORMS, PATH, QueryFeeds
 
 _AT_ONCE = 100
 _FORMATS = (
@@ -61,6 +62,19 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
             parameters=(Parameter("q", "a query whose result names versions or datasets", required=True),),
             answers={200: _ZIP},
         ),
+        Endpoint(
+            path=PATH,
+            handle=QueryFeeds(endpoint).answer,
+            about="New versions of what a query names, newest first, as an Atom feed or a JSON Feed",
+            parameters=(
+                Parameter("sparql", "a SELECT whose rows name datasets or versions", required=True),
+                Parameter("format", "instead of the Accept header", {"enum": list(FORMS)}),
+                Parameter("since", "from this time on: RFC 3339 or YYYYMMDDhhmmss"),
+                Parameter("until", "up to this time"),
+                *PAGED,
+            ),
+            answers={200: Answer("A feed", media_types=tuple(FORMS.values()))},
+        ),
     ]
 
 
@@ -74,7 +88,7 @@ async def _files(endpoint: SparqlEndpoint, request: Request, service: Service) -
         raise Problem(
             404, f"none of the {len(iris)} IRIs in the result is a version or dataset of the archive"
         )
-    return await zip_answer(request, service.desks, _found(service.desks, ids), "query")
+    return await zip_answer(request, service, _found(service.desks, ids), "query")
 
 
 def _versions_named(desk: Desk, ids: list[str]) -> list[Found]:

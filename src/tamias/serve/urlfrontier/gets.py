@@ -77,7 +77,7 @@ class Gets:
 
     def _info(self, given: Given) -> bytes:
         info = _INFO(url=given.url, key=given.host, crawlID=self._names[given.crawl])
-        fill_metadata(info, given.metadata)
+        fill_metadata(info, given.metadata, given.tags)
         return info.SerializeToString()  # type: ignore[no-any-return]
 
     async def _know_names(self, crawls: set[int]) -> None:
@@ -113,5 +113,5 @@ def known_item(state: UrlState, crawl: str) -> Any:
     item = _ITEM(creation_date=state.first_seen // 1000)
     item.known.refetchable_from_date = date_of(state.due)
     item.known.info.url, item.known.info.key, item.known.info.crawlID = state.url, state.host, crawl
-    fill_metadata(item.known.info, state.metadata)
+    fill_metadata(item.known.info, state.metadata, state.tags)
     return item

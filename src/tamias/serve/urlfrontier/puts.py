@@ -118,15 +118,18 @@ class _Unanswered:
         self.at_once = max(1, most // 2)
         self._most = most
         self._unit = MOST_BYTES // most
-        self._room = asyncio.Semaphore(most)
+        self._taken = 0
+        self._room = asyncio.Event()
         self._waiting: asyncio.Queue[tuple[int, Answer] | None] = asyncio.Queue()
         self.over = False
 
     async def enter(self, messages: Sequence[bytes]) -> int:
         """Waits until there is room; a long message takes the room of several."""
         weight = min(self._most, sum(1 + len(each) // self._unit for each in messages))
-        for _ in range(weight):
-            await self._room.acquire()
+        while self._taken + weight > self._most and not self.over:
+            self._room.clear()
+            await self._room.wait()
+        self._taken += weight
         return weight
 
     def add(self, weight: int, answer: Answer | None) -> None:
@@ -138,14 +141,11 @@ class _Unanswered:
             while (each := await self._waiting.get()) is not None:
                 weight, answer = each
                 await call.send(await answer())
-                self._leave(weight)
+                self._taken -= weight
+                self._room.set()
         finally:
             self.over = True
-            self._leave(self._most)
-
-    def _leave(self, weight: int) -> None:
-        for _ in range(weight):
-            self._room.release()
+            self._room.set()
 
 
 async def _answered(call: Call, begin: Begin, most: int) -> None:

@@ -1,15 +1,18 @@
 """From messages to values: which queue, crawl and time a client means, and whether a URL is one."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from tamias.frontier.tags import MOST_TAGS, is_tag
 from tamias.frontier.told import Told
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER
 from tamias.model.url import fetch_url, host
-from tamias.model.url_key import url_key
+from tamias.model.url_key import key_of_fetched, url_key
 from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.sinks.urlfrontier_lines import TAGS
 
 MAX_URL = 32_768
 MAX_NAME = 255
@@ -78,24 +81,43 @@ class Addresses:
         try:
             url = fetch_url(spelling)
             queue = info.key or queue_key(url)
-            key = self.key(url)
+            key = key_of_fetched(url, self._session_names)
         except UrlError:
             return None
         if not queue or not is_name(queue):
             return None
-        written = _metadata(info) if info.metadata else None
+        written, tags = _noted(info) if info.metadata else (None, None)
         if written is not None and "\\u0000" in written:
             return None
-        return Told(url, key, queue, crawl, known, due, None if spelling == url else spelling, written)
+        return Told(url, key, queue, crawl, known, due, None if spelling == url else spelling, written, tags)
 
 
-def _metadata(info: Any) -> str:
-    return msgspec.json.encode({name: list(each.values) for name, each in info.metadata.items()}).decode()
+def _noted(info: Any) -> tuple[str | None, tuple[str, ...] | None]:
+    """A client's metadata as JSON without the tags, and the tags; None where it gives none."""
+    noted = {name: list(each.values) for name, each in info.metadata.items()}
+    tags = None
+    if TAGS in noted:
+        tags, others = tags_among(noted.pop(TAGS))
+        if others:
+            noted[TAGS] = others
+    return msgspec.json.encode(noted).decode() if noted else None, tags
 
 
-def fill_metadata(info: Any, written: str | None) -> None:
-    """Puts stored metadata into a message; what workers noted in another form is left out."""
-    if written is None:
-        return
-    for name, values in msgspec.json.decode(written).items():
-        info.metadata[name].values.extend(values)
+def tags_among(values: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The tags among some texts, each once, and the others, which stay metadata.
+
+    >>> tags_among(["news", "breaking news", "lang=de", "news"])
+    (('news', 'lang=de'), ['breaking news'])
+    """
+    once = list(dict.fromkeys(values))
+    tags = tuple(text for text in once if is_tag(text))[:MOST_TAGS]
+    return tags, [text for text in once if text not in tags]
+
+
+def fill_metadata(info: Any, written: str | None, tags: Iterable[str] | None) -> None:
+    """Puts tags and stored metadata into a message."""
+    if tags:
+        info.metadata[TAGS].values.extend(tags)
+    if written is not None:
+        for name, values in msgspec.json.decode(written).items():
+            info.metadata[name].values.extend(values)

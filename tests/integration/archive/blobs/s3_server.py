@@ -19,6 +19,7 @@ PAGE = 2
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each body waits 40 ms until its headers are acknowledged
 
     def do_PUT(self):
         body = self.rfile.read(int(self.headers["content-length"]))

@@ -1,0 +1,50 @@
+-- name: give_rights
+-- What each role may do, given anew after every migration. Nobody but the owner makes, changes, empties or drops
+-- tables. A table that is named for no role is the owner's alone (tests/integration/database/test_roles.py).
+
+REVOKE ALL ON ALL TABLES IN SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
+REVOKE ALL ON SCHEMA tamias FROM tamias_worker, tamias_frontier, tamias_service;
+GRANT USAGE ON SCHEMA tamias TO tamias_worker, tamias_frontier, tamias_service;
+
+-- Workers: the frontier, and what they find. Captures and versions are added, never changed; nothing
+-- is deleted but the rows of packs whose bytes are gone.
+GRANT SELECT ON meta, sink, catalogue, profile TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
+GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT ON capture, version, suspect, site, site_claim, likeness TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE
+    ON segment, robots, outbox, walk, context, portal, described, offered, site_dataset, blob, resource, source,
+       shared_body, figure, hint_trust, link, blocked, findable
+    TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pack TO tamias_worker, tamias_frontier;
+-- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
+GRANT SELECT, UPDATE (state, in_force_at, problem, slow) ON strategy TO tamias_worker, tamias_frontier;
+GRANT SELECT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
+-- Triggers leave notes for others.
+GRANT INSERT ON tally_news, catalogue_news, event_news TO tamias_worker, tamias_frontier;
+
+-- The frontier service: what far workers deliver, and what clients of the URLFrontier API steer.
+GRANT INSERT ON crawl TO tamias_frontier;
+GRANT DELETE ON queue, url TO tamias_frontier;
+GRANT SELECT, UPDATE ON service TO tamias_frontier;
+GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
+
+-- The web service: all that it shows, and what requests with the secret change. The keys of webhooks are written,
+-- never read: deliveries are signed by the owner.
+GRANT SELECT
+    ON meta, crawl, host, queue, url, lane, capture, segment, robots, blob, pack, resource, source, version,
+       suspect, profile, measure, figure, join_candidate, portal, described, offered, tally, tally_news, attempts,
+       blocked, link, findable, catalogue, catalogue_news, event, event_news, delivery
+    TO tamias_service;
+GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable TO tamias_service;
+GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
+-- Counts that are kept, and put together by whoever asks for them.
+GRANT INSERT, UPDATE ON tally TO tamias_service;
+GRANT DELETE ON tally_news TO tamias_service;
+GRANT INSERT, DELETE ON attempts TO tamias_service;
+GRANT UPDATE (state) ON crawl TO tamias_service;
+GRANT INSERT ON event TO tamias_service;
+GRANT DELETE ON event_news TO tamias_service;
+GRANT INSERT, DELETE, SELECT (webhook, url, kinds, host, portal, resource, made_at, seen, state)
+    ON webhook TO tamias_service;

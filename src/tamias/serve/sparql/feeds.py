@@ -1,0 +1,135 @@
+"""Feeds by query: the new versions of what a SELECT names. What it named is good for some seconds."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import partial
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.crawl.catalogue.exchange import Answer
+from tamias.serve.api.changes import Row, feed_of, page_of, span
+from tamias.serve.asked import base_of
+from tamias.serve.desks import Desk
+from tamias.serve.feeds.atom import ATOM, atom
+from tamias.serve.feeds.entries import Feed
+from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
+from tamias.serve.problems import Problem
+from tamias.serve.secret import has_secret
+from tamias.serve.service import Service
+from tamias.serve.sparql.description import preferred
+from tamias.serve.sparql.downloads import ACCEPT, Named, named
+from tamias.serve.sparql.endpoint import SparqlEndpoint
+from tamias.serve.sparql.protocol import by_get
+from tamias.serve.usage import unlisted
+
+PATH: Final = "/feed"
+FORMS: Final = {"atom": ATOM, "json": JSON_FEED}
+MOST_NAMED: Final = 10_000
+KEPT_SECONDS: Final = 30.0
+MOST_KEPT: Final = 32
+_JSON: Final = "application/json"
+_WRITERS: Final = {ATOM: atom, JSON_FEED: json_feed}
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What the rows of a result name, each once."""
+
+    versions: list[str]
+    datasets: list[str]
+    addresses: list[str]
+
+
+class QueryFeeds:
+    """The feeds of one endpoint."""
+
+    def __init__(self, endpoint: SparqlEndpoint) -> None:
+        self._endpoint = endpoint
+        self._kept: OrderedDict[str, tuple[float, asyncio.Task[Wanted]]] = OrderedDict()
+
+    async def answer(self, request: Request, service: Service) -> Response:
+        """A page of a feed, in the form that is asked for. Raises `Problem`."""
+        query, form, asked = request.query_params.get("sparql", ""), _form(request), span(request)
+        if not query.strip():
+            raise Problem(400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest")
+        wanted = await self._wanted(query)
+        names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
+        rows, hidden = await service.desks.ask(partial(_found, asked={**asked, **names}))
+        shown = frozenset[str]() if has_secret(request, service.secret) else hidden
+        changes, after = page_of(rows, asked["limit"], shown, base_of(request))
+        about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
+        return _written(feed_of(request, PATH, changes, after, about), form)
+
+    async def _wanted(self, query: str) -> Wanted:
+        """Whoever asks the same at the same time, or a moment later, waits for the same answer."""
+        until, asking = self._kept.get(query, (0.0, None))
+        if asking is None or until < time.monotonic() or _failed(asking):
+            asking = asyncio.create_task(self._ask(query))
+            self._kept[query] = time.monotonic() + KEPT_SECONDS, asking
+            self._kept.move_to_end(query)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return await asyncio.shield(asking)
+
+    async def _ask(self, query: str) -> Wanted:
+        asked = by_get([("query", query)])
+        assert asked is not None
+        answer = await self._endpoint.ask(asked, ACCEPT)
+        return await self._endpoint.work(lambda: wanted_of(answer))
+
+
+def wanted_of(answer: Answer) -> Wanted:
+    """What a result names. In a row that names versions, datasets only say what these are versions of."""
+    found: dict[Named, None] = {}
+    for row in _rows(answer):
+        names = [named(iri) for iri in row]
+        found |= dict.fromkeys([each for each in names if each.version] or names)
+        if len(found) > MOST_NAMED:
+            raise Problem(422, f"the result names more than {MOST_NAMED} things; ask for less")
+    return Wanted(
+        versions=[each.version for each in found if each.version],
+        datasets=[each.dataset for each in found if each.dataset],
+        addresses=[each.address for each in found if each.address],
+    )
+
+
+def _rows(answer: Answer) -> Iterator[list[str]]:
+    """The IRIs of each row. Raises `Problem` where there are no rows."""
+    with answer.content as content:
+        if answer.media_type.startswith("application/sparql-results+json"):
+            found = parse_query_results(content, format=QueryResultsFormat.JSON)
+            if isinstance(found, QuerySolutions):
+                for row in found:
+                    yield [term.value for term in row if isinstance(term, NamedNode)]
+                return
+    raise Problem(400, "a feed is made of the rows of a SELECT that names datasets or versions")
+
+
+def _found(desk: Desk, asked: dict[str, object]) -> tuple[list[Row], frozenset[str]]:
+    rows = desk.rows("changes_named", asked)
+    return rows, unlisted(desk, (row[0] for row in rows))
+
+
+def _form(request: Request) -> str:
+    told = request.query_params.get("format")
+    if told is None:
+        liked = preferred(request.headers.get("accept", "")[:4096], [ATOM, JSON_FEED, _JSON])
+        return JSON_FEED if liked in (JSON_FEED, _JSON) else ATOM
+    if told not in FORMS:
+        raise Problem(400, f"'format' must be one of {', '.join(FORMS)}")
+    return FORMS[told]
+
+
+def _written(feed: Feed, form: str) -> Response:
+    headers = {"Cache-Control": f"max-age={KEPT_SECONDS:.0f}", "Vary": "Accept"}
+    return Response(_WRITERS[form](feed), media_type=form, headers=headers)
+
+
+def _failed(asking: asyncio.Task[Wanted]) -> bool:
+    return asking.done() and (asking.cancelled() or asking.exception() is not None)
