@@ -3,8 +3,6 @@
 import fcntl
 import os
 import secrets
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import IO
@@ -16,6 +14,7 @@ from tamias.database.cluster import SUPERUSER, clusters
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.keeper import Told
 from tamias.database.locks import is_free, opened, shared
+from tamias.database.starting import start_keeper
 from tamias.model import errors
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
 
@@ -100,31 +99,13 @@ class Embedded:
         return f"/proc/self/fd/{self._directory}/socket"
 
     def _start_keeper(self) -> None:
-        reading, writing = os.pipe()
-        command = [sys.executable, "-P", "-m", "tamias.database.keeper", str(self._data), str(writing)]
-        with _log(self._data) as log, os.fdopen(reading, "rb") as answer:
-            # A session of its own: a terminal's Ctrl-C must not reach it.
-            first = subprocess.Popen(
-                command,
-                pass_fds=[writing],
-                start_new_session=True,
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-            os.close(writing)
-            told = answer.readline(64 * 1024)
-        if first.wait() != 0:
-            raise DatabaseError(f"the database's keeper cannot be started; see {self._data / 'log'}")
+        log = self._data / "log" / "keeper.log"
+        ended, told = start_keeper("tamias.database.keeper", str(self._data), folder=self._folder, log=log)
+        if ended != 0:
+            raise DatabaseError(f"the database's keeper cannot be started; see {log}")
         if not told:
-            raise DatabaseUnavailable(f"the database's keeper was ended; see {self._data / 'log'}")
+            raise DatabaseUnavailable(f"the database's keeper was ended; see {log}")
         _raise_told(msgspec.json.decode(told, type=Told))
-
-
-def _log(data: Path) -> IO[bytes]:
-    (data / "log").mkdir(exist_ok=True)
-    return (data / "log" / "keeper.log").open("ab")
 
 
 def _raise_told(told: Told) -> None:

@@ -10,10 +10,10 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import RdfFormat, parse
 
-from tamias.bench.dataweb.expected import missing
-from tamias.bench.dataweb.log import fetch_counts, max_in_flight
-from tamias.bench.dataweb.plan import make_plan
-from tamias.bench.dataweb.server import serving
+from tamias.bench.smallweb.expected import missing
+from tamias.bench.smallweb.log import fetch_counts, max_in_flight
+from tamias.bench.smallweb.plan import make_plan
+from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
 
 KILLS = 10

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store
 
-from tamias.bench.dataweb.plan import make_plan
-from tamias.bench.dataweb.server import serving
+from tamias.bench.smallweb.plan import make_plan
+from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import HOLD_SECONDS

@@ -12,10 +12,10 @@ import pytest
 from frontier_client import Instance
 from pyoxigraph import RdfFormat, parse
 
-from tamias.bench.dataweb.expected import missing
-from tamias.bench.dataweb.log import max_in_flight
-from tamias.bench.dataweb.plan import make_plan
-from tamias.bench.dataweb.server import serving
+from tamias.bench.smallweb.expected import missing
+from tamias.bench.smallweb.log import max_in_flight
+from tamias.bench.smallweb.plan import make_plan
+from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
 from tamias.model.errors import LimitReached
 

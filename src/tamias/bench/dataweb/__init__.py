@@ -1,4 +1,4 @@
-"""A small Data Web on loopback addresses: the same for the same seed, with its ground truth and its log.
+"""A Data Web as the ORCA benchmark builds it, on loopback addresses, and what crawlers make of it.
 
-`plan` draws it, `sites` fills it with documents, `server` serves it, `expected` knows what is to be found.
+`plan` draws the nodes, `web` fills them, `serving` serves, `experiment` lets crawlers loose, `report` tells.
 """

@@ -1,105 +1,155 @@
-"""What a page answers to a request: negotiation, validators, redirects. Pure; sockets are `server`'s."""
+"""What a node answers, ready for the wire as far as it can be. Sockets are `server`'s."""
 
 import hashlib
-from collections.abc import Sequence
+import io
+import json
+from http import HTTPStatus
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-from pyoxigraph import RdfFormat
+from pyoxigraph import QueryResultsFormat, QueryTriples, RdfFormat, Store, parse, serialize
 
-from tamias.bench.dataweb.kinds import written
-from tamias.bench.dataweb.pages import Busy, Data, File, Missing, Page, Redirect, Slow
-
-OFFERED = {
-    syntax.media_type: syntax
-    for syntax in (RdfFormat.TURTLE, RdfFormat.N_TRIPLES, RdfFormat.JSON_LD, RdfFormat.RDF_XML)
+SYNTAXES: dict[str, RdfFormat] = {
+    "text/turtle": RdfFormat.TURTLE,
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+    "application/ld+json": RdfFormat.JSON_LD,
+    "text/n3": RdfFormat.N3,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "application/trig": RdfFormat.TRIG,
 }
-"""What a `Data` page can be had as, the server's favourite first."""
-
-Headers = tuple[tuple[str, str], ...]
-
-
-class Ask(msgspec.Struct, frozen=True):
-    """A request, with its headers under lower-case names. Without a method it could not be read."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    keep_alive: bool = True
+FAVOURITE = "text/turtle"
+AS_LINES = frozenset(
+    {"text/turtle", "application/n-triples", "text/n3", "application/n-quads", "application/trig"}
+)
+"""Every N-Triples document is one of these too."""
+RESULTS = {"json": QueryResultsFormat.JSON, "xml": QueryResultsFormat.XML, "csv": QueryResultsFormat.CSV,
+           "tab-separated": QueryResultsFormat.TSV}  # fmt: skip
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """A response, to be sent after `delay` seconds."""
+class Asked(msgspec.Struct, frozen=True):
+    """A request as far as answers differ by it."""
 
-    status: int
-    headers: Headers = ()
+    target: str
+    accept: str = "*/*"
+    known: str = ""
+    """The If-None-Match header."""
     body: bytes = b""
-    delay: float = 0.0
+    epoch: int = 0
 
 
-def answer(page: Page | None, ask: Ask, earlier: int = 0) -> Answer:
-    """The response of a page that has been asked for `earlier` times before."""
-    if not ask.method:
-        return Answer(400)
-    if ask.method not in {"GET", "HEAD"}:
-        return Answer(405, (("Allow", "GET, HEAD"),))
-    match page:
-        case Data():
-            return negotiated(page, ask)
-        case File():
-            return represented(page.body, page.media_type, ask)
-        case Redirect():
-            return Answer(page.status, (("Location", page.location),))
-        case Missing():
-            return Answer(page.status)
-        case Busy() if earlier == 0:
-            return Answer(503, (("Retry-After", str(page.retry_after)),))
-        case Busy():
-            return answer(page.page, ask)
-        case Slow():
-            return msgspec.structs.replace(answer(page.page, ask), delay=page.seconds)
-        case None:
-            return Answer(404)
+class Said(msgspec.Struct, frozen=True):
+    """Triples as N-Triples, given in the syntax the client names first. `later` is for the second epoch."""
+
+    lines: bytes
+    later: bytes | None = None
+    ready: dict[tuple[int, str], bytes] = {}
+
+    def reply(self, asked: Asked) -> bytes:
+        """Written once for each syntax that is asked for."""
+        media_type = negotiated(asked.accept)
+        if media_type is None:
+            return response(406)
+        found = self.ready.get((asked.epoch, media_type))
+        if found is None:
+            lines = self.later if asked.epoch and self.later is not None else self.lines
+            body = written(lines, media_type)
+            etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+            found = response(200, body, media_type, ("ETag", etag), ("Vary", "Accept"))
+            self.ready[asked.epoch, media_type] = found
+        if asked.known and asked.known.encode() in found:
+            return response(304)
+        return found
 
 
-def negotiated(page: Data, ask: Ask) -> Answer:
-    """The page in the syntax that the client likes best."""
-    chosen = negotiate(ask.headers.get("accept", "*/*"), tuple(OFFERED))
-    if chosen is None:
-        return Answer(406, (("Vary", "Accept"),))
-    return represented(written(page.quads, OFFERED[chosen]), chosen, ask, (("Vary", "Accept"),))
+class Endpoint:
+    """A SPARQL endpoint with one named graph; without a query it describes itself."""
+
+    def __init__(self, lines: bytes, graph: str, description: bytes) -> None:
+        self._lines, self._graph = lines, graph
+        self._description = Said(description, ready={})
+        self._store: Store | None = None
+
+    def reply(self, asked: Asked) -> bytes:
+        """The answer to a query by GET or POST."""
+        form = asked.body.decode() if asked.body else urlsplit(asked.target).query
+        given = parse_qs(form).get("query") or (
+            [form] if asked.body and "=" not in form.split("{")[0] else []
+        )
+        if not given:
+            return self._description.reply(asked)
+        try:
+            found = self._filled().query(given[0])
+        except (SyntaxError, ValueError, OSError) as error:
+            return response(400, str(error).encode(), "text/plain")
+        if isinstance(found, QueryTriples):
+            return response(200, found.serialize(format=RdfFormat.N_TRIPLES) or b"", "application/n-triples")
+        chosen = next(
+            (form for word, form in RESULTS.items() if word in asked.accept), QueryResultsFormat.JSON
+        )
+        return response(200, found.serialize(format=chosen) or b"", chosen.media_type)
+
+    def _filled(self) -> Store:
+        if self._store is None:
+            self._store = Store()
+            quads = self._lines.replace(b" .\n", f" <{self._graph}> .\n".encode())
+            self._store.bulk_load(quads, format=RdfFormat.N_QUADS)
+        return self._store
 
 
-def represented(body: bytes, media_type: str, ask: Ask, headers: Headers = ()) -> Answer:
-    """The bytes, or word that the client has them already."""
-    etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-    headers += (("ETag", etag),)
-    known = ask.headers.get("if-none-match", "")
-    if known.strip() == "*" or etag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
-        return Answer(304, headers)
-    return Answer(200, (("Content-Type", media_type), *headers), body)
+class Search:
+    """The `package_search` of a CKAN portal."""
+
+    def __init__(self, packages: list[dict[str, object]]) -> None:
+        self._packages = packages
+
+    def reply(self, asked: Asked) -> bytes:
+        """One page of the packages."""
+        query = parse_qs(urlsplit(asked.target).query)
+        start, rows = int(query.get("start", ["0"])[0]), int(query.get("rows", ["10"])[0])
+        page = self._packages[start : start + min(rows, 1000)]
+        return as_json({"success": True, "result": {"count": len(self._packages), "results": page}})
 
 
-def negotiate(accept: str, offered: Sequence[str]) -> str | None:
-    """The offered media type of the highest quality, the first among equals; None if none will do.
-
-    >>> negotiate("text/turtle;q=0.5, application/*;q=0.8", ["text/turtle", "application/rdf+xml"])
-    'application/rdf+xml'
-    """
-    qualities = dict(map(media_range, accept.split(",")))
-
-    def quality(media_type: str) -> float:
-        group = media_type.partition("/")[0] + "/*"
-        return next((qualities[name] for name in (media_type, group, "*/*") if name in qualities), 0.0)
-
-    best = max(offered, key=quality)
-    return best if quality(best) > 0 else None
+Answer = bytes | Said | Endpoint | Search
 
 
-def media_range(text: str) -> tuple[str, float]:
-    """A media range of an Accept header and its quality; one that cannot be read counts for nothing."""
-    name, *parameters = (part.strip().lower() for part in text.split(";"))
-    given = next((value[2:] for value in parameters if value.startswith("q=")), "1")
-    try:
-        return name, float(given)
-    except ValueError:
-        return name, 0.0
+def response(status: int, body: bytes = b"", media_type: str = "", *headers: tuple[str, str]) -> bytes:
+    """A whole response."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines += [f"Content-Type: {media_type}"] * bool(media_type)
+    lines += [f"{name}: {value}" for name, value in headers]
+    if status != 304:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def as_json(value: object) -> bytes:
+    """A JSON answer."""
+    return response(200, json.dumps(value).encode(), "application/json")
+
+
+def html(head: str, body: str) -> bytes:
+    """An HTML page."""
+    start = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">{head}</head>\n'
+    page = f"{start}<body>{body}</body></html>\n"
+    return response(200, page.encode(), "text/html; charset=utf-8")
+
+
+def negotiated(accept: str) -> str | None:
+    """The media type that the client names first of those we have; None if it wants none of them."""
+    for part in accept.split(","):
+        name = part.partition(";")[0].strip().lower()
+        if name in SYNTAXES:
+            return name
+        if name in {"*/*", "text/*", ""}:
+            return FAVOURITE
+    return None
+
+
+def written(lines: bytes, media_type: str) -> bytes:
+    """N-Triples in another syntax; as they are where that will do."""
+    if media_type in AS_LINES:
+        return lines
+    quads = parse(io.BytesIO(lines), format=RdfFormat.N_TRIPLES)
+    return serialize(quads, format=SYNTAXES[media_type]) or b""

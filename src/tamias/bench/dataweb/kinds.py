@@ -1,150 +1,141 @@
-"""The kinds of node: how each is entered, and its pages. Pure. A new kind is one more line in `KINDS`."""
+"""The five kinds of node that ORCA has: dereferencing, dump, SPARQL, CKAN, RDFa. Pure."""
 
-import bz2
-import gzip
-import io
-import lzma
-import tarfile
-import zipfile
-from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import NamedTuple
 
-import zstandard
-from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
+from tamias.bench.dataweb.answers import Answer, Endpoint, Said, Search, as_json, html, response, written
+from tamias.bench.dataweb.ground import Built, Ground, document, together, triple
+from tamias.bench.dataweb.w3c import suite_node
+from tamias.bench.packing import PACKED_TYPES, PACKERS
 
-from tamias.bench.dataweb.pages import Data, File, Page
-from tamias.bench.dataweb.plan import Node
-from tamias.bench.dataweb.plot import Plot
-
-
-def deref_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
-    """Linked Data: the IRI of a thing is the address of what is said about it."""
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
-    return {
-        f"/resource/{number}": Data(
-            plot.describe(
-                plot.url(f"/resource/{number}"),
-                [plot.url(f"/resource/{other}") for other in inner[number]] + outer[number],
-            )
-        )
-        for number in range(plot.node.resources)
-    }
+DUMP_TYPES = {
+    "ttl": "text/turtle",
+    "n3": "text/n3",
+    "rdf": "application/rdf+xml",
+    "nt": "application/n-triples",
+}
+DCAT, DCT = "http://www.w3.org/ns/dcat#", "http://purl.org/dc/terms/"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+SD = "http://www.w3.org/ns/sparql-service-description#"
 
 
-def dump_path(node: Node) -> str:
-    """Where a dump is: its name tells how it is written and packed."""
-    return f"/dump.{node.syntax}" + (f".{node.packing}" if node.packing else "")
+def dereferencing(ground: Ground) -> Built:
+    """The IRI of a resource is the address of the triples that have it as subject."""
+    said = ground.graph(lambda number: f"{ground.origin}/dataset-0/resource-{number}")
+    hidden = hidden_resources(ground, said)
+    pages: dict[str, Answer] = {}
+    weights, later = {}, []
+    for iri, lines in said.items():
+        path = iri.removeprefix(ground.origin)
+        changed = changed_lines(ground, iri, lines)
+        pages[path] = Said(document(lines), document(changed) if changed != lines else None, {})
+        weights[path] = len(lines)
+        later += changed
+    for path in hidden:
+        pages[path] = response(200, b"", "text/turtle")
+    robots = robots_file(ground, hidden)
+    if robots:
+        pages["/robots.txt"] = response(200, robots, "text/plain")
+    return Built(pages, together(said), weights, later=later, disallowed=frozenset(hidden))
 
 
-def dump_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
-    """Everything in one file, its things told apart by fragments; some in a graph where there are graphs."""
-    path, syntax = dump_path(plot.node), rdf_format(plot.node.syntax)
-    url = plot.url(path)
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
-    quads: list[Quad] = []
-    for number in range(plot.node.resources):
-        links = [f"{url}#resource-{other}" for other in inner[number]] + outer[number]
-        said = plot.describe(f"{url}#resource-{number}", links)
-        named = syntax.supports_datasets and number % 3 == 2
-        quads.extend(in_graph(said, f"{url}#graph") if named else said)
-    name = f"dump.{plot.node.syntax}"
-    body = PACKERS[plot.node.packing](name, written(quads, syntax))
-    media_type = PACKED_TYPES.get(plot.node.packing, syntax.media_type)
-    return {path: File(body, media_type, tuple(quads))}
+def hidden_resources(ground: Ground, said: dict[str, list[bytes]]) -> list[str]:
+    """Resources that robots.txt forbids, each linked from one that it allows."""
+    share = ground.wish.disallowed
+    if not share:
+        return []
+    count = max(1, int(ground.count * share / (1 - share)))
+    hidden = [f"/dataset-0/resource-{ground.count + turn}" for turn in range(count)]
+    for path in hidden:
+        subject = ground.rng.choice(list(said))
+        said[subject].append(triple(subject, ground.predicate, ground.origin + path))
+    return hidden
 
 
-def html_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
-    """Pages for people that link to each other and elsewhere; the data of each is its alternate."""
-    inner, outer = plot.inner_links(), plot.outer_links(extra)
-    pages: dict[str, Page] = {}
-    for number in range(plot.node.resources):
-        quads = plot.describe(plot.url(f"/page/{number}#it"))
-        pages[f"/page/{number}"] = File(
-            html_page(number, inner[number], outer[number]), "text/html; charset=utf-8"
-        )
-        pages[f"/data/{number}.ttl"] = File(written(quads, RdfFormat.TURTLE), "text/turtle", quads)
-    return pages
+def robots_file(ground: Ground, hidden: list[str]) -> bytes:
+    """Empty where there is nothing to forbid and nothing to ask for."""
+    lines = [f"Crawl-delay: {ground.wish.delay:g}"] * bool(ground.wish.delay)
+    lines += [f"Disallow: {path}" for path in hidden]
+    return "\n".join(["User-agent: *", *lines, ""]).encode() if lines else b""
 
 
-def html_page(number: int, inner: Iterable[int], outer: Iterable[str]) -> bytes:
-    """A page whose references are relative, absolute, to itself, and to nothing that can be fetched."""
-    references = [f"./{other}" for other in inner] + list(outer) + ["#top", "mailto:steward@localhost"]
-    items = "".join(
-        f'<li><a href="{escape(reference)}">{escape(reference)}</a></li>\n' for reference in references
+def changed_lines(ground: Ground, iri: str, lines: list[bytes]) -> list[bytes]:
+    """What the resource says in the second epoch."""
+    if ground.wish.changing and ground.rng.random() < ground.wish.changing:
+        return [*lines, triple(iri, ground.predicate, f"{ground.origin}/dataset-0/resource-0")]
+    return lines
+
+
+def dump_name(node_syntax: str, packing: str) -> str:
+    """The name of a dump tells how it is written and packed."""
+    return f"dumpFile.{node_syntax}" + (f".{packing}" if packing else "")
+
+
+def dump(ground: Ground) -> Built:
+    """Everything in one file; the resources are told apart by fragments."""
+    node = ground.node
+    name = dump_name(node.syntax, node.packing)
+    said = ground.graph(lambda number: f"{ground.origin}/{name}#dataset-0-resource-{number}")
+    lines = together(said)
+    body = written(document(lines), DUMP_TYPES[node.syntax])
+    packed, media_type = (
+        PACKERS[node.packing](f"dumpFile.{node.syntax}", body),
+        PACKED_TYPES.get(node.packing),
     )
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
-        f"<title>Page {number} · Østre Anlæg</title>\n"
-        f'<link rel="alternate" type="text/turtle" href="../data/{number}.ttl"></head>\n'
-        f'<body id="top">\n<ul>\n{items}</ul>\n</body>\n</html>\n'
-    ).encode()
+    page = response(200, packed, media_type or DUMP_TYPES[node.syntax])
+    return Built({f"/{name}": page}, lines, {f"/{name}": len(lines)})
 
 
-def in_graph(quads: Iterable[Quad], name: str) -> list[Quad]:
-    """The same statements in a named graph."""
-    return [Quad(quad.subject, quad.predicate, quad.object, NamedNode(name)) for quad in quads]
+def sparql(ground: Ground) -> Built:
+    """An endpoint with one named graph. Its own description is what a request without a query gets."""
+    said = ground.graph(lambda number: f"{ground.origin}/data/dataset-0/resource-{number}")
+    lines = together(said)
+    url = f"{ground.origin}/sparql"
+    also = [
+        triple(f"{url}#service", RDF_TYPE, f"{SD}Service"),
+        triple(f"{url}#service", f"{SD}endpoint", url),
+    ]
+    endpoint = Endpoint(document(lines), f"{ground.origin}/dataset-0", document(also))
+    return Built({"/sparql": endpoint}, lines, {"/sparql": len(lines)}, also, closed=False)
 
 
-def written(quads: Iterable[Quad], syntax: RdfFormat) -> bytes:
-    """RDF as text."""
-    return serialize(quads, format=syntax) or b""
+def ckan(ground: Ground) -> Built:
+    """A portal with one dataset for each link; it has no RDF of its own."""
+    packages: list[dict[str, object]] = []
+    truth: list[bytes] = []
+    for number, url in enumerate(ground.targets):
+        plain = "".join(letter for letter in url.lower() if letter.isalnum())
+        packages.append({
+            "id": f"{ground.node.number:08d}-{number:04d}", "name": plain[:100], "title": f"Dataset {url}",
+            "author": "ldcbench", "state": "active", "type": "dataset",
+            "organization": {"id": "dice", "name": "dice-group", "title": "dice-group"},
+            "resources": [{"id": f"{ground.node.number}-{number}-r", "name": f"dist{plain}", "url": url}],
+        })  # fmt: skip
+        truth += [
+            f"_:d <{RDF_TYPE}> <{DCAT}Dataset> .\n".encode(), f"_:d <{DCAT}distribution> _:r .\n".encode(),
+            f'_:d <{DCT}title> "Dataset {url}" .\n'.encode(),
+            f"_:r <{RDF_TYPE}> <{DCAT}Distribution> .\n".encode(),
+            f"_:r <{DCAT}accessURL> <{url}> .\n".encode(),
+        ]  # fmt: skip
+    pages: dict[str, Answer] = {
+        "/": html('<meta name="generator" content="ckan 2.8.1"><title>Portal</title>', "<h1>Portal</h1>"),
+        "/api/3/action/package_search": Search(packages),
+        "/api/3/action/status_show": as_json({"success": True, "result": {"ckan_version": "2.8.1"}}),
+    }
+    return Built(pages, truth, {"/": 0, "/api/3/action/package_search": len(truth)}, closed=False)
 
 
-def rdf_format(extension: str) -> RdfFormat:
-    """The syntax with this file extension."""
-    syntax = RdfFormat.from_extension(extension)
-    if syntax is None:
-        raise ValueError(f"no RDF syntax has the file extension {extension!r}")
-    return syntax
-
-
-def zipped(name: str, data: bytes) -> bytes:
-    """A zip archive of one file, without the time of day."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
-
-
-def tarred(name: str, data: bytes) -> bytes:
-    """A tar archive of one file, without the time of day."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        member = tarfile.TarInfo(name)
-        member.size = len(data)
-        archive.addfile(member, io.BytesIO(data))
-    return out.getvalue()
-
-
-PACKERS: dict[str, Callable[[str, bytes], bytes]] = {
-    "": lambda _, data: data,
-    "gz": lambda _, data: gzip.compress(data, mtime=0),
-    "bz2": lambda _, data: bz2.compress(data),
-    "xz": lambda _, data: lzma.compress(data),
-    "zst": lambda _, data: zstandard.compress(data),
-    "zip": zipped,
-    "tar.gz": lambda name, data: gzip.compress(tarred(name, data), mtime=0),
-}
-PACKED_TYPES = {
-    "gz": "application/gzip",
-    "bz2": "application/x-bzip2",
-    "xz": "application/x-xz",
-    "zst": "application/zstd",
-    "zip": "application/zip",
-    "tar.gz": "application/gzip",
-}
-
-
-class Kind(NamedTuple):
-    """`entrance` is the path that others link to; `pages` is told what the first page must link to."""
-
-    entrance: Callable[[Node], str]
-    pages: Callable[[Plot, Sequence[str]], dict[str, Page]]
-
-
-KINDS = {
-    "deref": Kind(lambda _: "/resource/0", deref_pages),
-    "dump": Kind(dump_path, dump_pages),
-    "html": Kind(lambda _: "/page/0", html_pages),
-}
+def rdfa(ground: Ground) -> Built:
+    """The W3C's test pages where they are at hand, otherwise pages of ours with the usual graph."""
+    if ground.suite is not None:
+        return suite_node(ground, ground.suite)
+    said = ground.graph(lambda number: f"{ground.origin}/dataset-0/resource-{number}")
+    pages: dict[str, Answer] = {}
+    for iri, lines in said.items():
+        values = [line.split(b" ")[2][1:-1].decode() for line in lines]
+        links = "".join(
+            f'<li><a property="{ground.predicate}" href="{escape(value)}">{turn}</a></li>\n'
+            for turn, value in enumerate(values)
+        )
+        pages[iri.removeprefix(ground.origin)] = html("", f'<ul about="{iri}">\n{links}</ul>')
+    weights = {iri.removeprefix(ground.origin): len(lines) for iri, lines in said.items()}
+    return Built(pages, together(said), weights)

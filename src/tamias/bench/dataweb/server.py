@@ -1,235 +1,147 @@
-"""Serves a web: one process, one port, an address for every node, HTTP/1.1 with keep-alive, and a log.
-
-Only loopback addresses are bound, one by one, so that nobody outside the machine can reach it.
-"""
+"""The HTTP side of a web in one process: many addresses, one listening socket, answers ready for the wire."""
 
 import asyncio
-import errno
 import socket
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
-from http import HTTPStatus
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Protocol, cast
+from urllib.parse import unquote
 
-import msgspec
+from tamias.bench.dataweb.answers import Answer, Asked, response
 
-from tamias.bench.dataweb.answers import Answer, Ask, answer
-from tamias.bench.dataweb.expected import Expected, expected_of
-from tamias.bench.dataweb.log import Visit
-from tamias.bench.dataweb.pages import Site, Web
-from tamias.bench.dataweb.plan import Plan
-from tamias.bench.dataweb.sites import build_web
-
-HEAD_LIMIT = 16 * 1024
-PIPELINE_LIMIT = 4 * HEAD_LIMIT
-PORT_TRIALS = 20
-BACKLOG = 1024
-LATENCY = 0.002
-"""Seconds before an answer: from a server that answers at once nobody learns that two came together."""
-SHUTDOWN_SECONDS = 30.0
-UNREADABLE = Ask("", "", {}, keep_alive=False)
+MISSING = response(404)
+UNREADABLE = response(400)
+HEAD_LIMIT = 64 * 1024
+FLUSH_SECONDS = 0.5
+BACKLOG = 4096
+LOOPBACK = "127."
 
 
-class DataWeb:
-    """A plan as running servers: `async with DataWeb(plan) as web:`. Port 0 takes any that is free."""
+class Site(Protocol):
+    """The pages at one address."""
 
-    web: Web
-    expected: Expected
+    def get(self, path: str, /) -> Answer | None:
+        """What is there; None where nothing is."""
+        ...
 
-    def __init__(
-        self, plan: Plan, port: int = 0, *, latency: float = LATENCY, log_file: Path | None = None
-    ) -> None:
-        self.plan = plan
-        self.port = port
-        self.latency = latency
-        self.log: list[Visit] = []
-        self.asked: Counter[tuple[str, str]] = Counter()
-        self.in_flight: Counter[str] = Counter()
-        self.connections: set[asyncio.Transport] = set()
-        self._log_file = log_file
-        self._log_out: BinaryIO | None = None
-        self._servers: list[asyncio.Server] = []
 
-    @property
-    def seeds(self) -> tuple[str, ...]:
-        """The URLs from which all the rest can be reached."""
-        return self.web.seeds
+class Log:
+    """One line for each request: monotonic time, address, status, target. Written now and then."""
 
-    async def __aenter__(self) -> Self:
-        listeners = bind([node.address for node in self.plan.nodes], self.port)
-        self.port = listeners[0].getsockname()[1]
-        self.web = build_web(self.plan, self.port)
-        self.expected = expected_of(self.web)
-        if self._log_file:
-            self._log_out = self._log_file.open("wb")
-        loop = asyncio.get_running_loop()
-        for listener, site in zip(listeners, self.web.sites.values(), strict=True):
-            self._servers.append(
-                await loop.create_server(self._connections_to(site), sock=listener, backlog=BACKLOG)
-            )
-        return self
+    def __init__(self, file: Path) -> None:
+        self._file = file.open("ab")
+        self._lines: list[str] = []
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for server in self._servers:
-            server.close()
-        for transport in list(self.connections):
-            transport.abort()
-        await asyncio.sleep(0)  # lets every connection learn that it is lost
-        if self._log_out:
-            self._log_out.close()
+    def note(self, address: str, status: str, target: str) -> None:
+        """Keeps a request."""
+        self._lines.append(f"{time.monotonic():.4f} {address} {status} {target}\n")
 
-    def record(self, visit: Visit) -> None:
-        """Keeps a visit that has ended."""
-        self.in_flight[visit.host] -= 1
-        self.log.append(visit)
-        if self._log_out:
-            self._log_out.write(msgspec.json.encode(visit) + b"\n")
-
-    def _connections_to(self, site: Site) -> Callable[[], "Connection"]:
-        return lambda: Connection(self, site)
+    def flush(self) -> None:
+        """Writes what was kept."""
+        lines, self._lines = self._lines, []
+        self._file.write("".join(lines).encode("utf-8", "replace"))
+        self._file.flush()
 
 
 class Connection(asyncio.Protocol):
-    """One client's connection to one site: requests are answered in their order, one at a time."""
+    """One client's connection to one address."""
 
-    def __init__(self, web: DataWeb, site: Site) -> None:
-        self._web = web
-        self._site = site
-        self._buffer = bytearray()
-        self._waiting: tuple[asyncio.TimerHandle, Ask, float, int] | None = None
-        self._transport: asyncio.Transport
+    def __init__(self, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]) -> None:
+        self._site_at, self._log, self._epoch = site_at, log, epoch
+        self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._web.connections.add(self._transport)
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._web.connections.discard(self._transport)
-        if self._waiting:
-            self._waiting[0].cancel()
-            self._end(0)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        self._next()
-        if len(self._buffer) > PIPELINE_LIMIT:
+        self._address = transport.get_extra_info("sockname")[0]
+        self._site = self._site_at(self._address) if self._address.startswith(LOOPBACK) else None
+        if self._site is None:
             self._transport.abort()
 
-    def _next(self) -> None:
-        """Begins the next request, if one is complete and none is under way."""
-        if self._waiting or self._transport.is_closing():
-            return
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0 and len(self._buffer) <= HEAD_LIMIT:
-            return
-        ask = parse_head(self._buffer[:end]) if 0 <= end <= HEAD_LIMIT else None
-        del self._buffer[: end + 4]
-        self._begin(ask or UNREADABLE)
+    def data_received(self, data: bytes) -> None:
+        data = self._buffer + data if self._buffer else data
+        while True:
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                break
+            length = content_length(data[:end])
+            if len(data) < end + 4 + length:
+                break
+            self._answer(data[:end], data[end + 4 : end + 4 + length])
+            data = data[end + 4 + length :]
+        self._buffer = data
+        if len(data) > HEAD_LIMIT:
+            self._transport.abort()
 
-    def _begin(self, ask: Ask) -> None:
-        start = time.monotonic()
-        host, key = self._site.authority, (self._site.authority, ask.path)
-        self._web.in_flight[host] += 1
-        reply = answer(self._site.pages.get(ask.path), ask, self._web.asked[key])
-        self._web.asked[key] += 1
-        timer = asyncio.get_running_loop().call_later(self._web.latency + reply.delay, self._send, reply)
-        self._waiting = (timer, ask, start, self._web.in_flight[host])
-
-    def _send(self, reply: Answer) -> None:
-        ask = self._end(reply.status)
-        self._transport.write(written_reply(reply, ask))
-        if ask.keep_alive and ask.method in {"GET", "HEAD"}:
-            self._next()
-        else:
+    def _answer(self, head: bytes, body: bytes) -> None:
+        words = head[: head.find(b"\r\n")].split(b" ")
+        if len(words) != 3 or self._site is None:
+            self._transport.write(UNREADABLE)
+            return
+        target = words[1].decode("latin-1")
+        page = self._site.get(target)
+        if page is None and "?" in target:
+            page = self._site.get(target.partition("?")[0])
+        elif page is None and "%" in target:
+            page = self._site.get(unquote(target))
+        reply = page if type(page) is bytes else self._made(page, head, target, body)
+        self._log.note(self._address, reply[9:12].decode(), target)
+        if words[0] == b"HEAD":
+            reply = reply[: reply.find(b"\r\n\r\n") + 4]
+        self._transport.write(reply)
+        if b"onnection: close" in head or words[2] == b"HTTP/1.0":
             self._transport.close()
 
-    def _end(self, status: int) -> Ask:
-        """Takes the request out of waiting and into the log, before its client can know the answer."""
-        assert self._waiting
-        _, ask, start, in_flight = self._waiting
-        self._waiting = None
-        self._web.record(
-            Visit(
-                host=self._site.authority,
-                path=ask.path,
-                status=status,
-                start=start,
-                end=time.monotonic(),
-                in_flight=in_flight,
-                agent=ask.headers.get("user-agent", ""),
-            )
+    def _made(self, page: Answer | None, head: bytes, target: str, body: bytes) -> bytes:
+        if page is None or isinstance(page, bytes):
+            return page or MISSING
+        asked = Asked(
+            target, header(head, b"accept") or "*/*", header(head, b"if-none-match"), body, self._epoch()
         )
-        return ask
+        return page.reply(asked)
 
 
-def parse_head(head: bytes | bytearray) -> Ask | None:
-    """The request line and headers; None if that is not what it is."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        return None
-    pairs = (line.partition(":") for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    closing = headers.get("connection", "").lower() == "close" or words[2] == "HTTP/1.0"
-    return Ask(words[0], words[1], headers, keep_alive=not closing)
+def header(head: bytes, name: bytes) -> str:
+    """The value of a header, empty if it is not there."""
+    start = head.lower().find(b"\r\n" + name + b":")
+    if start < 0:
+        return ""
+    end = head.find(b"\r\n", start + 2)
+    return head[start + len(name) + 3 : end if end >= 0 else None].strip().decode("latin-1")
 
 
-def written_reply(reply: Answer, ask: Ask) -> bytes:
-    """The response on the wire. To HEAD it is only said what there would be."""
-    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in reply.headers]
-    if reply.status != HTTPStatus.NOT_MODIFIED:
-        lines.append(f"Content-Length: {len(reply.body)}")
-    if not ask.keep_alive:
-        lines.append("Connection: close")
-    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-    return head if ask.method == "HEAD" else head + reply.body
+def content_length(head: bytes) -> int:
+    """How much follows the head; most requests have nothing."""
+    if not head.startswith(b"POST"):
+        return 0
+    told = header(head, b"content-length")
+    return min(int(told), HEAD_LIMIT) if told.isdigit() else 0
 
 
-def bind(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A listening socket on each address, all on one port; with port 0, one that is free on all of them."""
-    for _ in range(PORT_TRIALS if port == 0 else 1):
-        listeners: list[socket.socket] = []
-        chosen = port
-        try:
-            for address in addresses:
-                listeners.append(socket.create_server((address, chosen), backlog=BACKLOG))
-                chosen = listeners[0].getsockname()[1]
-        except OSError as error:
-            for listener in listeners:
-                listener.close()
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return listeners
-    raise OSError(errno.EADDRINUSE, f"port {port or 'any'} is not free on {addresses[0]} to {addresses[-1]}")
+def listener(port: int) -> socket.socket:
+    """A socket on all loopback addresses that several processes can share; nobody outside can reach it."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+    listening.bind(("0.0.0.0", port))  # noqa: S104 (bound to the loopback device the line before)
+    listening.listen(BACKLOG)
+    listening.setblocking(False)
+    return listening
 
 
-@contextmanager
-def serving(plan: Plan, port: int = 0, *, latency: float = LATENCY) -> Iterator[DataWeb]:
-    """The web in a thread of its own, for callers that are not asynchronous."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="dataweb", daemon=True)
-    thread.start()
-
-    def carry_out(work: Coroutine[Any, Any, Any]) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result(SHUTDOWN_SECONDS)
-
-    web = DataWeb(plan, port, latency=latency)
+async def serve(
+    listening: socket.socket, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]
+) -> None:
+    """Serves until it is cancelled."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Connection(site_at, log, epoch), sock=listening, backlog=BACKLOG
+    )
     try:
-        carry_out(web.__aenter__())
-        try:
-            yield web
-        finally:
-            carry_out(web.__aexit__(None, None, None))
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            log.flush()
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        server.close()
+        log.flush()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from tamias.bench.dataweb.answers import Answer
-from tamias.bench.dataweb.server import bind, parse_head, written_reply
+from tamias.bench.smallweb.answers import Answer
+from tamias.bench.smallweb.server import bind, parse_head, written_reply
 from tamias.bench.strategy.web import Web, html, page_of
 
 START_SECONDS = 60.0

@@ -4,8 +4,6 @@ import fcntl
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -16,6 +14,7 @@ from tamias.crawl.catalogue.errors import StoreAway, StoreError
 from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, Running
 from tamias.database.disk import refusals
 from tamias.database.locks import is_free, opened, shared
+from tamias.database.starting import start_keeper
 
 QUERY_SECONDS = 60.0
 _NEWCOMER_SECONDS = 120.0
@@ -127,25 +126,10 @@ class KeptStore:
                     time.sleep(0.05)
 
     def _start_keeper(self) -> None:
-        reading, writing = os.pipe()
         orders = msgspec.json.encode(self._orders).decode()
-        command = [sys.executable, "-P", "-m", "tamias.crawl.catalogue.keeper", orders, str(writing)]
-        logs = self.folder.parent / "log"
-        logs.mkdir(exist_ok=True)
-        with (logs / "keeper.log").open("ab") as log, os.fdopen(reading, "rb") as answer:
-            # A session of its own: a terminal's Ctrl-C must not reach it.
-            first = subprocess.Popen(
-                command,
-                pass_fds=[writing],
-                start_new_session=True,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-            os.close(writing)
-            told = answer.readline(64 * 1024)
-        if first.wait() != 0 or not told:
-            raise StoreError(f"the keeper of the SPARQL server was ended; see {logs / 'keeper.log'}")
+        log = self.folder.parent / "log" / "keeper.log"
+        ended, told = start_keeper("tamias.crawl.catalogue.keeper", orders, folder=self.folder, log=log)
+        if ended != 0 or not told:
+            raise StoreError(f"the keeper of the SPARQL server was ended; see {log}")
         if problem := msgspec.json.decode(told, type=str):
             raise StoreError(problem)

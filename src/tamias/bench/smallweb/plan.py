@@ -1,0 +1,136 @@
+"""The shape of a web: which nodes there are, of what kind, and who links to whom. Pure, and free of ports.
+
+A plan of another making (a benchmark's node graph) needs only to be a `Plan`.
+"""
+
+import random
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+
+import msgspec
+
+FIRST_ADDRESS = "127.0.0.1"
+MOST_NODES = 65_000
+KIND_WEIGHTS = {"deref": 5, "dump": 4, "html": 2}
+SYNTAXES = ("nt", "ttl", "rdf", "nq", "trig", "jsonld")
+PACKINGS = ("", "gz", "bz2", "xz", "zst", "zip", "tar.gz")
+ODDITIES = ("see-other", "hash", "moved", "gone", "busy", "slow", "mislabelled", "international", "private")
+DELAYED_RESOURCES = 3
+"""A node that asks for a Crawl-delay is small, so that a polite crawl of it ends soon."""
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """One host of the web."""
+
+    number: int
+    address: str
+    kind: str
+    resources: int
+    links: tuple[int, ...]
+    """The nodes that something on this one links to."""
+    oddities: tuple[str, ...] = ()
+    syntax: str = ""
+    """How a dump is written, by its file extension."""
+    packing: str = ""
+    """How a dump is compressed, by its file extension; empty for not at all."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All nodes, and those a crawl must start from to reach every one. Node 0 holds the vocabulary."""
+
+    seed: int
+    nodes: tuple[Node, ...]
+    seeds: tuple[int, ...]
+
+
+def make_plan(
+    seed: int = 1,
+    nodes: int = 12,
+    resources: int = 20,
+    links: int = 3,
+    oddities: Sequence[str] = ODDITIES,
+    crawl_delay: bool = True,
+) -> Plan:
+    """A web of `nodes` hosts with `resources` things each, `links` edges for every host that joins."""
+    if not 1 <= nodes <= MOST_NODES:
+        raise ValueError(f"a web has 1 to {MOST_NODES} nodes, not {nodes}")
+    rng = random.Random(seed)
+    kinds = draw_kinds(rng, nodes)
+    edges = draw_links(rng, nodes, links)
+    bearers = share_oddities(kinds, oddities)
+    bearers[0].append("vocabulary")
+    delayed = kinds.index("html") if crawl_delay and "html" in kinds else None
+    if delayed is not None:
+        bearers[delayed].append("crawl-delay")
+    return Plan(
+        seed=seed,
+        seeds=starting_nodes(edges),
+        nodes=tuple(
+            Node(
+                number=number,
+                address=str(IPv4Address(FIRST_ADDRESS) + number),
+                kind=kind,
+                resources=DELAYED_RESOURCES if number == delayed else resources,
+                links=edges[number],
+                oddities=tuple(bearers[number]),
+                **dump_form(kind, seed + kinds[:number].count("dump")),
+            )
+            for number, kind in enumerate(kinds)
+        ),
+    )
+
+
+def draw_kinds(rng: random.Random, nodes: int) -> list[str]:
+    """One node of each kind, the rest by weight. The first is a `deref` node."""
+    kinds = list(KIND_WEIGHTS)
+    weights = list(KIND_WEIGHTS.values())
+    return (kinds + rng.choices(kinds, weights, k=max(0, nodes - len(kinds))))[:nodes]
+
+
+def draw_links(rng: random.Random, nodes: int, links: int) -> list[tuple[int, ...]]:
+    """For each node the nodes it links to: whoever joins is tied to earlier ones, either way round."""
+    targets: list[set[int]] = [set() for _ in range(nodes)]
+    for newcomer in range(1, nodes):
+        for _ in range(links):
+            pair = [newcomer, rng.randrange(newcomer)]
+            rng.shuffle(pair)
+            targets[pair[0]].add(pair[1])
+    return [tuple(sorted(chosen)) for chosen in targets]
+
+
+def share_oddities(kinds: Sequence[str], oddities: Sequence[str]) -> list[list[str]]:
+    """The oddities of each node, dealt out among the `deref` nodes."""
+    shares: list[list[str]] = [[] for _ in kinds]
+    bearers = [number for number, kind in enumerate(kinds) if kind == "deref"]
+    for turn, oddity in enumerate(oddities):
+        shares[bearers[turn % len(bearers)]].append(oddity)
+    return shares
+
+
+def dump_form(kind: str, turn: int) -> dict[str, str]:
+    """Syntax and packing of a dump. Six and seven have no common factor: in 42 turns every pair comes up."""
+    if kind != "dump":
+        return {}
+    return {"syntax": SYNTAXES[turn % len(SYNTAXES)], "packing": PACKINGS[turn % len(PACKINGS)]}
+
+
+def starting_nodes(edges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The nodes nobody links to, then the lowest one not yet reached, until all are."""
+    linked = {target for targets in edges for target in targets}
+    seeds = [number for number in range(len(edges)) if number not in linked]
+    reached = reachable(edges, seeds)
+    for number in range(len(edges)):
+        if number not in reached:
+            seeds.append(number)
+            reached |= reachable(edges, [number])
+    return tuple(sorted(seeds))
+
+
+def reachable(edges: Sequence[Sequence[int]], start: Sequence[int]) -> set[int]:
+    """All nodes that can be walked to from `start`, those included."""
+    reached, waiting = set(start), list(start)
+    while waiting:
+        found = set(edges[waiting.pop()]) - reached
+        reached |= found
+        waiting.extend(found)
+    return reached
