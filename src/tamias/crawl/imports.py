@@ -9,14 +9,13 @@ from tamias.crawl.admit import Admission, same_url
 from tamias.database.connect import Session
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import crawl_number
-from tamias.frontier.told import Intake, Told
+from tamias.frontier.told import Intake, Told, noted
 from tamias.model.errors import UrlError
-from tamias.model.item import Item
+from tamias.model.item import TAGS, Item
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.seed import Seed
 from tamias.model.url import fetch_url
 from tamias.settings import Settings
-from tamias.sinks.urlfrontier_lines import TAGS
 
 AT_ONCE = 2000
 
@@ -92,6 +91,7 @@ class _Desk:
         return msgspec.structs.replace(item, host=seed.queue or item.host, due=seed.due)
 
     def _told(self, seed: Seed, url: str) -> Told:
+        metadata, tags = noted(seed.metadata or {})
         return Told(
             url=url,
             key=self._admission.key(url),
@@ -100,7 +100,8 @@ class _Desk:
             known=seed.due is not None,
             due=seed.due,
             spelling=None if seed.address == url else seed.address,
-            metadata=msgspec.json.encode(seed.metadata).decode() if seed.metadata else None,
+            metadata=metadata,
+            tags=tags,
         )
 
     def _number(self, crawl: str | None) -> int:

@@ -1,6 +1,6 @@
 """URLs that clients tell of, one by one and without a lease: new ones, and what became of known ones."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,9 @@ from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.lanes import Lanes, Retagged, retag
 from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns
 from tamias.frontier.service import usual_delay
+from tamias.frontier.tags import MOST_TAGS, is_tag
 from tamias.frontier.terms import buckets_of
+from tamias.model.item import TAGS
 
 SCORE = 0.5
 """Of URLs that come without one."""
@@ -40,6 +42,19 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     """JSON."""
     tags: tuple[str, ...] | None = None
     """None: the client says nothing of tags, and a known URL keeps those it has."""
+
+
+def noted(metadata: Mapping[str, Sequence[str]]) -> tuple[str | None, tuple[str, ...] | None]:
+    """A client's metadata as `Told` has it: JSON without the tags, and the tags. What can be no tag stays.
+
+    >>> noted({"tags": ["news", "breaking news", "lang=de"], "size": ["9"]})
+    ('{"tags":["breaking news"],"size":["9"]}', ('news', 'lang=de'))
+    """
+    told = list(dict.fromkeys(metadata.get(TAGS, ())))
+    tags = tuple(text for text in told if is_tag(text))[:MOST_TAGS]
+    others = {**metadata, TAGS: [text for text in told if text not in tags]}
+    kept = {name: values for name, values in others.items() if name != TAGS or values}
+    return msgspec.json.encode(kept).decode() if kept else None, tags if TAGS in metadata else None
 
 
 class Place(msgspec.Struct):

@@ -4,6 +4,8 @@ import msgspec
 
 NEVER = 2**63 - 1
 """The due time, in milliseconds, of a URL that is not to be visited again."""
+TAGS = "tags"
+"""The name of tags among the metadata that clients of a frontier give and get."""
 
 CLASSES = 8
 """Priority classes between hosts: class 7 is served before class 0."""

@@ -7,14 +7,12 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, TAGS
 
 _SQL = statements("tamias.sinks", "urlfrontier_lines.sql")
 _PAGE = 5000
 _FIRST = -(2**63)
 DEFAULT_CRAWL = "DEFAULT"
-TAGS = "tags"
-"""The name under which our tags stand among the metadata."""
 
 
 def urlfrontier_lines(session: Session) -> Iterator[bytes]:

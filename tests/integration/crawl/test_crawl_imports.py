@@ -45,6 +45,10 @@ def test_what_another_frontier_knew_is_taken_over_and_given_on(fresh, tmp_path):
         "http://a.example/done": {"metadata": {"lang": {"values": ["de"]}}, "date": "0"},
         "http://a.example/later": {"metadata": {}, "date": "4070908800"},
         "http://a.example/tagged": {"metadata": {"tags": {"values": ["lang=de"]}}, "date": "4070908800"},
+        "http://a.example/both": {
+            "metadata": {"tags": {"values": ["good"]}, "lang": {"values": ["fr"]}},
+            "date": "4070908800",
+        },
     }
     items = [
         {
@@ -63,6 +67,8 @@ def test_what_another_frontier_knew_is_taken_over_and_given_on(fresh, tmp_path):
         url: each["date"] for url, each in told.items()
     }
     assert tags_of(first, "http://a.example/tagged") == ["lang=de"]
+    assert tags_of(first, "http://a.example/both") == ["good"]
+    assert found["http://a.example/both"]["info"]["metadata"] == told["http://a.example/both"]["metadata"]
     done = found["http://a.example/done"]["info"]
     assert (done["key"], done["crawlID"], done["metadata"]) == (
         "my_queue",

@@ -5,14 +5,12 @@ from typing import Any
 
 import msgspec
 
-from tamias.frontier.tags import MOST_TAGS, is_tag
-from tamias.frontier.told import Told
+from tamias.frontier.told import Told, noted
 from tamias.model.errors import UrlError
-from tamias.model.item import NEVER
+from tamias.model.item import NEVER, TAGS
 from tamias.model.url import fetch_url, host
 from tamias.model.url_key import key_of_fetched, url_key
 from tamias.serve.urlfrontier.status import Code, Refused
-from tamias.sinks.urlfrontier_lines import TAGS
 
 MAX_URL = 32_768
 MAX_NAME = 255
@@ -86,32 +84,14 @@ class Addresses:
             return None
         if not queue or not is_name(queue):
             return None
-        written, tags = _noted(info) if info.metadata else (None, None)
+        written, tags = noted(_metadata(info)) if info.metadata else (None, None)
         if written is not None and "\\u0000" in written:
             return None
         return Told(url, key, queue, crawl, known, due, None if spelling == url else spelling, written, tags)
 
 
-def _noted(info: Any) -> tuple[str | None, tuple[str, ...] | None]:
-    """A client's metadata as JSON without the tags, and the tags; None where it gives none."""
-    noted = {name: list(each.values) for name, each in info.metadata.items()}
-    tags = None
-    if TAGS in noted:
-        tags, others = tags_among(noted.pop(TAGS))
-        if others:
-            noted[TAGS] = others
-    return msgspec.json.encode(noted).decode() if noted else None, tags
-
-
-def tags_among(values: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
-    """The tags among some texts, each once, and the others, which stay metadata.
-
-    >>> tags_among(["news", "breaking news", "lang=de", "news"])
-    (('news', 'lang=de'), ['breaking news'])
-    """
-    once = list(dict.fromkeys(values))
-    tags = tuple(text for text in once if is_tag(text))[:MOST_TAGS]
-    return tags, [text for text in once if text not in tags]
+def _metadata(info: Any) -> dict[str, list[str]]:
+    return {name: list(each.values) for name, each in info.metadata.items()}
 
 
 def fill_metadata(info: Any, written: str | None, tags: Iterable[str] | None) -> None:
