@@ -226,7 +226,7 @@ def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
 
     Example: tamias bench dataweb --experiment II --nodes 20 --peer scrapy --report report
     """
-    from tamias.bench.dataweb import rivals
+    from tamias.bench.dataweb.crawlers import rivals
     from tamias.bench.dataweb.run import SHORT, Size, run
 
     if install_peers:

@@ -12,22 +12,22 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from tamias.bench.crawl.proc import Glance
-from tamias.bench.dataweb.blocks import markdown
-from tamias.bench.dataweb.generated import Endless
-from tamias.bench.dataweb.graph import draw_graph, resource_count
-from tamias.bench.dataweb.ground import Ports
-from tamias.bench.dataweb.growth import scaled
-from tamias.bench.dataweb.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
-from tamias.bench.dataweb.plots import Line, bars
-from tamias.bench.dataweb.rivals import TAMIAS, Task, named
+from tamias.bench.dataweb.crawlers.rivals import TAMIAS, Task, named
+from tamias.bench.dataweb.report.blocks import markdown
+from tamias.bench.dataweb.report.growth import scaled
+from tamias.bench.dataweb.report.plots import Line, bars
 from tamias.bench.dataweb.run import Size, run
 from tamias.bench.dataweb.scale import Terms, crawl_endless, tenths
-from tamias.bench.dataweb.serving import free_ports, serving
+from tamias.bench.dataweb.serving.serving import free_ports, serving
 from tamias.bench.dataweb.trial import SCOPE, attempt, site
 from tamias.bench.dataweb.truth import keys, score
 from tamias.bench.dataweb.visits import Visit, account, fulfilment, manners
-from tamias.bench.dataweb.w3c import check_suite, suite_pages
-from tamias.bench.dataweb.web import build_web
+from tamias.bench.dataweb.web.generated import Endless
+from tamias.bench.dataweb.web.graph import draw_graph, resource_count
+from tamias.bench.dataweb.web.ground import Ports
+from tamias.bench.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
+from tamias.bench.dataweb.web.w3c import check_suite, suite_pages
+from tamias.bench.dataweb.web.web import build_web
 from tamias.model.errors import UsageError
 
 PORTS = Ports(18_800, 18_801)

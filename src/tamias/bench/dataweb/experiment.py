@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from tamias.bench.crawl.peers import Skipped
-from tamias.bench.dataweb.load import Load, load
-from tamias.bench.dataweb.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
-from tamias.bench.dataweb.rivals import TAMIAS, Rival, Task, finish
+from tamias.bench.dataweb.crawlers.rivals import TAMIAS, Rival, Task, finish
 from tamias.bench.dataweb.scale import Scale
-from tamias.bench.dataweb.serving import free_ports, serving
+from tamias.bench.dataweb.serving.load import Load, load
+from tamias.bench.dataweb.serving.serving import free_ports, serving
 from tamias.bench.dataweb.trial import SCOPE, Out, Outcome, attempt, site, visit
-from tamias.bench.dataweb.web import Web, build_web
+from tamias.bench.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
+from tamias.bench.dataweb.web.web import Web, build_web
 
 MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
+from tamias.bench.dataweb.crawlers.rivals import chosen
 from tamias.bench.dataweb.experiment import MOST_SECONDS, Results, machine, run_experiment, wish_for
-from tamias.bench.dataweb.generated import Endless
-from tamias.bench.dataweb.report import write_report
-from tamias.bench.dataweb.rivals import chosen
+from tamias.bench.dataweb.report.report import write_report
+from tamias.bench.dataweb.report.verdicts import verdicts
 from tamias.bench.dataweb.scale import Scale, Terms, crawl_endless
-from tamias.bench.dataweb.serving import free_ports
+from tamias.bench.dataweb.serving.serving import free_ports
 from tamias.bench.dataweb.trial import Out, Outcome
-from tamias.bench.dataweb.verdicts import verdicts
-from tamias.bench.dataweb.w3c import check_suite
+from tamias.bench.dataweb.web.generated import Endless
+from tamias.bench.dataweb.web.w3c import check_suite
 
 EXPERIMENTS = ("I", "II", "kinds", "robots", "recrawl", "scale")
 SHORT = ("I", "II", "kinds", "robots", "recrawl")

@@ -11,11 +11,11 @@ from tamias.bench.crawl.budget import DATABASE
 from tamias.bench.crawl.measure import measure
 from tamias.bench.crawl.proc import Glance
 from tamias.bench.crawl.reaper import Measured
-from tamias.bench.dataweb.generated import Endless
-from tamias.bench.dataweb.rivals import Task, tamias
-from tamias.bench.dataweb.serving import Servers, serving
+from tamias.bench.dataweb.crawlers.rivals import Task, tamias
+from tamias.bench.dataweb.serving.serving import Servers, serving
 from tamias.bench.dataweb.trial import SCOPE, fault_of
 from tamias.bench.dataweb.visits import read_visits
+from tamias.bench.dataweb.web.generated import Endless
 from tamias.crawl.admit import Admission
 from tamias.crawl.policy import CRAWL
 from tamias.database.connect import Database

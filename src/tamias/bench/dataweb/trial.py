@@ -10,12 +10,12 @@ from tamias.bench.crawl.budget import read_profiles
 from tamias.bench.crawl.measure import last_line, measure
 from tamias.bench.crawl.peers import Skipped
 from tamias.bench.crawl.reaper import Measured
-from tamias.bench.dataweb.rivals import Rival, Task
-from tamias.bench.dataweb.server import Site
-from tamias.bench.dataweb.serving import Servers, serving
+from tamias.bench.dataweb.crawlers.rivals import Rival, Task
+from tamias.bench.dataweb.serving.server import Site
+from tamias.bench.dataweb.serving.serving import Servers, serving
 from tamias.bench.dataweb.truth import Score, read_found, score
 from tamias.bench.dataweb.visits import Account, account, read_visits
-from tamias.bench.dataweb.web import Web
+from tamias.bench.dataweb.web.web import Web
 
 SCOPE = r"^(https?|ftp)://127\.[2-9]\."
 Out = Callable[[str], object]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from pyoxigraph import BlankNode, RdfFormat, Triple, parse
 
-from tamias.bench.dataweb.web import Web
+from tamias.bench.dataweb.web.web import Web
 
 ANY_NODE = BlankNode("any")
 SUFFIXES = {".nq": RdfFormat.N_QUADS, ".nt": RdfFormat.N_TRIPLES, ".ttl": RdfFormat.TURTLE}

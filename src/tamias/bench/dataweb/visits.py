@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.bench.dataweb.web import Web
+from tamias.bench.dataweb.web.web import Web
 
 ROBOTS = "/robots.txt"
 

@@ -3,7 +3,7 @@
 import math
 import random
 
-from tamias.bench.dataweb.chance import newcomers, popular
+from tamias.bench.dataweb.web.chance import newcomers, popular
 
 
 def resource_count(triples: int, degree: int) -> int:

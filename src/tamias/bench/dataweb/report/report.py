@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tamias.bench.dataweb.blocks import Block, Code, Figure, Points, Table, Text, Title, markdown, page
-from tamias.bench.dataweb.costs import largest, profile
 from tamias.bench.dataweb.experiment import Experiment, Results
-from tamias.bench.dataweb.growth import scaled
-from tamias.bench.dataweb.load import Load
-from tamias.bench.dataweb.plots import Line, bars, plot
-from tamias.bench.dataweb.prose import AGAINST_PEERS, DIFFERENCES, TERMS
-from tamias.bench.dataweb.published import HARDWARE, ROWS
+from tamias.bench.dataweb.report.blocks import Block, Code, Figure, Points, Table, Text, Title, markdown, page
+from tamias.bench.dataweb.report.costs import largest, profile
+from tamias.bench.dataweb.report.growth import scaled
+from tamias.bench.dataweb.report.plots import Line, bars, plot
+from tamias.bench.dataweb.report.prose import AGAINST_PEERS, DIFFERENCES, TERMS
+from tamias.bench.dataweb.report.published import HARDWARE, ROWS
+from tamias.bench.dataweb.report.verdicts import verdicts
+from tamias.bench.dataweb.serving.load import Load
 from tamias.bench.dataweb.trial import Outcome
 from tamias.bench.dataweb.truth import Score
-from tamias.bench.dataweb.verdicts import verdicts
 
 HEADING = "The Data Web benchmark"
 COLUMNS = (

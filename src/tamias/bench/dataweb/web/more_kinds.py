@@ -4,8 +4,8 @@ import gzip
 import json
 from html import escape
 
-from tamias.bench.dataweb.answers import Answer, Said, html, response, written
-from tamias.bench.dataweb.ground import Built, Ground, document, together, triple
+from tamias.bench.dataweb.web.answers import Answer, Said, html, response, written
+from tamias.bench.dataweb.web.ground import Built, Ground, document, together, triple
 
 THING = "http://schema.org/Thing"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.bench.dataweb.answers import Answer
-from tamias.bench.dataweb.graph import draw_graph, resource_count
-from tamias.bench.dataweb.plan import Node, Wish
+from tamias.bench.dataweb.web.answers import Answer
+from tamias.bench.dataweb.web.graph import draw_graph, resource_count
+from tamias.bench.dataweb.web.plan import Node, Wish
 
 
 class Ports(msgspec.Struct, frozen=True):

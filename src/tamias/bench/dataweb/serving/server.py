@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, cast
 from urllib.parse import unquote
 
-from tamias.bench.dataweb.answers import Answer, Asked, response
+from tamias.bench.dataweb.web.answers import Answer, Asked, response
 
 MISSING = response(404)
 UNREADABLE = response(400)

@@ -4,9 +4,9 @@ import re
 
 import msgspec
 
-from tamias.bench.dataweb.answers import Answer, response
-from tamias.bench.dataweb.ground import Ports, triple
-from tamias.bench.dataweb.plan import FIRST_ADDRESS
+from tamias.bench.dataweb.web.answers import Answer, response
+from tamias.bench.dataweb.web.ground import Ports, triple
+from tamias.bench.dataweb.web.plan import FIRST_ADDRESS
 from tamias.model.errors import UsageError
 
 _PAGE = re.compile(r"/page/(\d{1,12})")

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 
 import msgspec
 
-from tamias.bench.dataweb.chance import newcomers, popular
+from tamias.bench.dataweb.web.chance import newcomers, popular
 from tamias.model.errors import UsageError
 
 ORCA_SEED = 20200318

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamias.bench.dataweb import kinds, more_kinds
-from tamias.bench.dataweb.ground import Built, Ground, Ports
-from tamias.bench.dataweb.plan import Node, Plan, make_plan
+from tamias.bench.dataweb.web import kinds, more_kinds
+from tamias.bench.dataweb.web.ground import Built, Ground, Ports
+from tamias.bench.dataweb.web.plan import Node, Plan, make_plan
 
 
 class Kind(NamedTuple):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tamias.bench.dataweb.blocks import Block, Figure, Table, Text, Title
-from tamias.bench.dataweb.plots import Line, plot
+from tamias.bench.dataweb.report.blocks import Block, Figure, Table, Text, Title
+from tamias.bench.dataweb.report.plots import Line, plot
 from tamias.bench.dataweb.scale import Leg, Scale
 
 COLUMNS = (

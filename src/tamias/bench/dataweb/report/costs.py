@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tamias.bench.crawl.budget import DATABASE
-from tamias.bench.dataweb.blocks import Block, Points, Table, Text
+from tamias.bench.dataweb.report.blocks import Block, Points, Table, Text
 from tamias.bench.dataweb.trial import Outcome
 
 NAMED = 3

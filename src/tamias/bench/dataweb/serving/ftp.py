@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from posixpath import join, normpath
 
-from tamias.bench.dataweb.server import LOOPBACK, Log
+from tamias.bench.dataweb.serving.server import LOOPBACK, Log
 
 LINE_SECONDS = 120.0
 DATA_SECONDS = 30.0

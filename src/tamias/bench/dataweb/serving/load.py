@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.bench.dataweb.serving import serving
+from tamias.bench.dataweb.serving.serving import serving
 from tamias.bench.dataweb.trial import site
-from tamias.bench.dataweb.web import Web
+from tamias.bench.dataweb.web.web import Web
 
 SECONDS = 3
 BATCH = 50

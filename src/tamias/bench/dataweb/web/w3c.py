@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.bench.dataweb.answers import Answer, html, response
-from tamias.bench.dataweb.ground import Built, Ground, triple
+from tamias.bench.dataweb.web.answers import Answer, html, response
+from tamias.bench.dataweb.web.ground import Built, Ground, triple
 from tamias.model.errors import UsageError
 
 HOME = "http://rdfa.info/"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tamias.bench.crawl.proc import parse_stat
 from tamias.bench.crawl.reaper import end_with_parent
-from tamias.bench.dataweb.ftp import serve_ftp
-from tamias.bench.dataweb.ground import Ports
-from tamias.bench.dataweb.server import Log, Site, listener, serve
+from tamias.bench.dataweb.serving.ftp import serve_ftp
+from tamias.bench.dataweb.serving.server import Log, Site, listener, serve
+from tamias.bench.dataweb.web.ground import Ports
 from tamias.model.errors import TamiasError
 
 PORTS = range(18_800, 19_200)

@@ -2,9 +2,9 @@
 
 from html import escape
 
-from tamias.bench.dataweb.answers import Answer, Endpoint, Said, Search, as_json, html, response, written
-from tamias.bench.dataweb.ground import Built, Ground, document, together, triple
-from tamias.bench.dataweb.w3c import suite_node
+from tamias.bench.dataweb.web.answers import Answer, Endpoint, Said, Search, as_json, html, response, written
+from tamias.bench.dataweb.web.ground import Built, Ground, document, together, triple
+from tamias.bench.dataweb.web.w3c import suite_node
 from tamias.bench.packing import PACKED_TYPES, PACKERS
 
 DUMP_TYPES = {
