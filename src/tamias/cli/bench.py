@@ -87,12 +87,17 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
     help="What 'tamias bench hostile --json' printed, so that it does not run again.",
 )
 @click.option(
+    "--soak",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What 'tamias bench soak --json' printed, for the page.",
+)
+@click.option(
     "--scorecard", type=click.Path(path_type=Path), help="Write the results as a page to this file."
 )
 @common
 def faults(
     place: Place, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
-    scorecard: Path | None,
+    soak: Path | None, scorecard: Path | None,
 ) -> int:  # fmt: skip
     """Breaks one thing after another, F1 to F14, and holds a figure against each promise.
 
@@ -103,7 +108,9 @@ def faults(
     from tamias.bench.faults.run import FULL, QUICK, USUAL, run
 
     share = FULL if full else QUICK if quick else USUAL
-    report = run(names, share=share, seed=seed, hostile=hostile, scorecard=scorecard, out=_out(place))
+    report = run(
+        names, share=share, seed=seed, hostile=hostile, soak=soak, scorecard=scorecard, out=_out(place)
+    )
     return _told(place, report)
 
 

@@ -76,6 +76,7 @@ def run(
     share: float = USUAL,
     seed: int = 1,
     hostile: Path | None = None,
+    soak: Path | None = None,
     scorecard: Path | None = None,
     out: Out = print,
 ) -> dict[str, object]:
@@ -84,7 +85,7 @@ def run(
     for each in chosen(names):
         rows.append(_tried(each, share, seed, hostile, out))
         if scorecard is not None:  # written again and again, so that a run that is ended leaves what it had
-            scorecard.write_text(page(rows, share, hostile), encoding="utf-8")
+            scorecard.write_text(page(rows, share, hostile, soak), encoding="utf-8")
     return {"ok": all(row.result.ok is not False for row in rows), "experiments": msgspec.to_builtins(rows)}
 
 

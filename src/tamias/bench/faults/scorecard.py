@@ -19,12 +19,13 @@ command, and anyone can repeat it:
 
 ```sh
 tamias bench hostile --json > hostile.json
-tamias bench faults --hostile hostile.json --scorecard docs/reliability.md
+tamias bench soak --minutes 30 --json > soak.json
+tamias bench faults --full --hostile hostile.json --soak soak.json --scorecard docs/reliability.md
 ```
 
 `tamias bench faults NAME` runs one experiment, `--quick` all of them small, `--full` in the size that the
-table names. `tamias bench soak --minutes 30` is the long run: a changing web, workers killed and joined, the
-database killed, the disk filled and freed, while the invariants below are checked.
+table names. `tamias bench soak` is the long run: a changing web, workers killed and joined, the database
+killed, the disk filled and freed, while the invariants below are checked.
 """
 
 _HOW = """## How the faults are made
@@ -76,8 +77,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
 
 
-def page(rows: Sequence[Told], share: float, hostile: Path | None) -> str:
-    """The page as Markdown; `hostile` is a file of what `tamias bench hostile --json` printed."""
+def page(rows: Sequence[Told], share: float, hostile: Path | None = None, soak: Path | None = None) -> str:
+    """The page as Markdown; `hostile` and `soak` are files of what those benchmarks printed with `--json`."""
     size = "in the size the table names" if share == 1 else f"at {share:.0%} of the size the table names"
     parts = [_HEAD, f"## Faults\n\nMeasured {machine()}, {size}.\n", _faults(rows)]
     if hostile is not None:
@@ -85,6 +86,8 @@ def page(rows: Sequence[Told], share: float, hostile: Path | None) -> str:
         parts += [f"## Hostile servers\n\n{_sentence(judged(report).figure)}\n", _attacks(report)]
     else:
         parts.append("## Hostile servers\n\nSee [hostile-web.md](hostile-web.md).\n")
+    if soak is not None:
+        parts.append(_long_run(msgspec.json.decode(soak.read_bytes())))
     return "\n".join([*parts, _HOW, _NOT])
 
 
@@ -112,6 +115,25 @@ def _attacks(report: dict[str, Any]) -> str:
     for each in report["verdicts"]:
         word = "contained" if each["contained"] else f"NOT contained: {each['wrong']}"
         lines.append(_line((f"{each['number']} `{each['name']}`", each["what"], each["limit"], word)))
+    return "\n".join([*lines, ""])
+
+
+def _long_run(report: dict[str, Any]) -> str:
+    last, troubles, word = report["intervals"][-1], report["troubles"], "held" if report["ok"] else "BROKEN"
+    lines = [
+        "## The long run\n",
+        f"The invariants {word} for {report['minutes']:.0f} minutes: {last['urls']} URLs,"
+        f" {last['requests']:,} requests, {last['versions']:,} versions, {last['lost'] + last['urls_lost']} lost,"
+        f" {last['doubled']} doubled, {last['early']} requests too early; {troubles['death']} workers killed,"
+        f" {troubles['newcomer']} joined, {troubles['restart']} times the database killed,"
+        f" {troubles['full']} times the disk full.\n",
+        *(f"- {breach}" for breach in report["breaches"]),
+        "| in the last half | MiB | gained | open files | gained |",
+        "|---|---|---|---|---|",
+    ]
+    for name, each in sorted(report["growth"].items()):
+        memory = f"{each['megabytes']:.0f}", f"{each['gained_megabytes']:+.1f}"
+        lines.append(_line((name, *memory, f"{each['files']:.0f}", f"{each['gained_files']:+.1f}")))
     return "\n".join([*lines, ""])
 
 
