@@ -95,7 +95,7 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
     "--scorecard", type=click.Path(path_type=Path), help="Write the results as a page to this file."
 )
 @common
-def faults(
+def faults(  # noqa: PLR0917 (click passes them by name)
     place: Place, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
     soak: Path | None, scorecard: Path | None,
 ) -> int:  # fmt: skip

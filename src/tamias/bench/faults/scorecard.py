@@ -120,14 +120,15 @@ def _attacks(report: dict[str, Any]) -> str:
 
 def _long_run(report: dict[str, Any]) -> str:
     last, troubles, word = report["intervals"][-1], report["troubles"], "held" if report["ok"] else "BROKEN"
+    lost = last["lost"] + last["urls_lost"]
     lines = [
         "## The long run\n",
         f"The invariants {word} for {report['minutes']:.0f} minutes: {last['urls']} URLs,"
-        f" {last['requests']:,} requests, {last['versions']:,} versions, {last['lost'] + last['urls_lost']} lost,"
+        f" {last['requests']:,} requests, {last['versions']:,} versions, {lost} lost,"
         f" {last['doubled']} doubled, {last['early']} requests too early; {troubles['death']} workers killed,"
         f" {troubles['newcomer']} joined, {troubles['restart']} times the database killed,"
         f" {troubles['full']} times the disk full.\n",
-        *(f"- {breach}" for breach in report["breaches"]),
+        *(f"**{breach}**\n" for breach in report["breaches"]),
         "| in the last half | MiB | gained | open files | gained |",
         "|---|---|---|---|---|",
     ]
