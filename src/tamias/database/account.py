@@ -50,6 +50,8 @@ class Account(msgspec.Struct, frozen=True):
         def in_child() -> None:
             self._become()
             if ends_with_parent:
+                # A shell that starts us in the background has it ignored, and that is inherited.
+                signal.signal(signal.SIGQUIT, signal.SIG_DFL)
                 _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
                 if os.getppid() != parent:
                     os._exit(1)

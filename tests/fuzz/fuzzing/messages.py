@@ -50,7 +50,7 @@ def _take(info) -> None:
         return
     assert _ADDRESSES.same(told.url, info.url)
     again = _INFO()
-    fill_metadata(again, told.metadata)
+    fill_metadata(again, told.metadata, told.tags)
     assert {name: list(each.values) for name, each in again.metadata.items()} == {
         name: list(each.values) for name, each in info.metadata.items()
     }

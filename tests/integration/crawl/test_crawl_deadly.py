@@ -44,7 +44,7 @@ def test_a_document_that_kills_its_worker_and_its_sandbox_is_set_aside(deadly, s
         (told,) = attempts.pop(site.url(path))
         assert told["outcome"] == "failed"
         assert told["reason"].startswith("set aside")
-        assert site.asked(path) == 2
+        assert 2 <= site.asked(path) <= 3  # once more where the other one took the worker with it
     assert {each[-1]["outcome"] for each in attempts.values()} == {"ok"}
     assert len(deadly.quads()) == 30
 

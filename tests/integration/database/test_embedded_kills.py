@@ -3,9 +3,12 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +56,29 @@ def test_a_server_goes_down_with_its_keeper(session, place):
     server = place.running().server_pid
     place.kill("keeper")
     place.wait_until(lambda: server not in place.processes())
+
+
+def test_a_child_goes_down_with_its_parent_though_a_shell_had_them_ignore_it(place):
+    """As one does that starts programs in the background."""
+    program = """if True:
+        import signal, subprocess, time
+        from tamias.database.account import Account
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+        enter = Account("self").enter(ends_with_parent=True)
+        print(subprocess.Popen(["sleep", "60"], preexec_fn=enter).pid, flush=True)
+        time.sleep(60)
+    """
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    place.wait_until(lambda: not is_running(child))
+
+
+def is_running(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
 
 
 def test_a_keeper_that_is_told_to_end_stops_its_server_cleanly(session, place):

@@ -107,6 +107,7 @@ def strategist(session, frontier, admission, seconds):
 
 
 @pytest.fixture
-def tend(session, frontier):
-    """What a supervisor does beside."""
+def tend(session, frontier, monkeypatch):
+    """What a supervisor does beside, to its end however busy the machine is."""
+    monkeypatch.setattr("tamias.crawl.strategy.tending.MOST_SECONDS", 30.0)
     return Tending(session, frontier, SETTINGS, ()).step
