@@ -21,13 +21,8 @@ MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""
 PATIENCE, LEAST_PATIENCE = 8, 60.0
 """And a peer is stopped when it has had so many times what Tamias took, but not before so many seconds."""
-WATCHED = {
-    "TAMIAS_SCHEDULE__RULE": "fixed:1",
-    "TAMIAS_SCHEDULE__MIN_INTERVAL": "1",
-    "TAMIAS_SCHEDULE__MAX_INTERVAL": "1",
-}
-"""Everything is due again at once, so that the second crawl shows what a visit costs and finds."""
-INTERVAL_SECONDS = 2.0
+VISITS_PER_SECOND = 250
+"""What a slow machine does: everything under watch is due again after the time that takes."""
 
 USUAL = {
     "I": Wish(nodes=100, weights=MIXED, compressed=0.3),
@@ -52,7 +47,8 @@ class Experiment(msgspec.Struct, frozen=True):
     wish: Wish
     resources: int
     triples: int
-    seeds: int
+    seeds: list[str]
+    """The kinds of the nodes that all crawlers begin with."""
     rdfa: str
     """Whose RDFa pages were served; empty if none."""
     outcomes: list[Outcome]
@@ -110,7 +106,7 @@ def run_experiment(
         wish=wish,
         resources=web.resources,
         triples=web.triples,
-        seeds=len(web.seeds),
+        seeds=[web.plan.nodes[number].kind for number in web.plan.seeds],
         rdfa=rdfa_pages(wish, suite),
         outcomes=outcomes,
         skipped=skipped,
@@ -166,14 +162,17 @@ def patience(seconds: float, outcomes: Sequence[Outcome]) -> float:
 def recrawl(web: Web, bounds: Bounds) -> tuple[list[Outcome], list[Outcome]]:
     """Everything goes under watch and is visited; some of it changes; everything is visited again."""
     folder = bounds.folder
-    task = Task([], folder, SCOPE, options=("--recrawl",), environment=WATCHED, profile=bounds.profile)
+    interval = 2 + sum(len(built.weights) for built in web.nodes.values()) // VISITS_PER_SECOND
+    rules = {"RULE": f"fixed:{interval}", "MIN_INTERVAL": str(interval), "MAX_INTERVAL": str(interval)}
+    watched = {f"TAMIAS_SCHEDULE__{name}": value for name, value in rules.items()}
+    task = Task([], folder, SCOPE, options=("--recrawl",), environment=watched, profile=bounds.profile)
     folder.mkdir(parents=True)
     task.seed_file.write_text("", encoding="utf-8")
     watch(web, task)
     with serving(lambda address: site(web, address), web.ports, folder / "servers") as servers:
         before = visit(web, TAMIAS, task, servers, bounds.seconds)
         servers.epoch.value = 1
-        time.sleep(INTERVAL_SECONDS)
+        time.sleep(interval)
         after = visit(web, TAMIAS, task, servers, bounds.seconds)
     return _ran(before), _ran(after)
 

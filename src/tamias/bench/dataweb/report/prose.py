@@ -32,3 +32,7 @@ AGAINST_PEERS = (
     " on disk, no pause between two requests to one host, no record of a fetch, and starts over when it "
     "dies. Tamias does all of that in the same figure, its database included."
 )
+AT_THE_DOOR = (
+    "All crawlers begin at the same nodes, which ORCA's rule picks. One that cannot read what is served "
+    "there, such as a packed dump, finds nothing: its recall tells of that first document, not of the rest."
+)

@@ -8,7 +8,7 @@ from tamias.bench.dataweb.report.blocks import Block, Code, Figure, Points, Tabl
 from tamias.bench.dataweb.report.costs import largest, profile
 from tamias.bench.dataweb.report.growth import scaled
 from tamias.bench.dataweb.report.plots import Line, bars, plot
-from tamias.bench.dataweb.report.prose import AGAINST_PEERS, DIFFERENCES, TERMS
+from tamias.bench.dataweb.report.prose import AGAINST_PEERS, AT_THE_DOOR, DIFFERENCES, TERMS
 from tamias.bench.dataweb.report.published import HARDWARE, ROWS
 from tamias.bench.dataweb.report.verdicts import verdicts
 from tamias.bench.dataweb.serving.load import Load
@@ -65,7 +65,8 @@ def told(experiment: Experiment) -> Iterator[Block]:
     wish = experiment.wish
     facts = (
         f"{wish.nodes} nodes, {experiment.resources} resources, {experiment.triples} triples, "
-        f"{experiment.seeds} seeds; seed {wish.seed}, node degree {wish.node_degree}, "
+        f"{len(experiment.seeds)} to begin with ({', '.join(experiment.seeds)}); "
+        f"seed {wish.seed}, node degree {wish.node_degree}, "
         f"{wish.triples} triples a node."
     )
     yield Text(facts + (f" RDFa: {experiment.rdfa}." if experiment.rdfa else ""))
@@ -77,6 +78,8 @@ def told(experiment: Experiment) -> Iterator[Block]:
                      *map(manners, experiment.outcomes)])  # fmt: skip
     yield from again(experiment)
     yield from curves(experiment)
+    if experiment.name == "I" and len(experiment.outcomes) > 1:
+        yield Text(AT_THE_DOOR)
     if experiment.name in {"I", "II"}:
         yield from published(experiment.name)
     if experiment.name == "II" and len(experiment.outcomes) > 1:
