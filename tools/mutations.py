@@ -170,8 +170,8 @@ MUTATIONS = (
     Mutation(
         "writing needs the secret",
         "serve/secret.py",
-        "    scheme, _, token = request.headers",
-        "    return\n    scheme, _, token = request.headers",
+        "    told = _told(request)\n    if not told:",
+        "    told = _told(request)\n    return\n    if not told:",
         ("integration/serve/test_writing.py::test_without_the_secret_nothing_is_written",),
     ),
     Mutation(
