@@ -17,7 +17,8 @@ from tamias.bench.crawl import peers, web
 from tamias.bench.crawl.measure import measure
 from tamias.bench.crawl.run import run
 from tamias.bench.crawl.site import MEAN_BYTES, Size, build_site
-from tamias.bench.crawl.web import find_nginx, free_port, read_visits, serving
+from tamias.bench.crawl.web import find_nginx, read_visits, serving
+from tamias.bench.ports import free_ports
 from tamias.model.errors import TamiasError, UsageError
 
 SMALL = Size(pages=60, hosts=5, links=40)
@@ -68,7 +69,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return build_site(SMALL, tmp_path_factory.mktemp("bench") / "site", free_port())
+    return build_site(SMALL, tmp_path_factory.mktemp("bench") / "site", *free_ports(1))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tamias.bench.dataweb.report.growth import scaled
 from tamias.bench.dataweb.report.plots import Line, bars
 from tamias.bench.dataweb.run import Size, run
 from tamias.bench.dataweb.scale import Terms, crawl_endless, tenths
-from tamias.bench.dataweb.serving.serving import free_ports, serving
+from tamias.bench.dataweb.serving.serving import serving
 from tamias.bench.dataweb.trial import SCOPE, attempt, site
 from tamias.bench.dataweb.truth import keys, score
 from tamias.bench.dataweb.visits import Visit, account, fulfilment, manners
@@ -28,6 +28,7 @@ from tamias.bench.dataweb.web.ground import Ports
 from tamias.bench.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
 from tamias.bench.dataweb.web.w3c import check_suite, suite_pages
 from tamias.bench.dataweb.web.web import build_web
+from tamias.bench.ports import free_ports
 from tamias.model.errors import UsageError
 
 PORTS = Ports(18_800, 18_801)
@@ -105,7 +106,7 @@ def test_every_resource_of_a_graph_can_be_reached_from_the_first():
 
 
 def test_a_crawl_of_every_kind_of_node_has_every_triple(tmp_path):
-    web = build_web(make_plan(TINY), free_ports())
+    web = build_web(make_plan(TINY), Ports(*free_ports(2)))
     found = attempt(web, TAMIAS, Task(web.seeds, tmp_path / "run", SCOPE), 120)
     assert found.score.by_kind == {kind: (had, had) for kind, (_, had) in found.score.by_kind.items()}, (
         found.score.lost,
@@ -118,7 +119,9 @@ def test_a_crawl_of_every_kind_of_node_has_every_triple(tmp_path):
 def test_a_crawler_named_by_its_command_is_run_and_judged(tmp_path):
     walker = tmp_path / "walker.py"
     walker.write_text(WALKER)
-    web = build_web(make_plan(Wish(nodes=3, weights=DEREFERENCING, node_degree=2, triples=20)), free_ports())
+    web = build_web(
+        make_plan(Wish(nodes=3, weights=DEREFERENCING, node_degree=2, triples=20)), Ports(*free_ports(2))
+    )
     rival = named(f"walker={sys.executable} {walker} {{seeds}} {{output}}")
     found = attempt(web, rival, Task(web.seeds, tmp_path / "run", SCOPE), 60)
     assert found.score.recall == 1.0, found.fault
@@ -153,7 +156,7 @@ def test_forbidden_resources_and_short_gaps_are_counted():
 
 
 def test_robots_txt_is_kept_and_its_delay_too(tmp_path):
-    web = build_web(make_plan(POLITE), free_ports())
+    web = build_web(make_plan(POLITE), Ports(*free_ports(2)))
     found = attempt(web, TAMIAS, Task(web.seeds, tmp_path / "run", SCOPE, polite=True), 120)
     assert found.score.recall == 1.0, found.fault
     assert found.account.manners.disallowed_requested == 0
@@ -161,7 +164,7 @@ def test_robots_txt_is_kept_and_its_delay_too(tmp_path):
 
 
 def test_a_document_is_given_in_the_syntax_that_is_asked_for_and_refused_in_others(tmp_path):
-    web = build_web(make_plan(Wish(nodes=1, weights=DEREFERENCING, triples=20)), free_ports())
+    web = build_web(make_plan(Wish(nodes=1, weights=DEREFERENCING, triples=20)), Ports(*free_ports(2)))
     address, built = next(iter(web.nodes.items()))
     with serving(lambda asked: site(web, asked), web.ports, tmp_path, processes=1):
         connection = http.client.HTTPConnection(address, web.ports.http, timeout=10)
@@ -178,7 +181,7 @@ def test_a_document_is_given_in_the_syntax_that_is_asked_for_and_refused_in_othe
 
 def test_a_version_that_is_known_is_not_given_again_until_it_changes(tmp_path):
     wish = Wish(nodes=1, weights=DEREFERENCING, triples=20, changing=1.0)
-    web = build_web(make_plan(wish), free_ports())
+    web = build_web(make_plan(wish), Ports(*free_ports(2)))
     address = web.plan.nodes[0].address
     with serving(lambda asked: site(web, asked), web.ports, tmp_path, processes=1) as servers:
         connection = http.client.HTTPConnection(address, web.ports.http, timeout=10)
@@ -199,7 +202,7 @@ def test_a_version_that_is_known_is_not_given_again_until_it_changes(tmp_path):
 
 
 def test_files_can_be_had_from_the_ftp_node(tmp_path):
-    web = build_web(make_plan(TINY), free_ports())
+    web = build_web(make_plan(TINY), Ports(*free_ports(2)))
     address = next(node.address for node in web.plan.nodes if node.kind == "ftp")
     trees = {address: web.nodes[address].files}
     with serving(lambda asked: site(web, asked), web.ports, tmp_path, trees=trees, processes=1):
@@ -235,7 +238,7 @@ def test_a_crawl_of_a_few_pages_has_no_tenths():
 
 
 def test_the_scale_run_goes_on_in_a_frontier_that_was_filled(tmp_path):
-    found = crawl_endless(Endless(60, 5, free_ports()), tmp_path / "scale", Terms(60.0, known=90))
+    found = crawl_endless(Endless(60, 5, Ports(*free_ports(2))), tmp_path / "scale", Terms(60.0, known=90))
     assert (found.first.fetched, found.first.complete, found.put) == (60, True, 30)
     assert found.second.fetched >= 30, found.second.fault
     said = markdown(list(scaled(found)))
@@ -244,7 +247,7 @@ def test_the_scale_run_goes_on_in_a_frontier_that_was_filled(tmp_path):
 
 
 def test_a_crawl_whose_time_was_over_is_not_at_fault(tmp_path):
-    found = crawl_endless(Endless(10_000_000, 5, free_ports()), tmp_path / "scale", Terms(3.0))
+    found = crawl_endless(Endless(10_000_000, 5, Ports(*free_ports(2))), tmp_path / "scale", Terms(3.0))
     assert (found.first.fault, found.first.complete, found.second) == ("", False, None)
 
 

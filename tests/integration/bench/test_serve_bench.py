@@ -9,11 +9,12 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 
+from tamias.bench.ports import free_ports
 from tamias.bench.serve.fill import Filled, fill
 from tamias.bench.serve.load import Load, load, wrk
 from tamias.bench.serve.pages import measure_pages
 from tamias.bench.serve.report import Report, Route, lines
-from tamias.bench.serve.servers import bare, free_port, service
+from tamias.bench.serve.servers import bare, service
 from tamias.bench.serve.silence import Silence, silence
 from tamias.database.connect import Database
 
@@ -27,7 +28,7 @@ def server(tmp_path_factory):
     data = tmp_path_factory.mktemp("served") / "data"
     with closing(Database(data)) as database:
         fill(database, data, SMALL, lambda: None, 20)
-    with service(data, free_port()) as server:
+    with service(data, *free_ports(1)) as server:
         yield server
 
 

@@ -16,7 +16,8 @@ from tamias.bench.crawl.measure import last_line, measure
 from tamias.bench.crawl.peers import PEERS, Contender, Skipped
 from tamias.bench.crawl.report import Comparison, Row, lines
 from tamias.bench.crawl.site import MEAN_BYTES, Site, Size, build_site
-from tamias.bench.crawl.web import find_nginx, free_port, read_visits, serving
+from tamias.bench.crawl.web import find_nginx, read_visits, serving
+from tamias.bench.ports import free_ports
 from tamias.model.errors import DiskFull, UsageError
 
 COPIES = 5
@@ -51,7 +52,7 @@ def run(
     ) as temporary:
         work = Path(temporary)
         need_room(size, work)
-        site = build_site(size, (data or work) / size.name, free_port())
+        site = build_site(size, (data or work) / size.name, *free_ports(1))
         describe(site, out)
         command = list(tamias_command or (sys.executable, "-m", "tamias", "crawl"))
         found = compare(site, work, tamias(site, work, command, workers), peers)

@@ -1,7 +1,6 @@
 """Serves a site with nginx on loopback addresses only, and counts in its log what was fetched."""
 
 import shutil
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -15,7 +14,6 @@ from tamias.bench.crawl.reaper import end_with_parent
 from tamias.bench.crawl.site import Site
 from tamias.model.errors import TamiasError
 
-PORTS = range(18_080, 18_480)
 START_SECONDS = 20.0
 STOP_SECONDS = 10.0
 CONNECTIONS = 4_096
@@ -68,19 +66,6 @@ def find_nginx() -> str:
     if found is None:
         raise TamiasError("the crawl benchmark needs nginx; install it (Debian: apt-get install nginx-light)")
     return found
-
-
-def free_port() -> int:
-    """A port that nobody has, below those the system gives to outgoing connections."""
-    for port in PORTS:
-        with socket.socket() as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                trial.bind(("", port))
-            except OSError:
-                continue
-            return port
-    raise TamiasError(f"all ports from {PORTS.start} to {PORTS.stop - 1} are taken; free one of them")
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from tamias.bench.crawl.peers import Skipped
 from tamias.bench.dataweb.crawlers.rivals import TAMIAS, Rival, Task, finish
 from tamias.bench.dataweb.scale import Scale
 from tamias.bench.dataweb.serving.load import Load, load
-from tamias.bench.dataweb.serving.serving import free_ports, serving
+from tamias.bench.dataweb.serving.serving import serving
 from tamias.bench.dataweb.trial import SCOPE, Out, Outcome, attempt, site, visit
+from tamias.bench.dataweb.web.ground import Ports
 from tamias.bench.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
 from tamias.bench.dataweb.web.web import Web, build_web
+from tamias.bench.ports import free_ports
 
 MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""
@@ -91,7 +93,7 @@ def run_experiment(
     out: Out,
 ) -> Experiment:
     """Tamias first, then the peers, each with servers of its own."""
-    web = build_web(make_plan(wish), free_ports(), suite)
+    web = build_web(make_plan(wish), Ports(*free_ports(2)), suite)
     out(f"experiment {name}: {wish.nodes} nodes, {web.resources} resources, {web.triples} triples, "
         f"{len(web.seeds)} seeds")  # fmt: skip
     pace = load(web, work / "load") if name == "II" else None

@@ -12,10 +12,11 @@ from tamias.bench.dataweb.experiment import MOST_SECONDS, Results, machine, run_
 from tamias.bench.dataweb.report.report import write_report
 from tamias.bench.dataweb.report.verdicts import verdicts
 from tamias.bench.dataweb.scale import Scale, Terms, crawl_endless
-from tamias.bench.dataweb.serving.serving import free_ports
 from tamias.bench.dataweb.trial import Out, Outcome
 from tamias.bench.dataweb.web.generated import Endless
+from tamias.bench.dataweb.web.ground import Ports
 from tamias.bench.dataweb.web.w3c import check_suite
+from tamias.bench.ports import free_ports
 
 EXPERIMENTS = ("I", "II", "kinds", "robots", "recrawl", "scale")
 SHORT = ("I", "II", "kinds", "robots", "recrawl")
@@ -76,7 +77,7 @@ def run(
 
 def scale(size: Size, folder: Path, out: Out) -> Scale:
     """The long crawl."""
-    web = Endless(size.pages, size.hosts, free_ports())
+    web = Endless(size.pages, size.hosts, Ports(*free_ports(2)))
     found = crawl_endless(web, folder, Terms(size.max_time, size.known))
     for leg in filter(None, (found.first, found.second)):
         seconds, memory = leg.measured.wall_seconds, leg.measured.peak_bytes / 1e6

@@ -52,7 +52,7 @@ def run(
         out(f"{word:13} {verdict.number:4}{verdict.name:16}{verdict.what}")
         if verdict.wrong:
             out(f"{'':17} {verdict.wrong}")
-    report = reported(control, mixed)
+    report = {"good_pages": sites * pages, "workers": workers, **reported(control, mixed)}
     out(_summary(report))
     return report
 

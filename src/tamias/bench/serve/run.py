@@ -13,11 +13,12 @@ import msgspec
 
 from tamias import __version__
 from tamias.bench.frontier.ground import ground
+from tamias.bench.ports import free_ports
 from tamias.bench.serve.fill import Filled, fill
 from tamias.bench.serve.load import CONNECTIONS, Load, load, wrk
 from tamias.bench.serve.pages import measure_pages
 from tamias.bench.serve.report import Report, Route, lines
-from tamias.bench.serve.servers import Server, bare, free_port, service
+from tamias.bench.serve.servers import Server, bare, service
 from tamias.bench.serve.silence import silence
 from tamias.crawl.catalogue.catalogue import rebuild
 from tamias.database.connect import Database
@@ -46,7 +47,7 @@ def run(
     out(f"Tamias {__version__}, Python {platform.python_version()}; {CONNECTIONS} connections by wrk")
     filled = Filled(datasets, max(1, versions // datasets) * datasets)
     with ground(None) as data:
-        port, first = free_port(), min(catalogue, datasets)
+        (port,), first = free_ports(1), min(catalogue, datasets)
         took = _fill(data, filled, port, first)
         out(
             f"{filled.datasets:,} datasets, {filled.versions:,} versions, made in {took:.0f} s; "

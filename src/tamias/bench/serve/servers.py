@@ -2,7 +2,6 @@
 
 import http.client
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import msgspec
 
 from tamias.bench.crawl.proc import parse_stat, read
 from tamias.bench.frontier.ground import processes_in
+from tamias.bench.ports import free_ports
 from tamias.model.errors import TamiasError
 
 HOST = "127.0.0.1"
@@ -55,16 +55,9 @@ def service(data: Path, port: int) -> Iterator[Server]:
 @contextmanager
 def bare() -> Iterator[Server]:
     """The peer."""
-    port = free_port()
+    (port,) = free_ports(1)
     with _running(["-m", "tamias.bench.serve.bare", str(port)], port) as process:
         yield Server(port, process.pid)
-
-
-def free_port() -> int:
-    """One where nobody listens now."""
-    with closing(socket.socket()) as trial:
-        trial.bind((HOST, 0))
-        return int(trial.getsockname()[1])
 
 
 @contextmanager

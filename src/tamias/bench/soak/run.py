@@ -1,6 +1,5 @@
 """`tamias bench soak`: from the first page to the verdict."""
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -12,6 +11,7 @@ import msgspec
 from tamias.bench.faults.machine import Disk, Machine, disk_refusal, small_disk, wait_until
 from tamias.bench.faults.web import Web, serving
 from tamias.bench.frontier.ground import ground
+from tamias.bench.ports import free_ports
 from tamias.bench.soak.gauges import Gauges, Growth
 from tamias.bench.soak.invariants import Standing, look, unseen
 from tamias.bench.soak.trouble import Every, Trouble
@@ -108,7 +108,8 @@ def _soaked(
 ) -> dict[str, object]:
     soak.watch(0)
     elder, _ = (
-        soak.machine.start("serve", "--port", str(_free_port()), "--workers", "1", "--quiet") for _ in "12"
+        soak.machine.start("serve", "--port", str(port), "--workers", "1", "--quiet")
+        for port in free_ports(2)
     )
     trouble = Trouble(soak.machine, elder, disk, Every().within(lasting / 2), seed)
     standings = list(_intervals(soak, trouble, elder.pid, lasting, pages, out))
@@ -222,9 +223,3 @@ def _disk(stack: ExitStack, folder: Path, out: Out) -> Disk | None:
         out(f"the disk is not filled: {refusal}")
         return None
     return stack.enter_context(small_disk(folder, DISK_MEGABYTES))
-
-
-def _free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return int(trial.getsockname()[1])

@@ -19,7 +19,6 @@ from tamias.bench.dataweb.serving.server import Log, Site, listener, serve
 from tamias.bench.dataweb.web.ground import Ports
 from tamias.model.errors import TamiasError
 
-PORTS = range(18_800, 19_200)
 START_SECONDS = 30.0
 PROCESSES = 2
 
@@ -40,22 +39,6 @@ class Servers:
     def cpu_seconds(self) -> float:
         """What they have used so far."""
         return sum(parse_stat(Path(f"/proc/{pid}/stat").read_bytes()).cpu_seconds for pid in self.pids)
-
-
-def free_ports() -> Ports:
-    """Two ports that nobody has, below those the system gives to outgoing connections."""
-    found: list[int] = []
-    for port in PORTS:
-        with socket.socket() as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                trial.bind(("", port))
-            except OSError:
-                continue
-            found.append(port)
-        if len(found) == 2:
-            return Ports(found[0], found[1])
-    raise TamiasError(f"all ports from {PORTS.start} to {PORTS.stop - 1} are taken; free two of them")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import msgspec
 
 from tamias.bench.faults.experiment import Ground, Result
 
-SITES, EACH = 20, 100
+SITES, EACH = 40, 50
 GIBIBYTE = 1 << 30
 
 
@@ -26,8 +26,9 @@ def judged(report: dict[str, Any]) -> Result:
     ratio = report["ratio"]
     return Result(
         ok=bool(report["ok"]),
-        figure=f"{report['contained']} of {report['attacks']} attacks contained, good sites"
-        f" {'complete' if report['good_complete'] else 'NOT complete'},"
+        figure=f"{report['contained']} of {report['attacks']} attacks contained,"
+        f" {report['good_pages']:,} good pages {'complete' if report['good_complete'] else 'NOT complete'}"
+        f" ({report['workers']} workers),"
         f" {report['peak_bytes'] / GIBIBYTE:.2f} GiB,"
         + (f" {ratio:.2f} times the time without them," if ratio else "")
         + f" {report['canary_connections']} connections to the canaries",
