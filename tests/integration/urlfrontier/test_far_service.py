@@ -121,6 +121,20 @@ def test_a_host_that_is_given_back_is_lent_again(client, far):
     assert [task.url for lease in far(work) for task in lease.tasks] == ["http://a.example/"]
 
 
+def test_a_lease_that_is_renewed_in_time_is_lent_to_nobody_else(client, far):
+    client.discover("http://a.example/")
+
+    async def work(service, policy):
+        (lease,) = await service.lease(10, 10, 1, policy.digest)
+        renewed = await service.renew([lease], 30)
+        await asyncio.sleep(1.5)
+        return lease.qid, renewed, await service.lease(10, 10, 30, policy.digest)
+
+    qid, renewed, lent_again = far(work)
+    assert [each.qid for each in renewed.leases] == [qid]
+    assert lent_again == []
+
+
 def test_the_hosts_of_a_dead_worker_are_given_back_when_its_death_is_told(client, far):
     client.call("SetDelay", delay_ms=0)
     client.discover("http://a.example/")

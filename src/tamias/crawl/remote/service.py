@@ -74,8 +74,8 @@ class Service:
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> words.Renewed:
         """The leases that go on. Raises `NotReached`."""
-        bare = [bare(lease) for lease in leases]
-        return await self._ask("Renew", words.Renewal(bare, seconds), words.Renewed, patience=seconds / 3)
+        held = [bare(lease) for lease in leases]
+        return await self._ask("Renew", words.Renewal(held, seconds), words.Renewed, patience=seconds / 3)
 
     async def mourn(self, worker: int, studied: Sequence[Studied]) -> None:
         """A worker of ours died over these documents, if any."""
