@@ -1,13 +1,22 @@
 """The sandbox: a document that kills, hogs or spies costs the child process, never the worker."""
 
+import bz2
+import gzip
 import hashlib
+import io
+import lzma
 import os
 import socket
+import zipfile
 from contextlib import contextmanager
 
+import brotli
+import msgspec
 import pytest
+import zstandard
 
-from tamias.crawl.reading.sandbox import Sandbox, is_dangerous
+from tamias.crawl.reading.routing import is_dangerous, is_read_at_once
+from tamias.crawl.reading.sandbox import Sandbox
 from tamias.crawl.reading.study import Study, Wanting
 from tamias.crawl.visits.contexts import ContextCache
 from tamias.crawl.visits.pace import NotNow
@@ -240,3 +249,48 @@ def test_a_context_that_is_at_hand_is_used():
 )
 def test_only_what_has_killed_parsers_goes_to_the_sandbox_when_it_is_small(data, dangerous):
     assert is_dangerous(Body(size=len(data), sha256="", data=data)) is dangerous
+
+
+def packed_zip(*members):
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, data in enumerate(members):
+            archive.writestr(f"{number}.ttl", data)
+    return kept.getvalue()
+
+
+ENTITY = b"<!DOCTYPE a [<!ENTITY x 'y'>]><a/>"
+LONG = TURTLE * (300 * 1024 // len(TURTLE))
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "at_once"),
+    [
+        (TURTLE, "text/turtle", True),
+        (LONG, "text/turtle", False),
+        (gzip.compress(TURTLE), "application/gzip", True),
+        (bz2.compress(TURTLE), "application/x-bzip2", True),
+        (lzma.compress(TURTLE), "application/x-xz", True),
+        (zstandard.compress(TURTLE), "application/zstd", True),
+        (packed_zip(TURTLE, TURTLE), "application/zip", True),
+        (gzip.compress(LONG), "application/gzip", False),
+        (gzip.compress(bytes(100 * MIB)), "application/gzip", False),
+        (gzip.compress(gzip.compress(TURTLE)), "application/gzip", True),
+        (gzip.compress(ENTITY), "application/gzip", False),
+        (packed_zip(TURTLE, ENTITY), "application/zip", False),
+        (packed_zip(*[TURTLE] * 21), "application/zip", False),
+        (packed_zip(packed_zip(TURTLE)), "application/zip", True),  # not opened: its depth is told
+        (gzip.compress(b"$HDT" + bytes(100)), "application/gzip", False),
+        (gzip.compress(TURTLE)[:-9], "application/gzip", True),
+    ],
+)
+def test_what_is_small_is_read_at_once_also_when_it_is_packed(data, media_type, at_once):
+    fetched = capture(data, media_type)
+    assert is_read_at_once(fetched, fetched.body) is at_once
+
+
+@pytest.mark.parametrize(("data", "at_once"), [(TURTLE, True), (LONG, False)])
+def test_what_only_its_name_tells_to_be_packed_is_weighed_too(data, at_once):
+    fetched = msgspec.structs.replace(capture(brotli.compress(data, quality=1), "text/turtle"), hops=())
+    named = msgspec.structs.replace(fetched, url="http://e.test/doc.ttl.br")
+    assert is_read_at_once(named, named.body) is at_once

@@ -73,9 +73,10 @@ def brotli_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
     try:
         while not decoder.is_finished():
             data = source.read(BROTLI_FEED) if decoder.can_accept_more_data() else b""
-            if not data and decoder.can_accept_more_data():
+            chunk = decoder.process(data, output_buffer_limit=CHUNK)
+            if not data and not chunk and not decoder.is_finished():
                 raise DamageError("brotli data is damaged: ends early")
-            yield decoder.process(data, output_buffer_limit=CHUNK)
+            yield chunk
     except brotli.error as error:
         raise DamageError(f"brotli data is damaged: {error}") from None
     if source.read(1):

@@ -84,3 +84,9 @@ def test_something_after_the_end_is_told():
 def test_a_bomb_stops_at_the_ratio():
     with pytest.raises(LimitExceeded, match=r"open\.max_ratio"):
         opened(brotli.compress(bytes(100 << 20), quality=5))
+
+
+@pytest.mark.parametrize("quality", [1, 5, 11])
+def test_a_few_bytes_that_are_many_steps_of_output_are_read_to_their_end(quality):
+    content = TRIPLE * 20_000
+    assert opened(brotli.compress(content, quality=quality)) == [(NT, content)]

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ import msgspec
 
 from tamias.bench.crawl.measure import last_line, measure
 from tamias.bench.crawl.reaper import Measured
+from tamias.bench.hostile import crowd
 from tamias.bench.hostile.attack import Attack, Evidence
 from tamias.bench.hostile.attacks import ATTACKS
 from tamias.bench.hostile.attacks.packed import Bomb
@@ -43,6 +44,9 @@ SETTINGS = {
 }
 """Shorter times and fewer visits than usual, so that what has no end ends soon; the rest is as usual."""
 
+CROWD_SETTINGS = {"SEEDS__PROBE": "false", "CRAWL__MAX_WAIT": "5"}
+"""All limits are the usual ones; what waits longer for a silent host is not waited for."""
+
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What the process is told."""
@@ -56,11 +60,13 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     only: tuple[str, ...] = ()
     """Names or numbers of attacks; none: all of them."""
+    crowd: bool = False
+    """The crowd of bombs and traps instead of the attacks, with good hosts of its own."""
 
     @property
     def attacks(self) -> list[Attack]:
         """Those that take part."""
-        if not self.hostile:
+        if not self.hostile or self.crowd:
             return []
         return [each for each in ATTACKS if not self.only or {each.name, each.number} & set(self.only)]
 
@@ -87,6 +93,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measured
     canary: list[str]
     requests: int
+    trap_requests: dict[str, int] = {}
+    """To each trap of the crowd."""
     verdicts: list[Verdict] = []
     fault: str = ""
 
@@ -100,28 +108,37 @@ class Do(Protocol):
 def trial(order: Order) -> Trial:
     """Serves, crawls, and looks at what is left. This process must be in the network of its own."""
     folder = Path(order.folder)
-    good = good_sites(order.sites, order.pages)
+    good = crowd.good_sites() if order.crowd else good_sites(order.sites, order.pages)
+    if not order.hostile and order.crowd:
+        good = {
+            name: {path: page for path, page in site.items() if path != crowd.TRAP}
+            for name, site in good.items()
+        }
     evidence = Evidence()
     with _served(order, good, evidence) as web:
         seeds = folder / "seeds"
         wanted = [f"http://{name}/" for name in good]
         wanted += [url for attack in order.attacks for url in attack.seed_urls]
+        wanted += crowd.hostile_seeds() if order.crowd and order.hostile else []
         seeds.write_text("\n".join(wanted) + "\n", encoding="utf-8")
         started = time.monotonic()
         measured = measure(
-            _command(order, seeds), folder, seconds=order.seconds, environment=_environment(folder)
+            _command(order, seeds),
+            folder,
+            seconds=order.seconds,
+            environment=_environment(folder, CROWD_SETTINGS if order.crowd else SETTINGS),
         )
         evidence.log = list(web.log)
-        gather(folder, evidence, served=order.hostile)
+        gather(folder, evidence, served=order.hostile and not order.crowd)
     return _judged(order, evidence, measured, started)
 
 
 def _judged(order: Order, evidence: Evidence, measured: Measured, started: float) -> Trial:
-    names = set(good_names(order.sites))
-    good = [each.at for each in evidence.log if each.host in names]
-    had = {url for url, found in evidence.captures.items() if found[-1].outcome is Outcome.OK}
+    names = set(crowd.good_names() if order.crowd else good_names(order.sites))
+    good = [each.at for each in evidence.log if each.host in names and each.path != crowd.TRAP]
     return Trial(
-        good_missing=sorted(good_urls(order.sites, order.pages) - had),
+        good_missing=_missing(order, evidence),
+        trap_requests={name: len(evidence.of_host(f"{name}.test")) for name in crowd.TRAPS if order.crowd},
         good_seconds=max(good, default=started) - started,
         measured=measured,
         canary=evidence.canary,
@@ -129,6 +146,18 @@ def _judged(order: Order, evidence: Evidence, measured: Measured, started: float
         verdicts=[_verdict(attack, evidence) for attack in order.attacks],
         fault=_fault(measured, Path(order.folder)),
     )
+
+
+def _missing(order: Order, evidence: Evidence) -> list[str]:
+    """The good documents that were not had, or not as they stand: compared quad by quad in the crowd."""
+    had = {url for url, found in evidence.captures.items() if found[-1].outcome is Outcome.OK}
+    if not order.crowd:
+        return sorted(good_urls(order.sites, order.pages) - had)
+    said: dict[str, set[str]] = {}
+    for line in evidence.quads.splitlines():
+        said.setdefault(line.rpartition(" <")[2].removesuffix("> ."), set()).add(line)
+    wanted = crowd.expected()
+    return sorted(url for url, quads in wanted.items() if url not in had or said.get(url, set()) != quads)
 
 
 def _verdict(attack: Attack, evidence: Evidence) -> Verdict:
@@ -162,7 +191,13 @@ def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator
     at = addresses(list(good), WEB)
     table: dict[str, list[list[str]]] = {name: [[address]] for name, address in at.items()}
     sites: dict[str, Site] = dict(good)
-    if order.hostile:
+    if order.hostile and order.crowd:
+        bad = crowd.hostile_sites()
+        sites |= bad
+        at |= {name: f"{WEB}210.{number + 1}" for number, name in enumerate(bad)}
+        table |= {name: [[at[name]]] for name in bad}
+        prepare(sites)
+    elif order.hostile:
         sites |= {attack.host: attack.pages for attack in ATTACKS}
         sites |= dict.fromkeys(TLS_NAMES, sites["tls.test"])
         table |= {attack.host: [[HOSTILE]] for attack in ATTACKS}
@@ -175,7 +210,7 @@ def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator
         do(_names(table))
         for address in at.values():
             do(web.listen(address, 80))
-        if order.hostile:
+        if order.hostile and not order.crowd:
             _listen_hostile(do, web, folder)
         for address in CANARIES:
             for port in CANARY_PORTS:
@@ -224,10 +259,10 @@ def _command(order: Order, seeds: Path) -> list[str]:
     return [sys.executable, "-m", "tamias", *words, "--sink", "archive", "--sink", "warc"]
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
     authority = folder / "authority.pem"
     trusted = {"SSL_CERT_FILE": str(authority)} if authority.exists() else {}
-    return {**{f"TAMIAS_{name}": value for name, value in SETTINGS.items()}, **trusted}
+    return {**{f"TAMIAS_{name}": value for name, value in settings.items()}, **trusted}
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from tamias.crawl.commits.commit import Committer
 from tamias.crawl.commits.marker import Marker
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.reading.aside import aside
-from tamias.crawl.reading.sandbox import Sandbox, is_dangerous
+from tamias.crawl.reading.routing import is_read_at_once
+from tamias.crawl.reading.sandbox import Sandbox
 from tamias.crawl.reading.study import Found, Study, TakeLinks, Wanting, is_small
 from tamias.crawl.steps import Steps
 from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
@@ -67,7 +68,7 @@ class Reader:
     async def _once(self, capture: Capture, task: Task, held: Held) -> tuple[Found, list[Reference]]:
         body = capture.body
         assert body is not None
-        if is_small(body) and not self._goes_apart(body, task):
+        if self._is_read_at_once(capture, body, task):
             references: list[Reference] = []
             take = self._collect(task, references)
             with self._marker.studying(held.lease, task), self._steps.step("study"):
@@ -81,11 +82,11 @@ class Reader:
                 study = partial(self._study_large, capture, task, given_up)
                 return await aside(study, given_up.set), []
 
-    def _goes_apart(self, body: Body, task: Task) -> bool:
-        """Whether even a small document is studied in the sandbox."""
+    def _is_read_at_once(self, capture: Capture, body: Body, task: Task) -> bool:
+        """Whether a document is read in the event loop, and not in the sandbox or a thread."""
         if self._sandbox is None:
-            return False
-        return self._always_apart or task.deaths > 0 or is_dangerous(body)
+            return is_small(body)
+        return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
 
     def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
         """Links are put as they come, so memory does not grow with the document."""

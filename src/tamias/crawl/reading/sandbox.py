@@ -35,8 +35,6 @@ from tamias.crawl.reading.study import Found, NewDocument, TakeLinks, Wanting
 from tamias.crawl.visits.contexts import ContextCache
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
-from tamias.open.signatures import signed_type
-from tamias.open.streams import HEAD
 from tamias.protocols import DocumentSink
 from tamias.settings import Settings
 
@@ -46,9 +44,6 @@ SILENCE_PART = 4
 """Times the processor seconds that a document may take without finding anything: then it hangs."""
 KEPT_MEMORY = 256 << 20
 """A sandbox that holds more after a document is replaced before the next."""
-NATIVE_TYPES = frozenset({"application/vnd.hdt", "application/vnd.apache.parquet"})
-"""Formats whose numbers say how much memory to take; none of them is common."""
-PROLOG = 64 * 1024
 _PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE", "VIRTUAL_ENV", "HOME")
 
 _log = logging.getLogger(__name__)
@@ -244,9 +239,3 @@ def _end(answer: Answer) -> Found:
     if isinstance(answer, Ended):
         return answer.found
     raise RuntimeError(f"in the sandbox: {answer.fault if isinstance(answer, Broke) else answer}")
-
-
-def is_dangerous(body: Body) -> bool:
-    """Whether even a small document goes to the sandbox: its kind is known to have killed parsers."""
-    start = (body.data or b"")[:PROLOG]
-    return b"<!ENTITY" in start or signed_type(start[:HEAD], ()) in NATIVE_TYPES
