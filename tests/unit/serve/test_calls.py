@@ -14,12 +14,16 @@ class Silence:
     def __init__(self):
         self.sent = b""
         self.credit = 0
+        self.held = 0
 
     async def send(self, stream, data):
         self.sent += data
 
     def consumed(self, stream, length):
         self.credit += length
+
+    def hold(self, length):
+        self.held += length
 
 
 def framed(message):
@@ -57,6 +61,22 @@ def test_a_compressed_message_is_refused():
 def test_a_message_that_says_it_is_huge_is_refused_before_it_comes():
     with pytest.raises(Refused, match=str(MAX_MESSAGE)):
         read([b"\0\xff\xff\xff\xff"])
+
+
+def test_what_was_worked_off_is_held_no_more():
+    async def work():
+        channel = Silence()
+        call = Call(channel, 1, "/x", {})
+        data = framed(b"a") * 3000 + framed(b"cut off")[:-1]
+        call.feed(data, len(data))
+        held, reading = [], call.batches()
+        for _ in range(3):
+            await anext(reading)
+            held.append(channel.held)
+        call.forget()
+        return held, channel.held
+
+    assert asyncio.run(work()) == ([6 * 3000 + 11, 6 * 1976 + 11, 6 * 952 + 11], 0)
 
 
 def test_messages_go_out_in_one_piece():

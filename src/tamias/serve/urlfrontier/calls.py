@@ -3,12 +3,15 @@
 import asyncio
 import re
 import struct
+import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
 from tamias.serve.urlfrontier.status import Code, Refused
 
 MAX_MESSAGE = 4 << 20
+MOST_AT_ONCE = 1024
+"""Messages of one call that are handed over together."""
 _PREFIX = struct.Struct(">BI")
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
@@ -25,6 +28,10 @@ class Channel(Protocol):
         """The client may send so many bytes more."""
         ...
 
+    def hold(self, length: int) -> None:
+        """So many bytes more, or less, wait to be worked off."""
+        ...
+
 
 class Call:
     """A client's call. Bytes wait here until they are read; only then may the client send more."""
@@ -34,22 +41,39 @@ class Call:
         self._stream = stream
         self.path = path
         self.metadata = metadata
-        self._chunks: list[bytes] = []
-        self._rest = b""
+        self._buffer = bytearray()
         self._credit = 0
+        self._refused: Refused | None = None
+        self.held = 0
+        """Bytes that were received and are not worked off."""
+        self.incomplete_since: float | None = None
+        """When the message that is not complete yet was begun."""
         self.ended = False
         self._news = asyncio.Event()
 
     def feed(self, data: bytes, length: int) -> None:
         """Bytes of the client, and how many of its window they took."""
-        self._chunks.append(data)
+        if self.incomplete_since is None:
+            self.incomplete_since = time.monotonic()
+        self._buffer += data
         self._credit += length
         self._news.set()
+        self._hold(len(data))
 
     def end(self) -> None:
         """The client has sent all it has to send."""
         self.ended = True
         self._news.set()
+
+    def refuse(self, refused: Refused) -> None:
+        """Ends the call where it reads next."""
+        self._refused = refused
+        self._buffer.clear()
+        self._news.set()
+
+    def forget(self) -> None:
+        """The call is over: nothing waits any more."""
+        self._hold(-self.held)
 
     def seconds(self) -> float | None:
         """How long the client is willing to wait, if it says so."""
@@ -57,14 +81,25 @@ class Call:
         return int(told[1]) * _UNITS[told[2]] if told else None
 
     async def batches(self) -> AsyncIterator[list[bytes]]:
-        """The client's messages, as many at a time as have come."""
-        while not (self.ended and not self._chunks):
-            await self._news.wait()
-            self._news.clear()
-            if messages := self._split():
+        """The client's messages, as many at a time as have come, within bounds."""
+        while self._refused is None:
+            before = len(self._buffer)
+            messages = self._split()
+            taken = before - len(self._buffer)
+            if messages:
                 yield messages
+            self._hold(-taken)
             self._give_credit()
-        if self._rest:
+            if len(messages) == MOST_AT_ONCE:
+                await asyncio.sleep(0)  # other clients have their turn
+            elif self.ended and not self._news.is_set():
+                break
+            else:
+                await self._news.wait()
+                self._news.clear()
+        if self._refused is not None:
+            raise self._refused
+        if self._buffer:
             raise Refused(Code.INTERNAL, "the last message is cut off")
 
     async def one(self) -> bytes:
@@ -86,9 +121,10 @@ class Call:
             await self._channel.send(self._stream, framed)
 
     def _split(self) -> list[bytes]:
-        data, self._chunks = b"".join([self._rest, *self._chunks]), []
-        messages, at, end = [], 0, len(data)
-        while end - at >= _PREFIX.size:
+        data = self._buffer
+        messages: list[bytes] = []
+        at, end = 0, len(data)
+        while end - at >= _PREFIX.size and len(messages) < MOST_AT_ONCE:
             packed, length = _PREFIX.unpack_from(data, at)
             if packed:
                 raise Refused(Code.UNIMPLEMENTED, "compressed messages are not understood")
@@ -99,9 +135,15 @@ class Call:
             if end - at - _PREFIX.size < length:
                 break
             at += _PREFIX.size + length
-            messages.append(data[at - length : at])
-        self._rest = data[at:]
+            messages.append(bytes(data[at - length : at]))
+        del data[:at]
+        if at:
+            self.incomplete_since = time.monotonic() if data else None
         return messages
+
+    def _hold(self, length: int) -> None:
+        self.held += length
+        self._channel.hold(length)
 
     def _give_credit(self) -> None:
         credit, self._credit = self._credit, 0

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 from urllib.parse import quote
@@ -21,6 +22,7 @@ from hyperframe.frame import GoAwayFrame
 
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.connections import Connections
 from tamias.serve.urlfrontier.status import Code, Refused, refusal
 
 _log = logging.getLogger(__name__)
@@ -28,11 +30,15 @@ _log = logging.getLogger(__name__)
 STREAM_WINDOW = 1 << 20
 CONNECTION_WINDOW = 8 << 20
 MAX_STREAMS = 100
-MAX_RESETS = 1000
-"""Calls that a client may begin and drop, or empty frames it may send, on one connection."""
 STALL_SECONDS = 120.0
-GREETING_SECONDS = 60.0
-"""Until the first call of a connection must have come."""
+MOST_HELD = 16 << 20
+"""Bytes of messages of one connection that were received and not worked off yet."""
+MOST_FUTILE = 500.0
+FUTILE_A_SECOND = 20.0
+"""Frames that carry nothing (dropped calls, pings, settings, empty data): at once, and in the long run."""
+SLICE = 64 << 10
+SMALL_SLICE = 4 << 10
+"""Bytes that are parsed before others have their turn: less while a client has done nothing useful."""
 _HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity")]
 _GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
 
@@ -42,10 +48,9 @@ Handler = Callable[[Call], Awaitable[None]]
 class Connection(asyncio.Protocol):
     """One client's connection."""
 
-    def __init__(self, handler: Handler, connections: "set[Connection]", most: int) -> None:
+    def __init__(self, handler: Handler, connections: Connections) -> None:
         self._handler = handler
         self._connections = connections
-        self._most = most
         self._h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=False, header_encoding="utf-8", validate_outbound_headers=False
@@ -56,16 +61,25 @@ class Connection(asyncio.Protocol):
         self._begun: set[int] = set()
         self._room = asyncio.Event()
         self._writable = True
-        self._mischief = 0
-        self._greeted = False
+        self._unparsed = bytearray()
+        self._is_parsing = False
+        self._futile = 0.0
+        self._futile_at = time.monotonic()
         self._leaving = False
         self._transport: asyncio.Transport | None = None
+        self.peer = ""
+        self.held = 0
+        self.active_at = time.monotonic()
+        self._was_useful = False
+        self.has_begun = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._tasks)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._connections) >= self._most:
-            transport.close()
-            return
+        self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self._connections.add(self)
         self._h2.local_settings = h2.settings.Settings(
             client=False,
@@ -76,7 +90,6 @@ class Connection(asyncio.Protocol):
                 h2.settings.SettingCodes.ENABLE_PUSH: 0,
             },
         )
-        asyncio.get_running_loop().call_later(GREETING_SECONDS, self._expect_greeting)
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(CONNECTION_WINDOW)
         self._flush()
@@ -97,10 +110,33 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable = True
         self._room.set()
-        if self._transport is not None:
-            self._transport.resume_reading()
+        self._read_on()
 
     def data_received(self, data: bytes) -> None:
+        self._unparsed += data
+        if not self._is_parsing:
+            self._parse()
+
+    def _parse(self) -> None:
+        """One slice of what came; then everybody else's turn, then the next slice."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        size = SLICE if self._was_useful and self._futile < MOST_FUTILE / 2 else SMALL_SLICE
+        piece = bytes(self._unparsed[:size])
+        del self._unparsed[:size]
+        self._receive(piece)
+        self._is_parsing = bool(self._unparsed)
+        if self._is_parsing and self._transport is not None:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._parse)
+        else:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        if self._transport is not None and self._writable and not self._is_parsing:
+            self._transport.resume_reading()
+
+    def _receive(self, data: bytes) -> None:
         try:
             for event in self._h2.receive_data(data):
                 self._take(event)
@@ -110,10 +146,31 @@ class Connection(asyncio.Protocol):
             self.close()
             return
         self._flush()
-        if self._mischief > MAX_RESETS:
+        if self._futile > MOST_FUTILE:
             self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
             self._flush()
             self.close()
+
+    def hold(self, length: int) -> None:
+        self._connections.hold(self, length)
+        if length > 0 and self.held > MOST_HELD:
+            self.drop_newest_call("this connection holds too many unfinished messages")
+
+    def drop_newest_call(self, why: str) -> None:
+        for stream in sorted(self._calls, reverse=True):
+            if self._calls[stream].held:
+                self._drop(stream, Refused(Code.RESOURCE_EXHAUSTED, why))
+                return
+
+    def drop_stalled_calls(self, begun_before: float) -> None:
+        for stream, call in list(self._calls.items()):
+            if call.incomplete_since is not None and call.incomplete_since < begun_before:
+                self._drop(stream, Refused(Code.DEADLINE_EXCEEDED, "a message was not completed in time"))
+
+    def _drop(self, stream: int, refused: Refused) -> None:
+        call = self._calls[stream]
+        call.refuse(refused)
+        call.forget()
 
     def go_away(self) -> None:
         """No further calls; those under way may end."""
@@ -147,10 +204,6 @@ class Connection(asyncio.Protocol):
             self._h2.acknowledge_received_data(length, stream)
         self._flush()
 
-    def _expect_greeting(self) -> None:
-        if not self._greeted:
-            self.close()
-
     async def _wait_for_room(self, stream: int) -> int:
         while True:
             if self._transport is None:
@@ -170,19 +223,32 @@ class Connection(asyncio.Protocol):
                 self._begin(event)
             case h2.events.StreamEnded() if event.stream_id in self._calls:
                 self._calls[event.stream_id].end()
-            case h2.events.StreamReset() if event.stream_id in self._tasks:
-                self._mischief += 1
-                self._tasks[event.stream_id].cancel()
-            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+            case h2.events.StreamReset():
+                self._count_futile()
+                if event.stream_id in self._tasks:
+                    self._tasks[event.stream_id].cancel()
+            case h2.events.RemoteSettingsChanged():
+                self._count_futile()
                 self._room.set()
+            case h2.events.WindowUpdated():
+                self._room.set()
+            case h2.events.PingReceived() | h2.events.PriorityUpdated():
+                self._count_futile()
             case h2.events.ConnectionTerminated() if not self._tasks:
                 self.close()
+
+    def _count_futile(self) -> None:
+        now = time.monotonic()
+        forgiven = (now - self._futile_at) * FUTILE_A_SECOND
+        self._futile = max(0.0, self._futile - forgiven) + 1
+        self._futile_at = now
 
     def _data(self, event: h2.events.DataReceived) -> None:
         call = self._calls.get(event.stream_id)
         length = event.flow_controlled_length or 0
         if call is not None:
-            self._mischief += not event.data and event.stream_ended is None
+            if not event.data and event.stream_ended is None:
+                self._count_futile()
             call.feed(event.data or b"", length)
         else:
             self.consumed(event.stream_id, length)
@@ -190,7 +256,7 @@ class Connection(asyncio.Protocol):
     def _begin(self, event: h2.events.RequestReceived) -> None:
         headers = {str(name): str(value) for name, value in event.headers or ()}
         stream = event.stream_id
-        self._greeted = True
+        self.has_begun, self.active_at = True, time.monotonic()
         if self._leaving:
             self._h2.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
             return
@@ -204,7 +270,8 @@ class Connection(asyncio.Protocol):
         task.add_done_callback(lambda _done: self._forget(stream))
 
     def _forget(self, stream: int) -> None:
-        self._calls.pop(stream, None)
+        if call := self._calls.pop(stream, None):
+            call.forget()
         self._tasks.pop(stream, None)
         self._begun.discard(stream)
 
@@ -213,6 +280,7 @@ class Connection(asyncio.Protocol):
         try:
             async with asyncio.timeout(call.seconds()):
                 await self._handler(call)
+            self.active_at, self._was_useful = time.monotonic(), True
         except Refused as refused:
             code, sentence = refused.code, refused.sentence
         except TimeoutError:

@@ -23,6 +23,9 @@ SERVICES = (
 _SERVING, _NOT_SERVING, _UNKNOWN = 1, 2, 3
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 5.0
+_FRESH_SECONDS = 1.0
+"""A look at the database this young is shared."""
+MOST_WATCHERS = 500
 
 _HEALTH_ASKED = message("grpc.health.v1.HealthCheckRequest")
 _HEALTH = message("grpc.health.v1.HealthCheckResponse")
@@ -31,10 +34,22 @@ _REFLECTED = message("grpc.reflection.v1.ServerReflectionResponse")
 
 
 class Health:
-    """Whether the service can answer, which is whether its database does."""
+    """Whether the service can answer, which is whether its database does.
+
+    All who ask share one look at the database, made by a thread that does nothing else: so health can be
+    asked for at any rate, also while every other thread is busy.
+    """
 
     def __init__(self, desk: Desk) -> None:
+        """`desk` is its own."""
         self._desk = desk
+        self._looked_at = -_FRESH_SECONDS
+        self._look: asyncio.Task[int] | None = None
+        self._watchers = 0
+
+    def close(self) -> None:
+        """Ends its thread."""
+        self._desk.close()
 
     async def check(self, call: Call) -> None:
         """How it is now."""
@@ -46,16 +61,31 @@ class Health:
     async def watch(self, call: Call) -> None:
         """How it is, and how it will be."""
         asked = parsed(_HEALTH_ASKED, await call.one())
-        known = asked.service in ("", *SERVICES)
-        told = None
+        if self._watchers >= MOST_WATCHERS:
+            raise Refused(Code.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} clients watch already; use Check")
+        self._watchers += 1
+        try:
+            await self._watch(call, known=asked.service in ("", *SERVICES))
+        finally:
+            self._watchers -= 1
+
+    async def _watch(self, call: Call, *, known: bool) -> None:
+        sent = None
         while True:
             state = await self._state() if known else _UNKNOWN
-            if state != told:
+            if state != sent:
                 await call.send([_HEALTH(status=state).SerializeToString()])
-                told = state
+                sent = state
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _state(self) -> int:
+        now = asyncio.get_running_loop().time()
+        if self._look is None or (self._look.done() and now - self._looked_at > _FRESH_SECONDS):
+            self._looked_at = now
+            self._look = asyncio.create_task(self._ask())
+        return await asyncio.shield(self._look)
+
+    async def _ask(self) -> int:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._desk.ask(lambda clerk: clerk.session.transact(is_active))

@@ -1,7 +1,8 @@
 """URLs that come in: PutURLs, a stream of items, and PutDiscovered, a stream of batches."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -24,10 +25,21 @@ MOST_ITEMS = 1024
 MOST_BATCHES = 16
 MOST_BYTES = 4 << 20
 """Unanswered in one stream; beyond that it is not read."""
+MOST_OF_A_BATCH = 100_000
+"""URLs in one batch."""
+SLICE = 500
+"""URLs that are worked off before other clients have their turn."""
+BATCHES_AT_ONCE = 4
+"""Of all clients together: a batch in memory takes many times its bytes."""
+_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}
+"""The kinds of fields in the wire format of Protocol Buffers, and the size of those that have one."""
+_ITEMS = 2
+"""The field of `DiscoveredBatch`."""
 _REMEMBERED_CRAWLS = 10_000
 
 Answer = Callable[[], Awaitable[list[bytes]]]
 """Waits for the verdicts on some messages and gives the answers to them."""
+Verdicts = Callable[[], Awaitable[list[int]]]
 Begin = Callable[[Sequence[bytes]], Awaitable[Answer]]
 
 
@@ -38,6 +50,7 @@ class Puts:
         self._desk = desk
         self._addresses = addresses
         self._lane = Lane(desk)
+        self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
 
     async def put_urls(self, call: Call) -> None:
@@ -62,18 +75,30 @@ class Puts:
         return answer
 
     async def _begin_batches(self, messages: Sequence[bytes]) -> Answer:
-        batches = [parsed(_BATCH, each) for each in messages]
-        await self._know_crawls({info.crawlID for batch in batches for info in batch.items})
-        judged = [await self._judged([self._discovered(info) for info in batch.items]) for batch in batches]
+        begun = [await self._begin_batch(each) for each in messages]
 
         async def answer() -> list[bytes]:
-            pairs = zip(batches, judged, strict=True)
             return [
-                _BATCH_ACK(ID=batch.ID, statuses=await verdicts()).SerializeToString()
-                for batch, verdicts in pairs
+                _BATCH_ACK(
+                    ID=name, statuses=[status for verdicts in judged for status in await verdicts()]
+                ).SerializeToString()
+                for name, judged in begun
             ]
 
         return answer
+
+    async def _begin_batch(self, raw: bytes) -> tuple[str, list[Verdicts]]:
+        """Its name, and the verdicts to come. Between slices other clients have their turn."""
+        check_number_of_items(raw)
+        async with self._parsing:
+            batch = parsed(_BATCH, raw)
+            judged = []
+            for start in range(0, len(batch.items), SLICE):
+                infos = batch.items[start : start + SLICE]
+                await self._know_crawls({info.crawlID for info in infos})
+                judged.append(await self._judged([self._discovered(info) for info in infos]))
+                await asyncio.sleep(0)
+            return batch.ID, judged
 
     def _item(self, item: Any, info: Any) -> Told | None:
         if item.WhichOneof("item") != "known":
@@ -99,7 +124,7 @@ class Puts:
     async def _number(self, name: str) -> int:
         return await self._desk.ask(lambda clerk: crawl_number(clerk.session, name))
 
-    async def _judged(self, told: list[Told | None]) -> Callable[[], Awaitable[list[int]]]:
+    async def _judged(self, told: list[Told | None]) -> Verdicts:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
         coming = await self._lane.put(good) if good else None
@@ -171,11 +196,50 @@ async def _read(call: Call, begin: Begin, unanswered: _Unanswered) -> None:
             weight = await unanswered.enter(some)
             if unanswered.over:
                 return
+            await asyncio.sleep(0)
             unanswered.add(weight, await begin(some))
 
 
 def _info(item: Any) -> Any:
     return item.known.info if item.WhichOneof("item") == "known" else item.discovered.info
+
+
+def check_number_of_items(raw: bytes) -> None:
+    """Refuses a batch of too many items before it is parsed: each takes a hundred times its two bytes."""
+    if len(raw) > 2 * MOST_OF_A_BATCH and sum(1 for _ in islice(_items(raw), MOST_OF_A_BATCH + 1)) > (
+        MOST_OF_A_BATCH
+    ):
+        raise Refused(Code.RESOURCE_EXHAUSTED, f"a batch has at most {MOST_OF_A_BATCH} URLs; send several")
+
+
+def _items(raw: bytes) -> Iterator[None]:
+    """One for each item of a batch. Fields that we do not know are passed over, as the parser does."""
+    at = 0
+    try:
+        while at < len(raw):
+            tag, at = _varint(raw, at)
+            kind = tag & 7
+            if kind == _VARINT:
+                _, at = _varint(raw, at)
+            elif kind == _BYTES:
+                length, at = _varint(raw, at)
+                at += length
+                if tag >> 3 == _ITEMS:
+                    yield
+            elif kind in _FIXED:
+                at += _FIXED[kind]
+            else:
+                raise Refused(Code.INVALID_ARGUMENT, "a batch with groups cannot be read")
+    except IndexError:
+        return  # it is cut off, and the parser will say so
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while raw[at] & 0x80 and shift < 63:
+        value |= (raw[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return value | (raw[at] & 0x7F) << shift, at + 1
 
 
 def parsed(kind: Any, raw: bytes) -> Any:

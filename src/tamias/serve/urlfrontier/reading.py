@@ -13,6 +13,8 @@ from tamias.model.url_key import key_of_fetched, url_key
 from tamias.serve.urlfrontier.status import Code, Refused
 
 MAX_URL = 32_768
+MAX_INFO = 256 << 10
+"""Bytes of a URL with its metadata."""
 MAX_NAME = 255
 """Characters of a queue's key or a crawl's name."""
 LAST_SECOND = 253_402_300_799
@@ -83,6 +85,8 @@ class Addresses:
         except UrlError:
             return None
         if not queue or not is_name(queue):
+            return None
+        if info.metadata and info.ByteSize() > MAX_INFO:
             return None
         written, tags = noted(_metadata(info)) if info.metadata else (None, None)
         if written is not None and "\\u0000" in written:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -20,6 +21,7 @@ from tamias.frontier.terms import Terms
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.calls import Call
+from tamias.serve.urlfrontier.connections import Connections
 from tamias.serve.urlfrontier.control import Answerer, Control
 from tamias.serve.urlfrontier.desk import Desk
 from tamias.serve.urlfrontier.gets import Gets
@@ -34,6 +36,8 @@ from tamias.settings import Settings
 _log = logging.getLogger(__name__)
 _ANNOUNCE_SECONDS = 20.0
 _STOP_SECONDS = 3.0
+_SWEEP_SECONDS = 2.0
+_HANDSHAKE_SECONDS = 10.0
 
 Route = Callable[[Call], Awaitable[None]]
 
@@ -48,6 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     key: Path | None = None
     threads: int = 4
     connections: int = 1000
+    connections_of_one_address: int = 500
     session_names: frozenset[str] = frozenset()
     data: Path = Path("tamias-data")
     """Where the segments of what workers deliver are kept."""
@@ -71,28 +76,30 @@ class FrontierServer:
             lambda work: self._desk.ask(lambda clerk: work(clerk.session)),
             options.terms,
         )
+        self._health = Health(Desk(database, self._addresses.same, 1))
         self._routes = self._routed()
-        self._connections: set[Connection] = set()
+        self._connections = Connections(options.connections, options.connections_of_one_address)
         self.address = ""
         """Where it listens: host and port."""
 
     async def run(self, ready: Callable[[str], None], stop: asyncio.Event) -> None:
         """Serves until `stop` is set; calls `ready` with its address once it listens."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            self._connection, sock=self._listening(), ssl=_context(self._options)
-        )
+        server = await loop.create_server(self._connection, sock=self._listening(), **_tls(self._options))
         async with server:
             told = loop.create_task(self._announce(stop))
+            sweep = loop.create_task(self._sweep())
             ready(self.address)
             await stop.wait()
             server.close()
             await self._stop()
             await self._front_desk.close()
             await told
+            sweep.cancel()
         with contextlib.suppress(TamiasError):
             await self._desk.ask(lambda clerk: service.leave(clerk.session, self.address))
         self._desk.close()
+        self._health.close()
 
     def _listening(self) -> socket.socket:
         host, port = self._options.host, self._options.port
@@ -107,7 +114,7 @@ class FrontierServer:
         return listening
 
     def _connection(self) -> Connection:
-        return Connection(self._dispatch, self._connections, self._options.connections)
+        return Connection(self._dispatch, self._connections)
 
     async def _dispatch(self, call: Call) -> None:
         route = self._routes.get(call.path)
@@ -126,7 +133,7 @@ class FrontierServer:
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._front_desk, self._desk)
         gets = Gets(self._desk, workers.lend)
-        puts, health = Puts(self._desk, self._addresses), Health(self._desk)
+        puts, health = Puts(self._desk, self._addresses), self._health
         streams: dict[str, Route] = {
             f"/{messages.SERVICE}/PutURLs": puts.put_urls,
             f"/{messages.SERVICE}/PutDiscovered": puts.put_discovered,
@@ -162,6 +169,11 @@ class FrontierServer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _ANNOUNCE_SECONDS)
 
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            self._connections.sweep()
+
     async def _stop(self) -> None:
         """No new calls; those under way get some seconds."""
         tasks = [task for connection in self._connections for task in connection.tasks()]
@@ -177,7 +189,17 @@ def serve(database: Database, options: Options, ready: Callable[[str], None]) ->
     """Runs one instance until a signal ends it."""
     import uvloop
 
+    _allow_open_files(options.connections)
     uvloop.run(_until_signal(database, options, ready))
+
+
+def _allow_open_files(connections: int) -> None:
+    """Raises the limit of open files where it is below what the connections take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 async def _until_signal(database: Database, options: Options, ready: Callable[[str], None]) -> None:
@@ -187,11 +209,16 @@ async def _until_signal(database: Database, options: Options, ready: Callable[[s
     await FrontierServer(database, options).run(ready, stop)
 
 
-def _context(options: Options) -> ssl.SSLContext | None:
+def _tls(options: Options) -> dict[str, Any]:
     if options.certificate is None:
-        return None
+        return {}
+    return {"ssl": _context(options), "ssl_handshake_timeout": _HANDSHAKE_SECONDS}
+
+
+def _context(options: Options) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
+        assert options.certificate is not None
         context.load_cert_chain(options.certificate, options.key)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"cannot use the certificate {options.certificate}: {error}") from error

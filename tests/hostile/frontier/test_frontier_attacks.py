@@ -1,0 +1,110 @@
+"""A hostile client beside a good one: the good one is answered, and the service's memory is bounded."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import grpc
+import pytest
+from attacks import ATTACKS
+from frontier_client import Client, Instance
+
+from tamias.serve.urlfrontier.messages import message
+
+SECONDS = 5.0
+"""How long each attack lasts."""
+PATIENCE = 5.0
+"""So long may a good client's call take where the machine does other things too; milliseconds are usual."""
+MOST_MEMORY = 300 << 20
+
+
+def memory(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("no memory figure")
+
+
+def check_health(channel):
+    check = channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        message("grpc.health.v1.HealthCheckRequest").SerializeToString,
+        message("grpc.health.v1.HealthCheckResponse").FromString,
+    )
+    return check(message("grpc.health.v1.HealthCheckRequest")(), timeout=PATIENCE).status
+
+
+@contextlib.contextmanager
+def attacked(name, port):
+    script = Path(__file__).parent / "attacks.py"
+    attacker = subprocess.Popen(
+        [sys.executable, str(script), name, str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert attacker.stdout.readline() == "under way\n"
+        yield
+    finally:
+        attacker.kill()
+        attacker.wait()
+        attacker.stdout.close()
+
+
+class NewConnection(Client):
+    """A client that does not share the connection of another: grpcio would."""
+
+    def __init__(self, address):
+        super().__init__(address)
+        self.channel.close()
+        self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+
+
+def ask_for_a_while(old, address):
+    """Every call of a good client, over a connection it has and over a new one; the longest time of each."""
+    longest, end, turn = {}, time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        with closing(NewConnection(address)) as new:
+            for who, client in (("old", old), ("new", new)):
+                turn += 1
+                for what, call in {
+                    "health": lambda client=client: check_health(client.channel) == 1,
+                    "put": lambda client=client, turn=turn: (
+                        [ack.status for ack in client.call("PutURLs", item(turn), timeout=PATIENCE)] == [0]
+                    ),
+                    "stats": lambda client=client: client.call("GetStats", timeout=PATIENCE).size > 0,
+                }.items():
+                    begun = time.monotonic()
+                    assert call(), (who, what)
+                    took = time.monotonic() - begun
+                    longest[who, what] = max(longest.get((who, what), 0), took)
+        time.sleep(0.05)
+    return longest
+
+
+def item(turn):
+    made = message("urlfrontier.URLItem")()
+    made.discovered.info.url = f"http://h{turn}.example/"
+    return made
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_good_client_is_answered_while_another_attacks(name, tmp_path):
+    instance = Instance(tmp_path)
+    try:
+        with closing(Client(instance.address)) as good:
+            good.call("GetStats")
+            with attacked(name, instance.port):
+                longest = ask_for_a_while(good, instance.address)
+        used = memory(instance.process.pid)
+        slowest = max(longest.values())
+        sys.stdout.write(f"{name}: slowest call {slowest * 1000:.0f} ms, memory {used >> 20} MiB\n")
+        assert used < MOST_MEMORY
+    except grpc.RpcError as error:
+        pytest.fail(f"{error.code()}: {error.details()}")
+    finally:
+        instance.kill()
