@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fuzzing import documents, files, messages, permits
+from fuzzing import connections, documents, files, messages, permits
 
 Target = Callable[[bytes], None]
 
@@ -39,4 +39,5 @@ TARGETS: dict[str, Target] = {
     "urlfrontier": messages.urlfrontier,
     "workers": messages.workers,
     "frames": messages.frames,
+    "grpc-frames": connections.grpc_frames,
 }
