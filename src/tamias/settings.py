@@ -165,7 +165,7 @@ class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_unpacked: Annotated[int, _about("most bytes unpacked from one body", ge=1)] = 2 << 30
     max_members: Annotated[int, _about("most members of an archive", ge=1)] = 100_000
-    max_ratio: Annotated[int, _about("most bytes unpacked from each packed one, beyond 64 MiB", ge=1)] = 250
+    max_ratio: Annotated[int, _about("most bytes unpacked from each packed one, beyond 16 MiB", ge=1)] = 100
     max_layers: Annotated[int, _about("most codecs and archives inside each other", ge=1)] = 4
     max_archives: Annotated[int, _about("most archives inside each other", ge=1)] = 2
 
@@ -182,6 +182,9 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     rules: Annotated[tuple[str, ...], _about("files or folders of scraping rules")] = ()
     max_errors: Annotated[int, _about("problems told of one document", ge=1)] = 100
+    quads_per_byte: Annotated[
+        float, _about("most statements from each byte of a body, beyond a million", gt=0)
+    ] = 1.0
     xml_depth: Annotated[int, _about("deepest nesting of XML", ge=1)] = 1000
     turtle_depth: Annotated[int, _about("deepest nesting of Turtle, TriG and N3", ge=1)] = 1000
     json_depth: Annotated[int, _about("deepest nesting of JSON", ge=1)] = 500

@@ -98,7 +98,7 @@ def strangers(tmp_path, monkeypatch):
 @pytest.fixture
 def sandbox():
     """With limits that are soon reached."""
-    limits = SandboxSettings(memory=1024 * MIB, cpu=1, cpu_whole=3)
+    limits = SandboxSettings(memory=1024 * MIB, cpu=2, cpu_whole=4)
     found = Sandbox(Settings(sandbox=limits, open=OpenSettings(max_unpacked=4 * MIB)), ContextCache())
     yield found
     found.close()
@@ -179,7 +179,7 @@ class TestDeaths:
             ("abort", "SIGABRT"),
             ("leave", "exit 7"),
             ("spin", "sandbox.cpu"),
-            ("sleep", "silent for 4 s"),
+            ("sleep", "silent for 8 s"),
             ("hoard", "sandbox.memory"),
         ],
     )
@@ -249,6 +249,48 @@ def test_a_context_that_is_at_hand_is_used():
 )
 def test_only_what_has_killed_parsers_goes_to_the_sandbox_when_it_is_small(data, dangerous):
     assert is_dangerous(Body(size=len(data), sha256="", data=data)) is dangerous
+
+
+@pytest.fixture(params=["inside", "outside"])
+def reader(request):
+    """Reads in a sandbox and in this process, with the usual limits."""
+    if request.param == "outside":
+        yield Study(Settings())
+        return
+    inside = Sandbox(Settings(), ContextCache())
+    yield inside
+    inside.close()
+
+
+class Segment(Kept):
+    """Takes a document back as a segment does."""
+
+    @contextmanager
+    def document(self):
+        before = self.quads.text
+        try:
+            yield self.quads
+        except BaseException:
+            self.quads.text = before
+            raise
+
+
+def test_a_bomb_is_known_by_its_first_part_and_nothing_of_it_is_kept(reader):
+    lines = (b'<http://b.test/%d> <http://b.test/p> "%x" .\n' % (n, n**9) * 50 for n in range(9000))
+    packed = gzip.compress(b"".join(lines)) * 30
+    found, kept = studied(reader, packed, "application/gzip", Segment())
+    assert "open.max_ratio" in found.limit
+    assert found.overblown
+    assert (found.quads, found.extent, kept.quads.text) == (0, None, b"")
+
+
+def test_too_many_statements_from_few_bytes_are_a_bomb(monkeypatch):
+    monkeypatch.setattr("tamias.crawl.reading.study.FREE_QUADS", 1000)
+    packed = gzip.compress(b"<http://b.test/s> <http://b.test/p> 1" + b", 1" * 20_000 + b" .\n")
+    found, kept = studied(Study(Settings()), packed, "application/gzip", Segment())
+    assert "analyse.quads_per_byte" in found.limit
+    assert found.overblown
+    assert (found.quads, found.extent, kept.quads.text) == (0, None, b"")
 
 
 def packed_zip(*members):

@@ -36,3 +36,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 class LimitExceeded(Exception):
     """A read hit a limit of ours; the message names the limit and its setting."""
+
+
+class Overblown(LimitExceeded):
+    """A body that becomes more than any honest one of its size would: a bomb, not a dataset."""

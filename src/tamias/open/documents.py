@@ -46,7 +46,7 @@ def documents(
     """
     name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
     with _stream(body) as stream:
-        yield from _Peeler(url, Meter(body.size, limits), limits).parts(
+        yield from _Peeler(url, Meter(limits, stream.tell), limits).parts(
             stream, _Layer(name=name, told=told_type)
         )
 

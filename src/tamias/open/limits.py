@@ -1,8 +1,10 @@
 """How far a body may be unpacked, and the one meter that all its layers share."""
 
+from collections.abc import Callable
+
 import msgspec
 
-from tamias.model.document import LimitExceeded
+from tamias.model.document import LimitExceeded, Overblown
 
 MIB = 1 << 20
 
@@ -11,12 +13,12 @@ class OpenLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on unpacking one body, as set in `[open]`; `max_bytes` is `max_unpacked` there.
 
     A dump of repetitive RDF packed 17:1 with zstd at its highest level; zeros pack 1000:1 with gzip and
-    far more with the others. 250:1 lies between; up to `ratio_after` a bomb costs too little to matter.
+    far more with the others. 100:1 lies between; up to `ratio_after` a bomb costs too little to matter.
     """
 
     max_bytes: int = 2048 * MIB
-    max_ratio: int = 250
-    ratio_after: int = 64 * MIB
+    max_ratio: int = 100
+    ratio_after: int = 16 * MIB
     max_members: int = 100_000
     max_layers: int = 4
     """Codecs and archives inside each other; a `tar.gz` has two."""
@@ -28,9 +30,10 @@ class OpenLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Meter:
     """Counts what comes out of one body, over all layers and members."""
 
-    def __init__(self, body_size: int, limits: OpenLimits) -> None:
+    def __init__(self, limits: OpenLimits, position: Callable[[], int]) -> None:
+        """`position` tells how much of the body was read: so a large bomb is known by its first part."""
         self._limits = limits
-        self._ratio_bytes = max(limits.ratio_after, limits.max_ratio * body_size)
+        self._position = position
         self._bytes = 0
         self._members = 0
 
@@ -41,9 +44,9 @@ class Meter:
             raise LimitExceeded(
                 f"unpacks to more than {self._limits.max_bytes} bytes (limit open.max_unpacked)"
             )
-        if self._bytes > self._ratio_bytes:
+        if self._bytes > self._limits.ratio_after and self._bytes > self._limits.max_ratio * self._position():
             ratio = self._limits.max_ratio
-            raise LimitExceeded(f"unpacks to more than {ratio} times its size (limit open.max_ratio)")
+            raise Overblown(f"unpacks to more than {ratio} times its size (limit open.max_ratio)")
 
     def member(self) -> None:
         """Counts one member of an archive. Raises `LimitExceeded`."""

@@ -54,6 +54,10 @@ class Died(Exception):
     """The sandbox came to its end over a document; the message says why, and names the limit."""
 
 
+class _Over(Exception):
+    """What was written of a document is taken back: it went over a limit."""
+
+
 class Sandbox:
     """Studies as `Study` does, elsewhere. For one thread at a time."""
 
@@ -70,20 +74,27 @@ class Sandbox:
         take_links: TakeLinks,
         kind: str | None = None,
     ) -> Found:
-        """As `Study.study`. What killed the sandbox is the limit of what was found until then.
+        """As `Study.study`. What killed the sandbox is the limit on record, and no statement is kept.
 
         `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
         """
         child = self._ready_child()
         sound = False
+        found = Found()
         try:
             with new_document() as target:
                 child.send(Job(msgspec.structs.replace(capture, body=body), kind))
-                found = self._followed(child, target, take_links)
-            sound = not child.died
+                found = self._followed(child, target, take_links, found)
+                if found.limit is not None:
+                    raise _Over
+            sound = True
         except Wanting:
             sound = True
             raise
+        except _Over:
+            sound = True
+        except Died as death:
+            found.limit, found.quads = str(death), 0
         finally:
             if not sound or child.used_up:
                 self.close()
@@ -101,24 +112,18 @@ class Sandbox:
             self._child = Child(self._settings)
         return self._child
 
-    def _followed(self, child: "Child", target: DocumentSink, take_links: TakeLinks) -> Found:
-        so_far = Found()
-        try:
-            while True:
-                answer = child.next_answer(lambda: take_links((), "", None))
-                if isinstance(answer, Wrote):
-                    target.write(answer.chunk)
-                    so_far.quads += answer.chunk.count(b"\n")
-                elif isinstance(answer, Linked):
-                    take_links(answer.references, answer.base, answer.kind)
-                    so_far.links += len(answer.references)
-                elif isinstance(answer, WantsContext):
-                    child.send(self._context(answer.address))
-                else:
-                    return _end(answer)
-        except Died as death:
-            so_far.limit = str(death)
-            return so_far
+    def _followed(self, child: "Child", target: DocumentSink, take_links: TakeLinks, so_far: Found) -> Found:
+        while True:
+            answer = child.next_answer(lambda: take_links((), "", None))
+            if isinstance(answer, Wrote):
+                target.write(answer.chunk)
+            elif isinstance(answer, Linked):
+                take_links(answer.references, answer.base, answer.kind)
+                so_far.links += len(answer.references)
+            elif isinstance(answer, WantsContext):
+                child.send(self._context(answer.address))
+            else:
+                return _end(answer)
 
     def _context(self, address: str) -> Context:
         return Context(self._contexts(address), not self._contexts.to_fetch([address]))

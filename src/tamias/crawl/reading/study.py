@@ -15,7 +15,7 @@ from tamias.crawl.visits.contexts import ContextCache
 from tamias.doors.portals.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
 from tamias.model.dataset import Dataset
-from tamias.model.document import Document, LimitExceeded
+from tamias.model.document import Document, LimitExceeded, Overblown
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.hint import Hint, Hints
 from tamias.model.kind import SITEMAP
@@ -37,6 +37,8 @@ SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
 MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
+FREE_QUADS = 1_000_000
+"""So many statements are read of a body of any size."""
 MOST_DATASETS = 1000
 MOST_HINTS = 50_000
 PAGES = frozenset({"text/html", "application/xhtml+xml"})
@@ -72,7 +74,9 @@ class Found(msgspec.Struct, kw_only=True):
     hints: list[Hint] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     limit: str | None = None
-    """The limit that cut the reading short; what was read before it counts."""
+    """The limit that cut the reading short; then no statement of it is kept."""
+    overblown: bool = False
+    """Whether the body became so much that it is taken for a bomb."""
     extent: Extent | None = None
     renamed_graphs: tuple[tuple[str, str], ...] = ()
 
@@ -96,6 +100,7 @@ class Study:
             position: position in settings.analyse.follow
             for position in ("subjects", "predicates", "objects")
         }
+        self._quads_per_byte = settings.analyse.quads_per_byte
         self._graphs = Graphs(settings.sinks.graphs)
         self._analysers = analysers(settings, contexts)
 
@@ -112,14 +117,15 @@ class Study:
         Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
         """
         found = Found()
-        with new_document() as target:
-            try:
+        try:
+            with new_document() as target:
                 self._read(capture, body, found, target, Following(capture, take_links), kind)
-            except LimitExceeded as limit:
-                found.limit = str(limit)
-            untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
-            if untried:
-                raise Wanting(untried)
+                untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
+                if untried:
+                    raise Wanting(untried)
+        except LimitExceeded as limit:
+            found.limit, found.overblown, found.quads = str(limit), isinstance(limit, Overblown), 0
+            return found
         found.extent = target.extent if found.quads else None
         return found
 
@@ -144,6 +150,7 @@ class Study:
                 if isinstance(finding, Quads):
                     naming = naming or self._naming(capture.final_url, body.sha256, part)
                     found.quads += len(finding.quads)
+                    self._check_quads(found.quads, body)
                     target.write(naming.nquads(finding.quads))
                     following.take(Links(self.links_of(finding.quads), capture.final_url))
                     for links in kinds_in(finding.quads, capture.final_url):
@@ -159,6 +166,14 @@ class Study:
             if naming is not None:
                 _note_names(found, naming)
         found.links, found.metas = following.links, following.metas
+
+    def _check_quads(self, quads: int, body: Body) -> None:
+        """Raises `Overblown`."""
+        if quads > FREE_QUADS and quads > self._quads_per_byte * body.size:
+            raise Overblown(
+                f"holds more than {self._quads_per_byte:g} statements for each byte"
+                " (limit analyse.quads_per_byte)"
+            )
 
     def _naming(self, url: str, sha256: str, part: Document) -> Naming:
         return Naming(url, sha256, member=part.member, graph=part.graph, graphs=self._graphs)

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from tamias.archive.judgement import Judgement, Meaning
 from tamias.crawl.admit import Reference
 from tamias.crawl.archiving.keeping import Keeping, Kept
 from tamias.crawl.reading.aside import aside
@@ -135,6 +136,8 @@ class Sight:
             seen.capture = not_believed(capture, kept.judgement.reason)
         elif kept.prepared is not None:
             seen = await self._read(capture, task, held)
+            if seen.found.overblown:
+                kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)
             seen.kept = kept
         return seen
 

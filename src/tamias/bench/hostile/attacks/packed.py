@@ -150,7 +150,7 @@ ATTACKS = (
         number="H6",
         name="archives",
         what="files that unpack to gigabytes: gzip, bzip2, xz, zstd, zips in zips, members that overlap",
-        limit="open.max_ratio beyond 64 MiB, open.max_unpacked, open.max_archives, one meter for all layers",
+        limit="open.max_ratio beyond 16 MiB, open.max_unpacked, open.max_archives, one meter for all layers",
         seeds=("/a.nt.gz", "/a.nt.bz2", "/a.nt.xz", "/a.nt.zst", "/wide.zip", "/deep.zip", "/overlap.zip"),
         pages={
             "/a.nt.gz": Bomb(zeros_in(gzip.compress), "application/gzip"),
