@@ -8,11 +8,8 @@ from pyoxigraph import BlankNode, RdfFormat, parse
 
 from tamias.analyse.chunks import as_stream
 from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_apart
-from tamias.analyse.turtle import ATOM, DIRECTIVES, DOT, Turtle
-
-_BOUNDARY = re.compile(
-    ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|(?P<open>\{)|(?P<close>\})", re.DOTALL | re.MULTILINE
-)
+from tamias.analyse.turtle import Turtle
+from tamias.model.turtle_text import BOUNDARY_OR_BRACE
 
 _BASE = re.compile(rb"^[ \t]*(?:@base\s+<[^<>\s]*>\s*\.|(?i:base)\s+<[^<>\s]*>)", re.MULTILINE)
 _OWN_EMPTY_PREFIX = re.compile(rb"^[ \t]*@?(?i:prefix)[ \t]+:", re.MULTILINE)
@@ -89,6 +86,6 @@ def _statements(text: bytes) -> list[tuple[Piece, bool]]:
 
 
 def _boundaries(text: bytes) -> Iterator[tuple[int, str]]:
-    for found in _BOUNDARY.finditer(text):
+    for found in BOUNDARY_OR_BRACE.finditer(text):
         if found.lastgroup is not None:
             yield (found.start() if found.lastgroup == "before" else found.end()), found.lastgroup

@@ -10,11 +10,8 @@ from itertools import pairwise
 from pyoxigraph import Quad, RdfFormat
 
 from tamias.analyse.recover import Faults, Piece, Place, Read, taken_apart
-from tamias.analyse.turtle import ATOM, DIRECTIVES, DOT, Turtle, statements
-
-_BOUNDARY = re.compile(
-    ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|(?P<open>\{)|(?P<close>\})", re.DOTALL | re.MULTILINE
-)
+from tamias.analyse.turtle import Turtle, statements
+from tamias.model.turtle_text import BOUNDARY_OR_BRACE
 
 _NAME = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[^\s<>\"'{}\[\]();,]*:[^\s<>\"'{}\[\]();,]*|\[\s*\])?(?:\s|#[^\n]*\n)*"
@@ -53,7 +50,7 @@ class Trig(Turtle):
 
 
 def _opening(text: bytes) -> re.Match[bytes] | None:
-    return next((each for each in _BOUNDARY.finditer(text) if each.lastgroup == "open"), None)
+    return next((each for each in BOUNDARY_OR_BRACE.finditer(text) if each.lastgroup == "open"), None)
 
 
 def _in_graph(piece: Piece) -> list[Piece]:
@@ -78,7 +75,7 @@ def _wrapped(statement: Piece, name: bytes) -> Piece:
 def graphs(text: bytes) -> list[Piece]:
     """The text cut after each graph and, outside of graphs, each statement and directive."""
     scan = _Scan(text)
-    for found in _BOUNDARY.finditer(text):
+    for found in BOUNDARY_OR_BRACE.finditer(text):
         if found.lastgroup is not None:
             scan.take(found.lastgroup, found.start(), found.end())
     return _cut(text, [*scan.ends, len(text)])

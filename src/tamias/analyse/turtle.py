@@ -13,6 +13,7 @@ from tamias.analyse.plain import plain_lines
 from tamias.analyse.recover import Faults, Piece, Place, Read, read_on, taken_apart
 from tamias.analyse.written import written
 from tamias.model.quad_lines import QuadLines
+from tamias.model.turtle_text import ATOM, BOUNDARY
 
 BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22
@@ -21,19 +22,6 @@ MAX_STATEMENT = 1 << 22
 _ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
 _LONGEST_END = 12
 _NEAR = 4096
-_STRING = (
-    rb'"""(?:[^"\\]++|\\.|"(?!""))*(?:"""|\Z)|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*(?:\'\'\'|\Z)'
-    rb'|"(?:[^"\\\n]++|\\.)*["\n]?|\'(?:[^\'\\\n]++|\\.)*[\'\n]?'
-)
-_IRI = rb'<(?:[^<>"{}|^`\\\s]++|\\[uU])*>?'
-ATOM = rb"(?:%b|%b|#[^\n]*|\\.)" % (_STRING, _IRI)
-"""What hides every sign in it; a string that is not closed ends with its line."""
-DIRECTIVES = (
-    rb"(?P<directive>^[ \t]*(?i:prefix[ \t]+[^\s:<]*:\s*<[^<>\s]*>|base\s*<[^<>\s]*>))"
-    rb"|(?P<before>^[ \t]*@(?:prefix|base)\b)"
-)
-DOT = rb"(?P<dot>\.(?![\w:%\\.\-\x80-\xff]))"
-_BOUNDARY = re.compile(ATOM + rb"|" + DIRECTIVES + rb"|" + DOT, re.DOTALL | re.MULTILINE)
 _CLAUSE = re.compile(ATOM + rb"|(?P<open>[\[(])|(?P<close>[\])])|(?P<end>;)", re.DOTALL)
 _SUBJECT = re.compile(
     rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])'
@@ -206,7 +194,7 @@ def valid_base(url: str | None) -> str | None:
 def statements(text: bytes, place: Place) -> list[Piece]:
     """The text cut after each statement and directive; last comes what no dot ends, perhaps nothing."""
     ends = []
-    for found in _BOUNDARY.finditer(text):
+    for found in BOUNDARY.finditer(text):
         if found.lastgroup == "before":
             ends.append(found.start())
         elif found.lastgroup is not None:

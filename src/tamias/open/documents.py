@@ -37,14 +37,22 @@ class _Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def documents(
-    body: Body, *, url: str, told_type: str | None, limits: OpenLimits = DEFAULT_LIMITS
+    body: Body,
+    *,
+    url: str,
+    told_type: str | None,
+    limits: OpenLimits = DEFAULT_LIMITS,
+    name: str | None = None,
 ) -> Iterator[Document | Problem]:
     """The documents of a body, each to be consumed before the next is asked for.
+
+    `name` is the name of the file whose ending counts, where it is not the last segment of the URL.
 
     Damage never raises: a stream ends where its data does, and the `Problem` follows its document.
     A member that cannot be read is a `Problem` too. Only `LimitExceeded` is raised, here or by a stream.
     """
-    name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    if name is None:
+        name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
     with _stream(body) as stream:
         yield from _Peeler(url, Meter(limits, stream.tell), limits).parts(
             stream, _Layer(name=name, told=told_type)

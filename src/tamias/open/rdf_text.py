@@ -2,8 +2,9 @@
 
 import re
 
-NTRIPLES, NQUADS = "application/n-triples", "application/n-quads"
-TURTLE, TRIG, N3 = "text/turtle", "application/trig", "text/n3"
+from pyoxigraph import RdfFormat, parse
+
+from tamias.open.rdf_share import N3, NQUADS, NTRIPLES, TRIG, TURTLE, share_read
 
 SUPERSETS = {
     NTRIPLES: (TURTLE, TRIG, N3, NQUADS),
@@ -13,6 +14,8 @@ SUPERSETS = {
     N3: (),
 }
 """Every file of the first syntax is one of the others too, so a claim of those is no lie."""
+
+HALF = 0.5
 
 _BLANK = re.compile(rb"(?:\s++|#[^\n]*+)*")
 _IRI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\n]*>"
@@ -44,15 +47,42 @@ _QUOTED = re.compile(
 )
 
 
-def rdf_text_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+def rdf_text_type(text: bytes, claims: tuple[str, ...], *, is_cut: bool = False) -> str | None:
     """The RDF syntax of a text, or None when nothing in it speaks for one."""
     start = _BLANK.match(text).end()  # type: ignore[union-attr]
     if start == len(text):
         return next((claim for claim in claims if claim in SUPERSETS), None)
-    seen = _lines_type(text[start:]) or _turtle_kind(text[start:])
+    seen = _lines_type(text[start:])
+    if seen is None:
+        seen = _turtle_kind(text[start:])
+        if seen in SUPERSETS:
+            seen = _best_reading(text, (seen, NTRIPLES, NQUADS, TURTLE, TRIG), is_cut)
     if seen is None or seen not in SUPERSETS:
         return seen
     return next((claim for claim in claims if claim in SUPERSETS[seen]), seen)
+
+
+def begins_with_statement(text: bytes, *, is_cut: bool) -> bool:
+    """Whether what begins as a tag would is RDF text: `<a> <b> <c> .` has no end tag and a dot."""
+    if not _STATEMENT.match(text):
+        return False
+    try:
+        next(parse(text, format=RdfFormat.TURTLE, base_iri="http://base.invalid/"), None)
+    except SyntaxError:
+        return False
+    return max(share_read(text, syntax, is_cut=is_cut) for syntax in (TURTLE, NQUADS, TRIG)) > HALF
+
+
+def _best_reading(text: bytes, syntaxes: tuple[str, ...], is_cut: bool) -> str:
+    """The first syntax that reads all of it, or else the one that reads most."""
+    best, most = syntaxes[0], 0.0
+    for syntax in syntaxes:
+        share = share_read(text, syntax, is_cut=is_cut)
+        if share > most:
+            best, most = syntax, share
+        if share == 1:
+            break
+    return best
 
 
 def _lines_type(text: bytes) -> str | None:

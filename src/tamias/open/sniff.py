@@ -1,14 +1,17 @@
-"""What a body really is. Pure: first bytes, told type and file name in, a bare media type out.
+"""What a body really is. Pure: first bytes, declared type and file name in, a bare media type out.
 
-A ladder: signatures, then markup, JSON, RDF text, tables. Claims decide only what the bytes leave open.
+Declared RDF text is believed when its parser agrees. Otherwise there is a ladder: signatures, then markup,
+JSON, RDF text, tables; there, claims decide only what the bytes leave open.
 """
 
 import codecs
 import re
 
 from tamias.model.charset import believed_charset
-from tamias.open.rdf_text import SUPERSETS, rdf_text_type
+from tamias.open.rdf_share import TRIG, TURTLE, share_read
+from tamias.open.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
 from tamias.open.signatures import SHEET, signed_type
+from tamias.open.streams import HEAD
 
 JELLY = "application/x-jelly-rdf"
 
@@ -139,22 +142,42 @@ _META_CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", 
 
 
 def found_type(head: bytes, told: str | None, name: str) -> str:
-    """The media type of a body by its first bytes; what the server told and the name are evidence only."""
-    claims = _claims(told, name)
+    """The media type of a body by its first bytes, up to `HEAD`; what was declared and the name are claims.
+
+    A claim of RDF text stays while its parser reads more than half of the statements.
+    """
+    claims = claimed_types(told, name)
     if signed := signed_type(head, claims):
         return signed
     if _JELLY_START.match(head):
         return JELLY
-    text = _as_utf8(head)
-    if text is None:
-        return next((claim for claim in claims if _may_be_binary(claim)), "application/octet-stream")
-    text = text.lstrip()
+    is_cut = len(head) >= HEAD
+    text = _as_utf8(head).lstrip()
     if not text:
         return next((claim for claim in claims if not _may_be_binary(claim)), "text/plain")
+    somewhat = None
+    for claim in claims:
+        share = share_read(text, claim, is_cut=is_cut) if claim in SUPERSETS else 0
+        if share > HALF:
+            return _with_graphs(claim, text, is_cut) if share < 1 else claim
+        somewhat = somewhat or (claim if share else None)
+    found = _sniffed(text, claims, is_cut)
+    return found if found in SUPERSETS else somewhat or found
+
+
+def _with_graphs(claim: str, text: bytes, is_cut: bool) -> str:
+    """Turtle in which only braces are at fault is TriG; read as Turtle, it would lose its graphs."""
+    return TRIG if claim == TURTLE and share_read(text, TRIG, is_cut=is_cut) == 1 else claim
+
+
+def _sniffed(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str:
+    if _is_binary(text):
+        binary = next((claim for claim in claims if _may_be_binary(claim)), "application/octet-stream")
+        return rdf_text_type(text, claims, is_cut=is_cut) or binary
     return (
-        _markup_type(text, claims)
+        _markup_type(text, claims, is_cut)
         or _json_type(text, claims)
-        or rdf_text_type(text, claims)
+        or rdf_text_type(text, claims, is_cut=is_cut)
         or _table_type(text, claims)
         or _plain_type(claims)
     )
@@ -187,23 +210,27 @@ def bare_type(told: str | None) -> str:
     return ALIASES.get(bare, bare)
 
 
-def _claims(told: str | None, name: str) -> tuple[str, ...]:
+def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
+    """What the declared type and the ending of the name speak for, the former first."""
     suffix = BY_SUFFIX.get(name.rpartition(".")[2].lower(), "")
     return tuple(claim for claim in (bare_type(told), suffix) if claim not in _UNSURE)
 
 
-def _as_utf8(head: bytes) -> bytes | None:
-    """The head as UTF-8 text, or None when it is no text."""
+def _as_utf8(head: bytes) -> bytes:
+    """The head in UTF-8, without a byte order mark, if it is text."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<") or head[:4] == codecs.BOM_UTF32_BE:
         charset = found_charset(head, None, "") or "utf-16"
         return head.decode(charset, "replace").lstrip("\ufeff").encode()
-    head = head.removeprefix(codecs.BOM_UTF8)
-    controls = len(head) - len(head.translate(None, _CONTROLS))
-    return None if controls * 64 > len(head) or b"\0" in head else head
+    return head.removeprefix(codecs.BOM_UTF8)
 
 
-def _markup_type(text: bytes, claims: tuple[str, ...]) -> str | None:
-    if not text.startswith(b"<"):
+def _is_binary(text: bytes) -> bool:
+    controls = len(text) - len(text.translate(None, _CONTROLS))
+    return controls * 64 > len(text) or b"\0" in text
+
+
+def _markup_type(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str | None:
+    if not text.startswith(b"<") or begins_with_statement(text, is_cut=is_cut):
         return None
     prolog_end = _PROLOG.match(text).end()  # type: ignore[union-attr]
     prolog, root = text[:prolog_end], _ROOT.match(text, prolog_end)

@@ -129,13 +129,13 @@ def read_with(
     try:
         if isinstance(source, str) and "://" in source:
             return _read_url(source, base, media_type, settings)
-        return _reading(_body(source), base or _base(source), media_type, settings)
+        return _reading(_body(source), base or _base(source), media_type, settings, _name(source))
     except OSError as error:
         return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]), {})
 
 
-def _reading(body: Body, base: str, media_type: str | None, settings: Settings) -> Reading:
-    parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings))
+def _reading(body: Body, base: str, media_type: str | None, settings: Settings, name: str | None) -> Reading:
+    parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings), name=name)
     return Reading(parts, analysers(settings))
 
 
@@ -155,13 +155,20 @@ def _base(source: object) -> str:
     return Path(source).absolute().as_uri() if isinstance(source, str | os.PathLike) else "urn:tamias:source"
 
 
+def _name(source: object) -> str | None:
+    """The file name whose ending says what it is; None for bytes, where that of the base counts."""
+    path = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return Path(path).name if isinstance(path, str | os.PathLike) else None
+
+
 def _read_url(url: str, base: str | None, media_type: str | None, settings: Settings) -> Reading:
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         capture = asyncio.run(_fetch(url, settings, Path(spool)))
         if capture.body is None:
             return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
         body = capture.body if capture.body.path is None else _body(Path(capture.body.path).read_bytes())
-    return _reading(body, base or capture.final_url, media_type or capture.told_type, settings)
+    name = capture.final_url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    return _reading(body, base or capture.final_url, media_type or capture.told_type, settings, name)
 
 
 async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:

@@ -1,0 +1,101 @@
+"""How much of a text an RDF syntax can read: the parser decides, not the first character. Pure."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from pyoxigraph import RdfFormat, parse
+
+from tamias.model.turtle_text import BOUNDARY_OR_BRACE
+
+NTRIPLES, NQUADS = "application/n-triples", "application/n-quads"
+TURTLE, TRIG, N3 = "text/turtle", "application/trig", "text/n3"
+
+SYNTAXES = {
+    NTRIPLES: RdfFormat.N_TRIPLES,
+    NQUADS: RdfFormat.N_QUADS,
+    TURTLE: RdfFormat.TURTLE,
+    TRIG: RdfFormat.TRIG,
+    N3: RdfFormat.N3,
+}
+BY_LINE = (NTRIPLES, NQUADS)
+MOST_STATEMENTS = 100
+"""Statements that are tried one by one, where not all can be read at once."""
+
+_BASE = "http://base.invalid/"
+_END = re.compile(rb"\.[ \t]{0,9}\r?\n")
+_DIRECTIVE = re.compile(rb"\s*(?:@(?:prefix|base)\b|(?i:prefix|base|version)\s)")
+_ABSOLUTE_START = re.compile(
+    rb"[ \t]*(?:<[A-Za-z][\w+.-]*:[^<>\s]*>|_:\S+)\s*<[A-Za-z][\w+.-]*:[^<>\s]*>\s*[<\"_]"
+)
+
+
+def share_read(text: bytes, media_type: str, *, is_cut: bool) -> float:
+    """The share of a text's statements that a syntax reads, from 0 to 1; of a cut one, all but the last."""
+    syntax = SYNTAXES[media_type]
+    whole = _up_to_last_end(text, media_type) if is_cut else text
+    if is_cut and not whole:  # the first statement is longer than what is seen
+        return float(media_type in BY_LINE and _ABSOLUTE_START.match(text) is not None)
+    if _reads(whole, syntax):
+        return 1.0
+    if media_type == N3:  # rules and formulae do not end where statements do
+        return 0.0
+    if media_type in BY_LINE:
+        pieces = [line for line in whole.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+        read = [_reads(line, syntax) for line in pieces[:MOST_STATEMENTS]]
+    else:
+        read = list(islice(_each_read(whole, syntax), MOST_STATEMENTS))
+        if is_cut:
+            del read[-1:]
+    return sum(read) / len(read) if read else 0.0
+
+
+def _reads(text: bytes, syntax: RdfFormat) -> bool:
+    base = None if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS) else _BASE
+    try:
+        for _ in parse(text, format=syntax, base_iri=base):
+            pass
+    except SyntaxError:
+        return False
+    return True
+
+
+def _up_to_last_end(text: bytes, media_type: str) -> bytes:
+    if media_type in BY_LINE:
+        return text[: text.rfind(b"\n") + 1]
+    return text[: max((found.end() for found in _END.finditer(text)), default=0)]
+
+
+def _each_read(text: bytes, syntax: RdfFormat) -> Iterator[bool]:
+    """Of each statement that is no directive, whether it can be read; in Turtle none inside braces can."""
+    directives = b""
+    for opening, statement in _statements(text):
+        if not opening and _DIRECTIVE.match(statement):
+            if _reads(directives + statement, syntax):
+                directives += statement + b"\n"
+        elif opening and syntax != RdfFormat.TRIG:
+            yield False
+        else:
+            graph = b"%b%b}" % (opening, statement) if opening else statement
+            yield _reads(directives + graph, syntax)
+
+
+def _statements(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Each statement and directive, with the name and the brace of the graph that it stands in."""
+    opening, start = b"", 0
+    for found in BOUNDARY_OR_BRACE.finditer(text):
+        kind, begin, end = found.lastgroup, found.start(), found.end()
+        if kind == "open" and not opening and text[end : end + 1] != b"|":
+            opening, start = text[start:end], end
+        elif kind == "close" and opening and text[begin - 1 : begin] != b"|":
+            if text[start:begin].strip():
+                yield opening, text[start:begin]
+            opening, start = b"", end
+        elif kind in ("dot", "directive"):
+            yield opening, text[start:end]
+            start = end
+        elif kind == "before" and text[start:begin].strip():
+            yield opening, text[start:begin]
+            opening, start = b"", begin
+    if text[start:].strip():
+        yield opening, text[start:]
