@@ -1,0 +1,181 @@
+"""Workers in another network: pages slower than a lease, the link cut, the service killed meanwhile.
+
+`TAMIAS_CUT_SECONDS=60` cuts the link for longer than the tests usually have time for.
+"""
+
+import ctypes
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+from frontier_client import Instance
+
+from tamias.database.connect import Database
+from tamias.model.errors import LimitReached
+
+CUT_SECONDS = float(os.environ.get("TAMIAS_CUT_SECONDS", "5"))
+LEASE = 1.2
+SLOW = 3.0
+DELAY = 0.2
+HOSTS, PAGES = 3, 6
+SERVICE = "10.78.1.1"
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def networks():
+    """Two namespaces: servers and workers, with one cable for the web and one for the service."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and 'ip' (Debian: iproute2)")
+    servers, workers = (f"tamias-{secrets.token_hex(4)}" for _ in range(2))
+    try:
+        for name in (servers, workers):
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        for number, cable in ((1, "service"), (2, "web")):
+            ip("-n", servers, "link", "add", cable, "type", "veth", "peer", "name", cable, "netns", workers)
+            for host in range(1, HOSTS + 1):
+                ip("-n", servers, "addr", "add", f"10.78.{number}.{host}/24", "dev", cable)
+            ip("-n", workers, "addr", "add", f"10.78.{number}.99/24", "dev", cable)
+            for name in (servers, workers):
+                ip("-n", name, "link", "set", cable, "up")
+        yield servers, workers
+    finally:
+        for name in (servers, workers):
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+def inside(namespace, work):
+    """The result of work in a thread of that namespace: sockets made there stay there."""
+    results = []
+
+    def run():
+        with open(f"/run/netns/{namespace}") as place:
+            assert ctypes.CDLL(None).setns(place.fileno(), 0) == 0
+        results.append(work())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+@pytest.fixture
+def web(networks, site_at):
+    """Sites whose pages form a chain through all hosts; the first page of each takes longer than a lease."""
+    sites = [inside(networks[0], lambda host=host: site_at(f"10.78.2.{host + 1}")) for host in range(HOSTS)]
+    for number, site in enumerate(sites):
+        for page in range(PAGES):
+            links = [sites[(number + 1) % HOSTS].url(f"/{page}"), site.url(f"/{(page + 1) % PAGES}")]
+            site.pages[f"/{page}"] = turtle(links, SLOW if page % 4 == 0 else 0)
+    return sites
+
+
+def turtle(links, seconds):
+    body = "".join(f"<> <#to> <{link}> ." for link in links).encode()
+
+    def page(handler):
+        time.sleep(seconds)
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/turtle")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return page
+
+
+def expected(sites):
+    quads = set()
+    for number, site in enumerate(sites):
+        for page in range(PAGES):
+            here = site.url(f"/{page}")
+            for link in (sites[(number + 1) % HOSTS].url(f"/{page}"), site.url(f"/{(page + 1) % PAGES}")):
+                quads.add(f"<{here}> <{here}#to> <{link}> <{here}> .")
+    return quads
+
+
+class FarService(Instance):
+    """`tamias frontier` where the workers can reach it."""
+
+    def __init__(self, namespace, data, env, port=0):
+        words = [
+            "ip",
+            "netns",
+            "exec",
+            namespace,
+            sys.executable,
+            "-m",
+            "tamias",
+            "frontier",
+            "--data",
+            str(data),
+        ]
+        self.process = subprocess.Popen(
+            [*words, "--host", SERVICE, "--port", str(port), "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
+        )  # fmt: skip
+        self.address = json.loads(self.process.stdout.readline())["address"]
+        self.port = int(self.address.rpartition(":")[2])
+
+
+def left(session):
+    text = "SELECT coalesce(sum(open), 0)::int8, coalesce(sum(known), 0)::int8 FROM queue WHERE crawl = 1"
+    return session.transact(lambda cursor: cursor.execute(text).fetchone())
+
+
+def test_pages_slower_than_a_lease_a_cut_link_and_a_killed_service_lose_nothing(
+    networks, web, tamias, tmp_path
+):
+    servers, workers = networks
+    tamias.env["TAMIAS_FRONTIER__LEASE"] = str(LEASE)
+    begun = tamias.run("crawl", "--allow-private", "--delay", str(DELAY), "--max-time", "0", web[0].url("/0"))
+    assert begun.returncode == LimitReached.exit_code, begun.stderr
+    service = FarService(servers, tamias.data, tamias.env)
+    far = subprocess.Popen(
+        ["ip", "netns", "exec", workers, sys.executable, "-m", "tamias", "worker",
+         "--frontier", service.address, "--workers", "2", "--scratch", str(tmp_path / "scratch"),
+         "--allow-private", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=tamias.env,
+    )  # fmt: skip
+    try:
+        requests = lambda: sum(len(site.log) for site in web)  # noqa: E731
+        tamias.wait_until(lambda: requests() > 8)
+        ip("-n", servers, "link", "set", "service", "down")
+        time.sleep(CUT_SECONDS / 2)
+        service.kill()
+        service = FarService(servers, tamias.data, tamias.env, service.port)
+        time.sleep(CUT_SECONDS / 2)
+        ip("-n", servers, "link", "set", "service", "up")
+        with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+            tamias.wait_until(lambda: left(session) == (0, HOSTS * PAGES), 180)
+        far.send_signal(signal.SIGTERM)
+        _, said = far.communicate(timeout=60)
+        assert far.returncode == 0, said
+        assert "Traceback" not in said
+    finally:
+        far.kill()
+        far.communicate()
+        service.kill()
+    assert tamias.quads() == expected(web)
+    attempts = tamias.attempts()
+    assert {url: len(each) for url, each in attempts.items()} == {
+        site.url(f"/{page}"): 1 for site in web for page in range(PAGES)
+    }
+    for site in web:
+        assert max(Counter(path for path, _ in site.log).values()) <= 2
+        gaps = [later - sooner for (_, sooner), (_, later) in pairwise(site.log)]
+        assert min(gaps) >= DELAY * 0.9
