@@ -19,7 +19,7 @@ MOST_CHARACTERS = 32 * 1024
 MOST_SIGNALS = 200
 
 _TAGS = ("x-robots-tag", "robots-tag")
-_HEADERS = frozenset({*_TAGS, *TDM_KEYS, *READERS})
+SIGNAL_HEADERS = frozenset({*_TAGS, *TDM_KEYS, *READERS})
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _GROUP = re.compile(r"\s*(\*|[A-Za-z_][\w-]*)\s*=(.*)", re.DOTALL)
 _NAMED = re.compile(r"\s*(\*|[A-Za-z_][\w-]*)\s*:(.*)", re.DOTALL)
@@ -54,7 +54,7 @@ def signals_of(
 
     Rules for other agents are left out; rules without effect, such as `noai`, are kept.
     """
-    told = [(name.lower(), value) for name, value in headers if name.lower() in _HEADERS]
+    told = [(name.lower(), value) for name, value in headers if name.lower() in SIGNAL_HEADERS]
     said = [(name.strip().lower(), content) for name, content in metas]
     robots_signals = tuple(robots_signals)
     if not (told or said or robots_signals or tdm):

@@ -11,6 +11,7 @@ from tamias.analyse.link_header import signposts
 from tamias.analyse.links import rdf_links
 from tamias.analyse.signposts import kinds_in
 from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.reading.quick import quick_lines
 from tamias.crawl.visits.contexts import ContextCache
 from tamias.doors.portals.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
@@ -19,6 +20,7 @@ from tamias.model.document import Document, LimitExceeded, Overblown
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.hint import Hint, Hints
 from tamias.model.kind import SITEMAP
+from tamias.model.quad_lines import QuadLines
 from tamias.model.record import Extent
 from tamias.model.semantic import SemanticDataset, SemanticDatasets
 from tamias.model.signal import Metas, Signal
@@ -102,6 +104,7 @@ class Study:
         }
         self._quads_per_byte = settings.analyse.quads_per_byte
         self._graphs = Graphs(settings.sinks.graphs)
+        self._analyse = settings.analyse
         self._analysers = analysers(settings, contexts)
 
     def study(
@@ -116,6 +119,9 @@ class Study:
 
         Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
         """
+        quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
+        if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
+            return self._quick(capture, body, *quick, new_document, take_links)
         found = Found()
         try:
             with new_document() as target:
@@ -128,6 +134,36 @@ class Study:
             return found
         found.extent = target.extent if found.quads else None
         return found
+
+    def _quick(
+        self,
+        capture: Capture,
+        body: Body,
+        media_type: str,
+        statements: list[QuadLines],
+        new_document: NewDocument,
+        take_links: TakeLinks,
+    ) -> Found:
+        """What a strict parse has read, written and followed as any other statements."""
+        found = Found(media_type=media_type, quads=sum(map(len, statements)))
+        if not found.quads:
+            return found
+        following = Following(capture, take_links)
+        naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
+        with new_document() as target:
+            for lines in statements:
+                self._keep(lines, naming, target, following, capture.final_url)
+        _note_names(found, naming)
+        found.links, found.extent = following.links, target.extent
+        return found
+
+    def _keep(
+        self, quads: Sequence[Quad], naming: Naming, target: DocumentSink, following: "Following", url: str
+    ) -> None:
+        target.write(naming.nquads(quads))
+        following.take(Links(self.links_of(quads), url))
+        for links in kinds_in(quads, url):
+            following.take(links)
 
     def _read(
         self,
@@ -151,10 +187,7 @@ class Study:
                     naming = naming or self._naming(capture.final_url, body.sha256, part)
                     found.quads += len(finding.quads)
                     self._check_quads(found.quads, body)
-                    target.write(naming.nquads(finding.quads))
-                    following.take(Links(self.links_of(finding.quads), capture.final_url))
-                    for links in kinds_in(finding.quads, capture.final_url):
-                        following.take(links)
+                    self._keep(finding.quads, naming, target, following, capture.final_url)
                     if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
                         _take(found, Datasets(datasets_in(finding.quads, capture.final_url)))
                 elif isinstance(finding, Links):

@@ -1,0 +1,77 @@
+"""A small RDF document that is what it is declared to be: a strict parse proves it, nothing is guessed.
+
+Everything else (faults, headers that say more, other types) goes the long way, through `open` and `analyse`.
+"""
+
+import re
+
+from pyoxigraph import RdfFormat, parse
+
+from tamias.analyse.plain import plain_lines
+from tamias.analyse.written import written
+from tamias.analyse.xml_nodes import has_forbidden
+from tamias.model.capture import Capture
+from tamias.model.quad_lines import QuadLines
+from tamias.open.sniff import claimed_types, found_charset
+from tamias.permit.signals import SIGNAL_HEADERS
+from tamias.settings import AnalyseSettings
+
+QUICK_BYTES = 32 * 1024
+MOST_TRIPLE_TERMS = 100
+_SYNTAXES = {
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/n-quads": RdfFormat.N_QUADS,
+    "text/turtle": RdfFormat.TURTLE,
+    "application/trig": RdfFormat.TRIG,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+}
+_BY_LINE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+_WITH_GRAPHS = (RdfFormat.N_QUADS, RdfFormat.TRIG)
+_SAYS_MORE = frozenset({"link", *SIGNAL_HEADERS})
+_MARKS = (b"\xef", b"\xfe", b"\xff")
+_XML_START = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*)?<(?:[\w.-]+:)?RDF[\s>]")
+
+
+def quick_lines(
+    capture: Capture, data: bytes | None, limits: AnalyseSettings
+) -> tuple[str, list[QuadLines]] | None:
+    """The media type and the statements; None when the document has to go the long way."""
+    if data is None or not 0 < len(data) <= QUICK_BYTES or data[:1] in _MARKS or not capture.hops:
+        return None
+    if any(name.lower() in _SAYS_MORE for name, _ in capture.hops[-1].headers):
+        return None
+    url, told = capture.final_url, capture.told_type
+    media_type = next(iter(claimed_types(told, url.partition("#")[0].partition("?")[0])), "")
+    syntax = _SYNTAXES.get(media_type)
+    if syntax is None or not _is_harmless(data, syntax, told, limits):
+        return None
+    try:
+        return media_type, _lines(data, syntax, url)
+    except (SyntaxError, ValueError):  # a fault, or the address is no IRI
+        return None
+
+
+def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
+    has_graphs = syntax in _WITH_GRAPHS
+    if syntax not in _BY_LINE:
+        return written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
+    plain = plain_lines(data, has_graphs=has_graphs)
+    if sum(len(lines.nquads) for lines in plain) == len(data):
+        return plain
+    return written(parse(data, format=syntax), has_graphs=has_graphs)
+
+
+def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: AnalyseSettings) -> bool:
+    """Whether it cannot nest too deep, and holds nothing that the parser passes over in silence."""
+    if syntax in _BY_LINE:
+        return data.count(b"<<") <= MOST_TRIPLE_TERMS
+    if syntax != RdfFormat.RDF_XML:
+        return data.count(b"[") + data.count(b"(") + data.count(b"{") <= limits.turtle_depth
+    return (
+        b"<!" not in data
+        and data.count(b"<") - data.count(b"</") <= limits.xml_depth
+        and _XML_START.match(data) is not None
+        and data.rstrip().endswith(b"RDF>")
+        and found_charset(data[:256], told, "application/rdf+xml") in (None, "utf-8")
+        and not has_forbidden(data)
+    )
