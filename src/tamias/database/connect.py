@@ -91,10 +91,13 @@ class Database:
 class Session:
     """One connection that mends itself, and the database's clock. Not for two threads at once."""
 
-    def __init__(self, connect: Callable[[], Connection], patience: float) -> None:
+    def __init__(self, connect: Callable[[], Connection], patience: float, *, prepares: bool = True) -> None:
+        """`prepares` whether statements that are often used are prepared."""
         self._connect = connect
         self._patience = patience
+        self._prepares = prepares
         self._connection: Connection | None = None
+        self._apart: Session | None = None
         self._offset = 0.0
         self._read_at = float("-inf")
         self._latest = 0
@@ -115,10 +118,9 @@ class Session:
 
     def rows(self, statement: bytes, at_once: int = 5000) -> Iterator[tuple[Any, ...]]:
         """A long answer, row by row, without holding it all. Not repeated when the server is lost."""
-        if self._connection is None:
-            self._connection = self._connect()
+        connection = self._open()
         try:
-            with self._connection.transaction(), self._connection.cursor("rows", binary=True) as cursor:
+            with connection.transaction(), connection.cursor("rows", binary=True) as cursor:
                 cursor.itersize = at_once
                 yield from cursor.execute(statement)
         except psycopg.Error as error:
@@ -151,16 +153,39 @@ class Session:
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
+    def apart(self) -> "Session":
+        """A second connection, for code of others: what it leaves there, ours never meets.
+
+        Nothing is prepared there, for a prepared statement could be replaced by one of the same name.
+        """
+        if self._apart is None:
+            self._apart = Session(self._connect, self._patience, prepares=False)
+        return self._apart
+
+    def end_backend(self, pid: int) -> None:
+        """Ends another connection of the same login from outside. What runs there cannot catch it."""
+        with closing(self._connect()) as connection:
+            connection.execute("SET ROLE NONE")
+            connection.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid])
+
     def close(self) -> None:
-        """Closes the connection; the next use opens another."""
+        """Closes the connections; the next use opens others."""
+        if self._apart is not None:
+            self._apart.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _once(self, work: Callable[[Cursor], T]) -> T:
+    def _open(self) -> Connection:
         if self._connection is None:
             self._connection = self._connect()
-        with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+            if not self._prepares:
+                self._connection.prepare_threshold = None
+        return self._connection
+
+    def _once(self, work: Callable[[Cursor], T]) -> T:
+        connection = self._open()
+        with connection.transaction(), connection.cursor(binary=True) as cursor:
             return work(cursor)
 
     def _read_clock(self, cursor: Cursor) -> None:

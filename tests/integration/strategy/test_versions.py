@@ -61,8 +61,9 @@ WRONG = {
     "the end of the transaction": ("COMMIT;", "EXECUTE of transaction commands is not implemented"),
     "catching the time limit": (
         "CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE plpgsql AS"
-        " $$ BEGIN LOOP BEGIN NULL; EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;",
-        "it speaks of query_canceled",
+        " $$ BEGIN LOOP"
+        " BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;",
+        "did not end within 1 s",
     ),
     "other arguments": (
         "CREATE FUNCTION score_url(url text, depth int) RETURNS float8 LANGUAGE sql AS $$ SELECT 1.0 $$;",

@@ -45,7 +45,7 @@ def _median(session: Session, file: Path) -> float:
 
 def _timed(session: Session, number: int, pages: Sequence[Asked]) -> float:
     begun = time.perf_counter()
-    said = session.transact(lambda cursor: ask(cursor, number, pages, SECONDS))
+    said = ask(session, number, pages, SECONDS)
     if isinstance(said, Broken):
         raise TamiasError(f"strategy {number}: {said.what}")
     return (time.perf_counter() - begun) * 1000

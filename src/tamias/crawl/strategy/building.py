@@ -7,8 +7,9 @@ import msgspec
 import psycopg
 from psycopg import errors as pg
 
-from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, told
-from tamias.database.connect import Cursor
+from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, told, too_long
+from tamias.crawl.strategy.time_limit import TookTooLong, time_limit
+from tamias.database.connect import Cursor, Session
 from tamias.database.roles import for_administrators, ready_role
 from tamias.model.errors import DatabaseError, UsageError
 
@@ -42,7 +43,6 @@ UNLESS_MADE = {
     ),
 }
 NUMBERS = frozenset({"double precision", "real", "numeric", "integer", "bigint", "smallint"})
-_UNSTOPPABLE = ("query_canceled", "57014")
 ODD = (
     Asked(url="http://example.org/", host="example.org", depth=1, crawl=1),
     Asked(
@@ -98,39 +98,59 @@ def ready_strategies(cursor: Cursor) -> None:
         ) from error
 
 
-def build(cursor: Cursor, number: int, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
-    """Makes and tries a version within the present transaction.
+def build(
+    session: Session, number: int, text: str, sample: Sequence[Asked], seconds: float, *, keep: bool = True
+) -> Tried:
+    """Makes and tries a version; nothing is left of it unless it is to be kept.
 
-    Raises `UsageError` with the reason if it is not to be taken: then the transaction must not be committed.
+    It has a connection of its own, closed at the end: the text can set up there what it likes. Raises
+    `UsageError` with the reason if the version is not to be taken.
     """
-    _refuse_unstoppable(text)
+    _refuse_odd(text)
+    apart = session.apart()
+
+    def work(cursor: Cursor) -> Tried:
+        try:
+            with cursor.connection.transaction(force_rollback=not keep):
+                calls = _made(session, cursor, number, text, seconds)
+                return _tried(session, cursor, number, calls, [*ODD, *sample], seconds)
+        except psycopg.Error as error:
+            if cursor.connection.closed:
+                raise
+            raise UsageError(_line(error, text) + told(error, seconds)) from error
+
     try:
-        with cursor.connection.transaction():
-            return _build(cursor, number, text, sample, seconds)
-    except psycopg.Error as error:
-        if cursor.connection.closed:
-            raise
-        raise UsageError(_line(error, text) + told(error, seconds)) from error
+        return apart.transact(work)
+    except TookTooLong as error:
+        raise UsageError(too_long(seconds)) from error
+    finally:
+        apart.close()
 
 
-def _build(cursor: Cursor, number: int, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
-    _do(cursor, "make_schema", number)
-    _do(cursor, "take_role", number)
-    _do(cursor, "make_builder", number)
-    _do(cursor, "leave_role", number)
+def _made(session: Session, cursor: Cursor, number: int, text: str, seconds: float) -> dict[str, str]:
+    """Runs the text and makes what asks its functions; returns how they are called."""
+    for step in ("make_schema", "take_role", "make_builder", "leave_role"):
+        _do(cursor, step, number)
     cursor.execute(SQL["limit_time"].text, {"milliseconds": str(int(seconds * 1000))})
-    cursor.execute(SQL["build"].text.replace(b":schema", schema(number).encode()), {"text": text})
+    with time_limit(session, cursor, seconds):
+        cursor.execute(SQL["build"].text.replace(b":schema", schema(number).encode()), {"text": text})
+    _do(cursor, "trust_no_path", number)
     _do(cursor, "drop_builder", number)
     calls = _calls(cursor, number)
     _do(cursor, "take_role", number)
     cursor.execute(_scores_function(number, calls))
     _do(cursor, "leave_role", number)
-    opened = cursor.execute(SQL["find_open_doors"].text).fetchall()
-    if opened:
-        raise UsageError(f"it changes {opened[0][0]}, which is Tamias's own")
-    pages = [*ODD, *sample]
+    left = cursor.execute(SQL["find_leftovers"].text).fetchone()
+    if left is not None:
+        raise UsageError(f"it {left[0]}: that could run with more rights than a strategy's")
+    return calls
+
+
+def _tried(
+    session: Session, cursor: Cursor, number: int, calls: dict[str, str], pages: list[Asked], seconds: float
+) -> Tried:
     begun = time.perf_counter()
-    with cursor.connection.transaction(force_rollback=True):
+    with cursor.connection.transaction(force_rollback=True), time_limit(session, cursor, seconds):
         asked_as_role(cursor, number, pages, seconds)
     taken = (time.perf_counter() - begun) * 1000
     return Tried(tuple(calls), len(pages), sum(len(page.links) for page in pages), taken)
@@ -168,14 +188,11 @@ def _do(cursor: Cursor, name: str, number: int) -> None:
     cursor.execute(SQL[name].text.replace(b":schema", schema(number).encode()))
 
 
-def _refuse_unstoppable(text: str) -> None:
+def _refuse_odd(text: str) -> None:
     if len(text) > LONGEST_TEXT:
         raise UsageError(f"it is longer than {LONGEST_TEXT} characters")
     if "\0" in text:
         raise UsageError("it is not text: it holds a NUL")
-    caught = next((word for word in _UNSTOPPABLE if word in text.lower()), None)
-    if caught:
-        raise UsageError(f"it speaks of {caught}: what catches that could not be stopped by the time limit")
 
 
 def _line(error: psycopg.Error, text: str) -> str:

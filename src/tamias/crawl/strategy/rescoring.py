@@ -44,7 +44,7 @@ class Rescoring:
         bucket, place = row[0], (row[1], row[2], row[3])
         now, number = self._frontier.now(), in_force(cursor)
         found, last = read_unvisited(cursor, bucket, place, now, not_of=self._not_of, most=BATCH)
-        scores = _scores(cursor, bucket, number, found, self._settings.seconds)
+        scores = self._scores(cursor, bucket, number, found)
         if isinstance(scores, Broken):
             assert number is not None
             if note_broken(cursor, number, scores):
@@ -58,6 +58,19 @@ class Rescoring:
         self._note(cursor, bucket, last)
         return True
 
+    def _scores(
+        self, cursor: Cursor, bucket: int, number: int | None, found: list[Unvisited]
+    ) -> dict[Place, float] | Broken:
+        usual = {each.place: usual_score(each.depth) for each in found}
+        if number is None or not found:
+            return usual
+        said = ask(self._session, number, sample(cursor, bucket, found), self._settings.seconds)
+        if isinstance(said, Broken):
+            return said
+        return {
+            each.place: _chosen(score, usual[each.place]) for each, score in zip(found, said, strict=True)
+        }
+
     def _note(self, cursor: Cursor, bucket: int, last: Place | None) -> None:
         if last is None:
             bucket, last = bucket + 1, FIRST_PLACE
@@ -70,18 +83,6 @@ class Rescoring:
             "uid": last[2],
         }
         cursor.execute(SQL["write_rescoring"].text, where)
-
-
-def _scores(
-    cursor: Cursor, bucket: int, number: int | None, found: list[Unvisited], seconds: float
-) -> dict[Place, float] | Broken:
-    usual = {each.place: usual_score(each.depth) for each in found}
-    if number is None or not found:
-        return usual
-    said = ask(cursor, number, sample(cursor, bucket, found), seconds)
-    if isinstance(said, Broken):
-        return said
-    return {each.place: _chosen(score, usual[each.place]) for each, score in zip(found, said, strict=True)}
 
 
 def _chosen(said: Scores, usual: float) -> float:

@@ -1,6 +1,6 @@
 """Asks a strategy for scores: a whole batch in one call, as a role that can only read, within a time limit.
 
-What the call does to the session is rolled back with it.
+What the call does is rolled back, and it has a connection of its own.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ import msgspec
 import psycopg
 from psycopg import errors as pg
 
-from tamias.database.connect import Cursor
+from tamias.crawl.strategy.time_limit import TookTooLong, time_limit
+from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.columns import Texts
 
@@ -62,16 +63,25 @@ def schema(number: int) -> str:
     return f"strategy_{number}"
 
 
-def ask(cursor: Cursor, number: int, pages: Sequence[Asked], seconds: float) -> list[Scores] | Broken:
-    """The scores of the pages by a version. Leaves the transaction as it was."""
+def ask(session: Session, number: int, pages: Sequence[Asked], seconds: float) -> list[Scores] | Broken:
+    """The scores of the pages by a version. Leaves the session as it was."""
+    apart = session.apart()
+
+    def work(cursor: Cursor) -> list[Scores] | Broken:
+        try:
+            with cursor.connection.transaction(force_rollback=True), time_limit(session, cursor, seconds):
+                rows = asked_as_role(cursor, number, pages, seconds)
+        except psycopg.Error as error:
+            if cursor.connection.closed:
+                raise
+            return Broken(told(error, seconds), isinstance(error, pg.QueryCanceled))
+        return [Scores(url_score, link_score, _within(score)) for _, url_score, link_score, score in rows]
+
     try:
-        with cursor.connection.transaction(force_rollback=True):
-            rows = asked_as_role(cursor, number, pages, seconds)
-    except psycopg.Error as error:
-        if cursor.connection.closed:
-            raise
-        return Broken(told(error, seconds), isinstance(error, pg.QueryCanceled))
-    return [Scores(url_score, link_score, _within(score)) for _, url_score, link_score, score in rows]
+        return apart.transact(work)
+    except TookTooLong:
+        apart.close()
+        return Broken(too_long(seconds), slow=True)
 
 
 def asked_as_role(
@@ -88,11 +98,16 @@ def asked_as_role(
 def told(error: psycopg.Error, seconds: float) -> str:
     """What went wrong, for the author of the strategy."""
     if isinstance(error, pg.QueryCanceled):
-        return f"it did not end within {seconds:g} s (setting strategy.seconds)"
+        return too_long(seconds)
     where = (error.diag.context or "").splitlines()
     inside = next((line for line in where if "tamias_" not in line), "")
     what = error.diag.message_primary or str(error)
     return f"{what} ({inside})" if inside else what
+
+
+def too_long(seconds: float) -> str:
+    """The same for the time limit."""
+    return f"it did not end within {seconds:g} s (setting strategy.seconds)"
 
 
 def _within(score: float | None) -> float | None:

@@ -115,7 +115,8 @@ class Strategist:
         found: list[Scores] = []
         while len(found) < len(asked) and self._number is not None:
             part = asked[len(found) : len(found) + BATCH]
-            said = self._session.transact(partial(self._ask, self._number, part))
+            said = ask(self._session, self._number, part, self._settings.seconds)
+            self._session.transact(partial(self._judge, self._number, said))
             if isinstance(said, Broken):
                 found = []
                 if said.slow:
@@ -124,8 +125,7 @@ class Strategist:
                 found += said
         return found if len(found) == len(asked) else []
 
-    def _ask(self, number: int, part: list[Asked], cursor: Cursor) -> list[Scores] | Broken:
-        said = ask(cursor, number, part, self._settings.seconds)
+    def _judge(self, number: int, said: list[Scores] | Broken, cursor: Cursor) -> None:
         if self._was_slow and not isinstance(said, Broken):
             note_quick(cursor, number)
         self._was_slow = isinstance(said, Broken) and said.slow
@@ -135,7 +135,6 @@ class Strategist:
             follows = "the usual order" if self._number is None else f"strategy {self._number}"
             then = f"it is out of force, {follows} holds" if out else "these URLs keep the usual score"
             _log.warning("strategy %d: %s; %s", number, said.what, then)
-        return said
 
     def _in_force(self) -> int | None:
         if time.monotonic() - self._looked_at > LOOK_SECONDS:

@@ -14,8 +14,10 @@ CREATE SCHEMA :schema AUTHORIZATION tamias_strategy
 
 -- name: make_builder
 -- Runs the text of a strategy as the role. In a function that runs as its owner no other role can be taken.
+-- What the text puts off to the end of the transaction, when we are ourselves again, is done here.
 CREATE FUNCTION :schema.tamias_build(text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = :schema, tamias, pg_catalog, pg_temp AS $tamias$ BEGIN EXECUTE $1; END $tamias$
+SET search_path = :schema, tamias, pg_catalog, pg_temp
+AS $tamias$ BEGIN EXECUTE $1; SET CONSTRAINTS ALL IMMEDIATE; END $tamias$
 
 -- name: build
 -- Makes the functions of a strategy.
@@ -27,8 +29,9 @@ DROP FUNCTION :schema.tamias_build(text)
 
 -- name: find_functions
 -- The functions of a version that have a meaning for us, with their arguments and what they return.
-SELECT proc.proname, oidvectortypes(proc.proargtypes), format_type(proc.prorettype, NULL), proc.proretset
-FROM pg_proc AS proc JOIN pg_namespace AS room ON room.oid = proc.pronamespace
+SELECT proc.proname, pg_catalog.oidvectortypes(proc.proargtypes), pg_catalog.format_type(proc.prorettype, NULL),
+       proc.proretset
+FROM pg_catalog.pg_proc AS proc JOIN pg_catalog.pg_namespace AS room ON room.oid = proc.pronamespace
 WHERE room.nspname = %(schema)b::text AND proc.proname = ANY(ARRAY['score_url', 'score_link', 'order_url'])
 ORDER BY proc.proname
 
@@ -59,12 +62,44 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = :schema, tamias, pg_catal
     FROM both_scores AS it ORDER BY it.place
 $tamias$
 
--- name: find_open_doors
--- Functions of ours that a strategy has changed so that they would run with more rights than its own.
-SELECT proc.oid::regprocedure::text FROM pg_proc AS proc
-JOIN pg_roles AS role ON role.oid = proc.proowner
-WHERE proc.proname IN ('tamias_scores', 'tamias_build') AND role.rolname = 'tamias_strategy'
-  AND NOT proc.prosecdef
+-- name: trust_no_path
+-- After the text of a strategy names are those of the catalogue, whatever path it has set.
+SET LOCAL search_path = pg_catalog, pg_temp
+
+-- name: find_leftovers
+-- What the text of a strategy must not leave, for it would run as somebody else: at the end of the transaction
+-- (triggers, cursors), or when others use a name (rules, temporary things, things in the schemas of others);
+-- and functions of ours that were changed so that they no longer run as the role.
+WITH role AS (
+    SELECT it.oid FROM pg_catalog.pg_roles AS it WHERE it.rolname = 'tamias_strategy'
+), rooms AS (
+    SELECT it.oid FROM pg_catalog.pg_namespace AS it, role WHERE it.nspowner = role.oid
+)
+SELECT 'leaves a trigger on ' || class.relname AS what
+FROM role, pg_catalog.pg_trigger AS it JOIN pg_catalog.pg_class AS class ON class.oid = it.tgrelid
+WHERE class.relowner = role.oid
+UNION ALL
+SELECT 'leaves a rule on ' || class.relname
+FROM role, pg_catalog.pg_rewrite AS it JOIN pg_catalog.pg_class AS class ON class.oid = it.ev_class
+WHERE class.relowner = role.oid AND it.rulename <> '_RETURN'
+UNION ALL
+SELECT 'leaves a cursor, ' || it.name FROM pg_catalog.pg_cursors AS it WHERE it.is_holdable
+UNION ALL
+SELECT 'leaves temporary ' || it.relname FROM role, pg_catalog.pg_class AS it
+WHERE it.relowner = role.oid AND it.relpersistence = 't'
+UNION ALL
+SELECT 'makes ' || it.name || ' outside of its schema'
+FROM role, (SELECT class.relname AS name, class.relowner AS owner, class.relnamespace AS room
+            FROM pg_catalog.pg_class AS class
+            UNION ALL SELECT proc.proname, proc.proowner, proc.pronamespace FROM pg_catalog.pg_proc AS proc
+            UNION ALL SELECT op.oprname, op.oprowner, op.oprnamespace FROM pg_catalog.pg_operator AS op) AS it
+WHERE it.owner = role.oid AND it.room NOT IN (SELECT rooms.oid FROM rooms)
+  AND it.room <> 'pg_toast'::pg_catalog.regnamespace
+UNION ALL
+SELECT 'changes ' || proc.oid::pg_catalog.regprocedure::text || ', which is Tamias''s own'
+FROM role, pg_catalog.pg_proc AS proc
+WHERE proc.proowner = role.oid AND proc.proname IN ('tamias_scores', 'tamias_build') AND NOT proc.prosecdef
+LIMIT 1
 
 -- name: read_only
 -- For what follows in this transaction, or the part of it that is rolled back.
@@ -72,7 +107,7 @@ SET LOCAL transaction_read_only = on
 
 -- name: limit_time
 -- The most milliseconds that each statement may take.
-SELECT set_config('statement_timeout', %(milliseconds)b::text, true)
+SELECT pg_catalog.set_config('statement_timeout', %(milliseconds)b::text, true)
 
 -- name: take_role
 -- What follows is done as the role of strategies.

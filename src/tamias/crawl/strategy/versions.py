@@ -29,11 +29,6 @@ class Version(msgspec.Struct, frozen=True):
     text: str
 
 
-class _DryRun(Exception):
-    def __init__(self, tried: Tried) -> None:
-        self.tried = tried
-
-
 def versions(session: Session) -> list[Version]:
     """All that were ever brought, the newest first."""
     rows = session.transact(lambda cursor: cursor.execute(SQL["versions"].text).fetchall())
@@ -49,15 +44,7 @@ def in_force(cursor: Cursor) -> int | None:
 def check(session: Session, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
     """Makes and tries a strategy, and leaves nothing of it."""
     session.transact(ready_strategies)
-
-    def work(cursor: Cursor) -> None:
-        raise _DryRun(build(cursor, 0, text, sample, seconds))
-
-    try:
-        session.transact(work)
-    except _DryRun as dry_run:
-        return dry_run.tried
-    raise AssertionError
+    return build(session, 0, text, sample, seconds, keep=False)
 
 
 def apply(
@@ -68,17 +55,13 @@ def apply(
     brought = {"name": name, "text": text.replace("\0", "\N{REPLACEMENT CHARACTER}")}
     number = session.transact(lambda cursor: _number(cursor, "begin_version", brought))
     assert number is not None
-
-    def work(cursor: Cursor) -> Tried:
-        tried = build(cursor, number, text, sample, seconds)
-        _hold(cursor, number, again=False)
-        return tried
-
     try:
-        return number, session.transact(work)
+        tried = build(session, number, text, sample, seconds)
     except TamiasError as error:
         _refuse(session, number, str(error))
         raise
+    session.transact(partial(_hold, number=number, again=False))
+    return number, tried
 
 
 def roll_back(session: Session, number: int | None) -> int:
@@ -113,7 +96,7 @@ def build_anew(session: Session, seconds: float) -> None:
     if held:
         session.transact(ready_strategies)
     for each in held:
-        session.transact(partial(build, number=each.number, text=each.text, sample=(), seconds=seconds))
+        build(session, each.number, each.text, (), seconds)
 
 
 def note_broken(cursor: Cursor, number: int, broken: Broken) -> bool:
