@@ -36,6 +36,7 @@ check: setup
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/shadowed_names.py
 
 # The documentation as a site, in build/site.
 docs: setup

@@ -104,9 +104,9 @@ class FtpTransfer(Transfer):
 
     def headers(self) -> list[tuple[str, str]]:
         """What HTTP would have said: the time that MDTM told, and the length of the file."""
-        time = self._curl.getinfo(pycurl.INFO_FILETIME)
+        changed = self._curl.getinfo(pycurl.INFO_FILETIME)
         length = self._curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T)
-        modified = [("Last-Modified", formatdate(time, usegmt=True))] if 0 <= time <= _LATEST else []
+        modified = [("Last-Modified", formatdate(changed, usegmt=True))] if 0 <= changed <= _LATEST else []
         return [*modified, *([("Content-Length", str(length))] if length >= 0 else [])]
 
     def _perform(self) -> tuple[int, str]:

@@ -155,9 +155,9 @@ class Naming:
         if text.count(b"\n") == len(quads) and grammar.fullmatch(text):
             return text
         lines = [_serialised([quad], RdfFormat.N_QUADS) for quad in quads]
-        sound = [line for line in lines if line.count(b"\n") == 1 and grammar.fullmatch(line)]
-        self.left_out += len(lines) - len(sound)
-        return b"".join(sound)
+        kept = [line for line in lines if line.count(b"\n") == 1 and grammar.fullmatch(line)]
+        self.left_out += len(lines) - len(kept)
+        return b"".join(kept)
 
     def _relabelled(self, text: bytes) -> bytes:
         return _UP_TO_BLANK.sub(self._relabel, text) if b"_:" in text else text

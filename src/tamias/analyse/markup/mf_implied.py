@@ -60,8 +60,8 @@ def _alone(element: etree._Element, attributes: dict[str, str]) -> list[etree._E
     found = []
     for holder in _holders(element):
         below = children(holder)
-        for name, attribute in attributes.items():
-            same = [child for child in below if tag(child) == name]
+        for kind, attribute in attributes.items():
+            same = [child for child in below if tag(child) == kind]
             if len(same) == 1 and same[0].get(attribute) is not None and root_of(same[0]) is None:
                 found.append(same[0])
     return found

@@ -140,11 +140,11 @@ class Statements:
 
 def address(url: str | None) -> NamedNode | None:
     """An address as an IRI; None for a text that is none."""
-    text = (url or "").strip()
-    if len(text) > _LONGEST_IRI or not _ABSOLUTE.fullmatch(text):
+    stripped = (url or "").strip()
+    if len(stripped) > _LONGEST_IRI or not _ABSOLUTE.fullmatch(stripped):
         return None
     try:
-        return NamedNode(v.address_iri(text))
+        return NamedNode(v.address_iri(stripped))
     except ValueError:
         return None
 
@@ -167,8 +167,8 @@ def moment_text(milliseconds: int) -> str:
     >>> moment_text(0)
     '1970-01-01T00:00:00.000Z'
     """
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    time = _EPOCH + timedelta(milliseconds=milliseconds)
+    return time.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def moment(milliseconds: int) -> Literal:

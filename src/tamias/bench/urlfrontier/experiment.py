@@ -96,7 +96,7 @@ def _line(phase: Phase) -> str:
 def _targets(runs: list[Run]) -> list[Target]:
     first = runs[0]
     batch, stream, drain = (first.phase(name).per_second for name in ("put batch", "put stream", "drain"))
-    slowest = max(run.phase("get 100x10").p50 or 0.0 for run in runs)
+    slowest = max(each.phase("get 100x10").p50 or 0.0 for each in runs)
     judged = [
         Target("batches are put at 30000 URLs/s or more", f"{batch:.0f}/s", batch >= 30_000),
         Target("a stream is put at 0.3 of the reference", f"{stream:.0f}/s", stream >= 0.3 * 14_000),
@@ -104,7 +104,7 @@ def _targets(runs: list[Run]) -> list[Target]:
         Target("get 100x10 takes at most 120 ms (p50)", f"{slowest:.1f} ms", slowest <= 120),
     ]
     if len(runs) > 1:
-        p50 = [run.phase("get 100x10").p50 or 0.0 for run in runs]
+        p50 = [each.phase("get 100x10").p50 or 0.0 for each in runs]
         text = f"get 100x10 takes as long at {runs[-1].queues} queues as at {first.queues}, within 1.5x"
         judged.append(Target(text, f"{p50[-1] / p50[0]:.2f}x", p50[-1] <= 1.5 * p50[0]))
     return judged

@@ -121,8 +121,8 @@ class _Reader:
 
     def problems(self) -> list[Finding]:
         """What went wrong since they were last asked for."""
-        found, self._problems = self._problems, []
-        return found
+        problems, self._problems = self._problems, []
+        return problems
 
     async def page(self) -> Page | Trouble:
         """The next page, smaller where need be; a record that never comes is left out.

@@ -97,7 +97,7 @@ def _views(request: Request, ending: str, page: int, total: int) -> dict[str, st
     if page < _last(total):
         pages["next"] = page + 1
     here = f"{base_of(request)}/catalog.{ending}"
-    return {name: f"{here}?{urlencode({**kept, 'page': number})}" for name, number in pages.items()}
+    return {name: f"{here}?{urlencode({**kept, 'page': each})}" for name, each in pages.items()}
 
 
 def _links(views: dict[str, str]) -> str:

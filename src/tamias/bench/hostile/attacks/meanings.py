@@ -25,8 +25,8 @@ def still_visited(evidence: Evidence) -> str | None:
     """The pages of the site that was spoken for were visited all the same."""
     skipped = [
         url
-        for url, found in evidence.captures.items()
-        if url.startswith(VICTIM) and found[-1].outcome is Outcome.SKIPPED
+        for url, captures in evidence.captures.items()
+        if url.startswith(VICTIM) and captures[-1].outcome is Outcome.SKIPPED
     ]
     return f"not visited because of a stranger's claim: {skipped[:3]}" if skipped else None
 
