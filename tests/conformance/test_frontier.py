@@ -9,6 +9,7 @@ import pytest
 from tamias.frontier.memory import MemoryFrontier
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.terms import Interest, Terms
+from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
@@ -488,3 +489,93 @@ def test_hosts_of_different_addresses_do_not_wait_for_each_other(lending, clock)
         frontier.finish([finished(lease, address=f"192.0.2.{place}")])
     clock.pass_(1)
     assert len(frontier.lease(5)) == 3
+
+
+def visited(frontier, clock, cut):
+    """Visits the one URL that is due, whose links were cut so."""
+    (lease,) = frontier.lease(1)
+    (task,) = lease.tasks
+    frontier.finish([Return(lease=lease, done=(done(task, cut=cut, etag='"e"'),))])
+    clock.pass_(2)
+    return task
+
+
+@pytest.mark.parametrize("cut", [DEPTH, BELOW, BELOW | SCOPE])
+def test_a_shorter_way_makes_a_url_due_again_whose_links_hung_on_its_depth(frontier, clock, cut):
+    frontier.put([item("http://a/1", depth=3)])
+    visited(frontier, clock, cut)
+    assert (frontier.put([item("http://a/1", depth=1)]).new, figures(frontier).open) == (0, 1)
+    again = visited(frontier, clock, cut)
+    assert (again.depth, again.reopened, again.status) == (1, True, Outcome.OK)
+    told = figures(frontier)
+    assert (told.known, told.open, told.again) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("cut", [0, SCOPE | FILTER, ROBOTS, PRIVATE])
+def test_a_shorter_way_alone_does_not_open_what_something_else_cut(frontier, clock, cut):
+    frontier.put([item("http://a/1", depth=3)])
+    visited(frontier, clock, cut)
+    frontier.put([item("http://a/1", depth=1)])
+    assert (frontier.lease(1), figures(frontier).open, figures(frontier).again) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+def test_a_way_that_is_not_shorter_changes_nothing(frontier, clock, depth):
+    frontier.put([item("http://a/1", depth=3)])
+    visited(frontier, clock, DEPTH)
+    frontier.put([item("http://a/1", depth=depth)])
+    assert frontier.lease(1) == []
+
+
+def test_a_url_that_waits_is_visited_as_near_as_it_is_known(frontier):
+    frontier.put([item("http://a/1", depth=3, score=0.125)])
+    frontier.put([item("http://a/1", depth=1, score=0.5)])
+    frontier.put([item("http://a/1", depth=2, score=0.25)])
+    (task,) = frontier.lease(1)[0].tasks
+    assert (task.depth, task.score, task.reopened) == (1, 0.5, False)
+
+
+def test_of_two_depths_in_one_batch_the_lesser_counts(frontier):
+    frontier.put([item("http://a/1", depth=3), item("http://a/1", depth=2), item("http://a/1", depth=4)])
+    assert frontier.lease(1)[0].tasks[0].depth == 2
+
+
+def test_a_shorter_way_found_during_the_visit_makes_it_due_again(frontier, clock):
+    frontier.put([item("http://a/1", depth=3)])
+    (lease,) = frontier.lease(1)
+    frontier.put([item("http://a/1", depth=1)])
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0], cut=DEPTH),))])
+    clock.pass_(2)
+    told = figures(frontier)
+    assert (told.open, told.again) == (1, 1)
+    (task,) = frontier.lease(1)[0].tasks
+    assert (task.depth, task.reopened) == (1, True)
+
+
+def test_a_shorter_way_found_during_the_visit_does_not_matter_where_nothing_hung_on_it(frontier, clock):
+    frontier.put([item("http://a/1", depth=3)])
+    (lease,) = frontier.lease(1)
+    frontier.put([item("http://a/1", depth=1)])
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0], cut=SCOPE),))])
+    clock.pass_(2)
+    assert (frontier.lease(1), figures(frontier).open) == ([], 0)
+
+
+def test_a_visit_that_read_nothing_leaves_what_cut_the_links(frontier, clock):
+    frontier.put([item("http://a/1", depth=3)])
+    (lease,) = frontier.lease(1)
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0], due=clock.now, cut=DEPTH),))])
+    clock.pass_(2)
+    (lease,) = frontier.lease(1)
+    frontier.finish([Return(lease=lease, done=(done(lease.tasks[0], Outcome.UNCHANGED),))])
+    clock.pass_(2)
+    frontier.put([item("http://a/1", depth=2)])
+    assert frontier.lease(1)[0].tasks[0].cut & DEPTH
+
+
+def test_what_is_put_as_visited_is_opened_by_a_shorter_way(frontier, clock):
+    reached = msgspec.structs.replace(item("http://a/1", depth=3, due=NEVER), cut=BELOW)
+    frontier.put([reached])
+    assert frontier.lease(1) == []
+    frontier.put([item("http://a/1", depth=2)])
+    assert frontier.lease(1)[0].tasks[0].depth == 2

@@ -22,6 +22,8 @@ class Progress(msgspec.Struct, kw_only=True):
     steps: int = 0
     quads: int = 0
     links: int = 0
+    cut: int = 0
+    """What kept links out: bits of `tamias.model.cut`."""
     bytes: int = 0
     problems: list[str] = msgspec.field(default_factory=list)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)

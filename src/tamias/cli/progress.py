@@ -66,6 +66,7 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
 
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
     again = f", {end.put_off:,} attempts put off" if end.put_off else ""
+    again += f", {end.again:,} fetched again (a shorter way was found)" if end.again else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
     if end.ended is Ended.DONE:

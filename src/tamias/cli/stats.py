@@ -72,6 +72,8 @@ def _tell_figures(place: Place) -> None:
         return
     say(f"URLs known   {sum(crawl.known for crawl in frontier.crawls):,}")
     say(f"URLs open    {sum(crawl.open for crawl in frontier.crawls):,}")
+    if again := sum(crawl.again for crawl in frontier.crawls):
+        say(f"fetched again {again:,} (shorter ways were found)")
     say(f"hosts        {frontier.hosts:,}")
     for each in corpus.outcomes:
         say(f"{each.outcome:12} {each.attempts:,} attempts, {each.quads:,} quads, {each.bytes:,} bytes")

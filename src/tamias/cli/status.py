@@ -52,4 +52,6 @@ def _tell(place: Place, figures: FrontierFigures, paused: str | None) -> None:
         wait = (
             "" if crawl.next_at is None else f"  next in {max(0, crawl.next_at - figures.now) / 1000:.1f} s"
         )
-        say(f"crawl {crawl.name}: {crawl.open:,} of {crawl.known:,} URLs open on {crawl.hosts:,} hosts{wait}")
+        again = f", {crawl.again:,} fetched again" if crawl.again else ""
+        urls = f"{crawl.open:,} of {crawl.known:,} URLs open on {crawl.hosts:,} hosts"
+        say(f"crawl {crawl.name}: {urls}{again}{wait}")

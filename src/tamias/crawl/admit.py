@@ -8,9 +8,11 @@ import msgspec
 
 from tamias.analyse.tags.rules import TagRules
 from tamias.filters.blocklists.filter import BlocklistFilter
+from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.frontier.known import KnownLinks
+from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
-from tamias.model.item import Item
+from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
 from tamias.model.seed import Seed
@@ -21,8 +23,6 @@ from tamias.protocols import Filter
 from tamias.settings import Settings
 
 SCORE_HALVED_BY_DEPTH = 0.5
-MOST_DEPTH = 2**15 - 1
-"""What the frontier can hold; whoever leads a crawl that deep leads it nowhere."""
 FIRST = 2.0
 """A score above all that a link can have; with `LONG_DUE` before all others of the host."""
 LONG_DUE = 1
@@ -47,22 +47,58 @@ class Admission:
 
     def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
         self._filters = filters(settings, seeds)
-        self._blocklists = next(each for each in self._filters if isinstance(each, BlocklistFilter))
+        self._blocklists = next(each for each in self._filters.values() if isinstance(each, BlocklistFilter))
+        self._max_depth = settings.crawl.depth
         self._session_names = frozenset(settings.filters.session_names)
         self._queue_key = queue_key(settings.frontier.queue)
         self._tag_rules = TagRules(settings.tags.rules)
-        self._known = KnownLinks(settings.frontier.known_links)
+        self._most_known = settings.frontier.known_links
+        self._known: dict[int, KnownLinks] = {}
 
     def items(self, found: Reference) -> list[Item]:
-        """The items of references that are not known to be known."""
+        """The items of references that are not known to be known so near."""
+        return self.admit(found)[0]
+
+    def admit(self, found: Reference) -> tuple[list[Item], int]:
+        """The same, and what kept others out: bits of `tamias.model.cut`."""
+        if self._max_depth is not None and found.depth > self._max_depth:
+            return [], self._cut_by_depth(found)
         fresh: dict[str, Item] = {}
+        known, followed, cut = self._known_in(found.crawl), False, 0
         for reference in found.references:
             url = resolved(reference, found.base)
-            if url is None or url in fresh or kind_key(url, found.kind) in self._known:
+            if url is None or url in fresh:
                 continue
-            if not self.refusal(url, found.depth):
+            depth = known.depth(kind_key(url, found.kind))
+            if depth is not None and depth <= found.depth:
+                followed = True
+                continue
+            refused_by = self._refused_by(url, found.depth)
+            if refused_by is None:
                 fresh[url] = self._found_item(url, found)
-        return list(fresh.values())
+            else:
+                cut |= refused_by[1]
+        if self._max_depth is not None and (fresh or followed):
+            cut |= BELOW
+        return list(fresh.values()), cut
+
+    def _cut_by_depth(self, found: Reference) -> int:
+        """By the depth limit, if any of these links would be followed on a shorter way."""
+        cut = 0
+        for reference in found.references:
+            url = resolved(reference, found.base)
+            if url is None:
+                continue
+            refused_by = self._refused_by(url, 0)
+            if refused_by is None:
+                return DEPTH
+            cut |= refused_by[1]
+        return cut
+
+    def _known_in(self, crawl: int) -> KnownLinks:
+        if crawl not in self._known:
+            self._known[crawl] = KnownLinks(self._most_known)
+        return self._known[crawl]
 
     def _found_item(self, url: str, found: Reference) -> Item:
         return self.item(url, found.depth, found.crawl, kind=found.kind, tags=found.tags, score=found.score)
@@ -99,7 +135,27 @@ class Admission:
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why a URL may not enter, if so."""
-        return next((reason for each in self._filters if (reason := each.refuse(url, depth))), None)
+        refused_by = self._refused_by(url, depth)
+        return None if refused_by is None else refused_by[0]
+
+    def cut(self, url: str, depth: int) -> int:
+        """The same as bits of `tamias.model.cut`; 0 for a URL that may enter."""
+        refused_by = self._refused_by(url, depth)
+        return 0 if refused_by is None else refused_by[1]
+
+    def _refused_by(self, url: str, depth: int) -> tuple[str, int] | None:
+        for name, each in self._filters.items():
+            if reason := each.refuse(url, depth):
+                return reason, self._bit(name, url, depth)
+        return None
+
+    def _bit(self, name: str, url: str, depth: int) -> int:
+        """What nobody could fetch anyway, such as `mailto:`, was not cut."""
+        if self._max_depth is not None and depth > self._max_depth:
+            return DEPTH
+        if name == "scheme" and url.partition(":")[0] not in DEFAULT_SCHEMES:
+            return 0
+        return SCOPE if name == "scope" else FILTER
 
     def blocked(self, url: str) -> str | None:
         """The block list that names a URL, if one does: it may have changed since the URL became known."""
@@ -109,14 +165,14 @@ class Admission:
         """How often each block list kept something out since the last call."""
         return self._blocklists.taken_counts()
 
-    def is_known(self, url: str) -> bool:
+    def is_known(self, url: str, crawl: int) -> bool:
         """Whether the frontier is known to know an ordinary address."""
-        return url in self._known
+        return url in self._known_in(crawl)
 
     def remember(self, items: Iterable[Item]) -> None:
         """These items are in the frontier now."""
         for item in items:
-            self._known.add(kind_key(item.url, kind_of(item.tags)))
+            self._known_in(item.crawl).add(kind_key(item.url, kind_of(item.tags)), item.depth)
 
 
 def usual_score(depth: int) -> float:
@@ -130,8 +186,8 @@ def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str
     return msgspec.structs.replace(item, due=LONG_DUE)
 
 
-def filters(settings: Settings, seeds: Sequence[str]) -> list[Filter]:
-    """The filters in force, cheapest first."""
+def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
+    """The filters in force by name, cheapest first."""
     wanted = settings.filters
     build: dict[str, Callable[[type], Filter]] = {
         "scheme": lambda part: part(frozenset(wanted.schemes)),
@@ -148,7 +204,7 @@ def filters(settings: Settings, seeds: Sequence[str]) -> list[Filter]:
         ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }
-    return [make(load("tamias.filters", name)) for name, make in build.items()]
+    return {name: make(load("tamias.filters", name)) for name, make in build.items()}
 
 
 def queue_key(by: str) -> Callable[[str], str]:

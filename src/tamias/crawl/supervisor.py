@@ -63,6 +63,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """URLs done with in this run."""
     put_off: int
     """Attempts that are repeated later."""
+    again: int
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
     outcomes: dict[str, int]
     quads: int
     bytes: int
@@ -282,6 +284,7 @@ class Supervisor:
             seconds=time.monotonic() - self._begun,
             visited=sum(each.tally.visited for each in all_progress),
             put_off=sum(each.tally.put_off for each in all_progress),
+            again=sum(each.tally.again for each in all_progress),
             outcomes=outcomes,
             quads=sum(each.tally.quads for each in all_progress),
             bytes=sum(each.tally.bytes for each in all_progress),

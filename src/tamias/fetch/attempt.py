@@ -45,4 +45,5 @@ class Attempt(msgspec.Struct, kw_only=True):
             retry=verdict.retry,
             retry_after_ms=pause,
             wire_bytes=self.wire_bytes,
+            cut=verdict.cut,
         )

@@ -27,6 +27,7 @@ from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
 from tamias.fetch.verdict import Verdict, failed, of_trouble, refused
 from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.cut import PRIVATE
 from tamias.model.outcome import Outcome
 from tamias.model.url import without_password
 from tamias.protocols import Follow
@@ -99,7 +100,7 @@ class FtpFetcher:
             attempt.leads_to(address.shown)
             stop = await follow(address.shown)
             if stop is not None:
-                return Verdict(stop.outcome, stop.reason), None
+                return Verdict(stop.outcome, stop.reason, cut=stop.cut), None
         return await self._directory(attempt, transfer, address)
 
     async def _file(self, attempt: Attempt, transfer: FtpTransfer, address: FtpAddress) -> Verdict | None:
@@ -206,7 +207,7 @@ class FtpFetcher:
         if code == GIVEN_UP:
             return failed(message, retry=True)
         if transfer.refusal is not None and code in _UNCONNECTED:
-            return refused(transfer.refusal)
+            return refused(transfer.refusal, PRIVATE)
         if code == pycurl.E_FILESIZE_EXCEEDED:
             return failed(f"body larger than max_bytes ({self._options.max_bytes})")
         if code == pycurl.E_OPERATION_TIMEDOUT and transfer.status != 421:

@@ -22,6 +22,7 @@ from tamias.fetch.verdict import (
     refused,
 )
 from tamias.model.capture import Capture, Hop, Request, Stop
+from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
 from tamias.model.outcome import Outcome
 from tamias.model.url import resolve, without_password
@@ -147,7 +148,7 @@ class HttpFetcher:
         if code == GIVEN_UP:
             return failed(message, retry=True)
         if transfer.refusal is not None and code == pycurl.E_COULDNT_CONNECT:
-            return refused(transfer.refusal)
+            return refused(transfer.refusal, PRIVATE)
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)
 
     def _next_step(self, attempt: _HttpAttempt, seen: set[str]) -> str | Verdict:
@@ -216,7 +217,7 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
     """What becomes of an attempt that may not go on; a 406 stays what it was."""
     if last.status == UNACCEPTABLE:
         return of_status(last.status, conditional=False)
-    return Verdict(stop.outcome, stop.reason)
+    return Verdict(stop.outcome, stop.reason, cut=stop.cut)
 
 
 def _hop(transfer: HttpTransfer) -> Hop:

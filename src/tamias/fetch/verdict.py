@@ -48,6 +48,8 @@ class Verdict(NamedTuple):
     outcome: Outcome
     reason: str
     retry: bool = False
+    cut: int = 0
+    """What kept us from asking: bits of `tamias.model.cut`."""
 
 
 class Trouble(NamedTuple):
@@ -66,9 +68,9 @@ def failed(reason: str, *, retry: bool = False) -> Verdict:
     return Verdict(Outcome.FAILED, reason, retry)
 
 
-def refused(reason: str) -> Verdict:
+def refused(reason: str, cut: int = 0) -> Verdict:
     """A rule of ours forbids the attempt."""
-    return Verdict(Outcome.REFUSED, reason)
+    return Verdict(Outcome.REFUSED, reason, cut=cut)
 
 
 def of_status(status: int, *, conditional: bool) -> Verdict:

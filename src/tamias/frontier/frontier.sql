@@ -21,13 +21,15 @@ ORDER BY new.qid, new.crawl, new.lane
 ON CONFLICT DO NOTHING
 
 -- name: find_known
--- Of the URLs on offer: those not known, and the texts by which others are known that differ from the offered
--- one (another spelling of the same URL, or a hash shared by two URLs: the caller tells them apart).
+-- Of the URLs on offer: those not known, the texts by which others are known that differ from the offered
+-- one (another spelling of the same URL, or a hash shared by two URLs: the caller tells them apart), and those
+-- that are known by a longer way.
 SELECT coalesce(array_agg(offered.place) FILTER (WHERE url.uid IS NULL), '{}') AS unknown,
        coalesce(array_agg(offered.place) FILTER (WHERE url.url <> offered.url), '{}') AS differing,
-       coalesce(array_agg(url.url) FILTER (WHERE url.url <> offered.url), '{}') AS texts
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[])
-     WITH ORDINALITY AS offered (qid, crawl, uid, url, place)
+       coalesce(array_agg(url.url) FILTER (WHERE url.url <> offered.url), '{}') AS texts,
+       coalesce(array_agg(offered.place) FILTER (WHERE url.depth > offered.depth), '{}') AS deeper
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(url)b::text[], %(depth)b::int2[])
+     WITH ORDINALITY AS offered (qid, crawl, uid, url, depth, place)
 LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url.crawl = offered.crawl
              AND url.uid = offered.uid
 
@@ -35,12 +37,12 @@ LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url
 -- Inserts URLs, except where another put was faster. Joined with a queue, that of the first, so that a cluster
 -- can push it down (`wake` sees whether all queues are there), and ordered so that two puts of the same URLs never
 -- wait for each other in a circle.
-INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, url, tags)
-SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.url,
-       string_to_array(new.tags, E'\t')
+INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, cut, url, tags)
+SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.cut,
+       new.url, string_to_array(new.tags, E'\t')
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
-            %(score)b::float8[], %(depth)b::int2[], %(url)b::text[], %(tags)b::text[])
-     AS new (qid, crawl, lane, uid, due, score, depth, url, tags)
+            %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[], %(tags)b::text[])
+     AS new (qid, crawl, lane, uid, due, score, depth, cut, url, tags)
 JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[1]
           AND queue.crawl = (%(crawl)b::int4[])[1] AND queue.lane = (%(lane)b::int4[])[1]
 ORDER BY new.qid, new.crawl, new.uid
@@ -54,6 +56,25 @@ SELECT FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = ANY(%(qid)b::int8[])
 ORDER BY host.qid FOR NO KEY UPDATE
 
+-- name: lower_depths
+-- Shorter ways to known URLs. One that was visited, and whose links were cut by depth or followed under a limit
+-- (33, tamias.model.cut.BY_DEPTH), is due again; one that is being visited is judged by `settle`.
+UPDATE url
+SET depth = shorter.depth,
+    score = CASE WHEN url.status = 0 THEN greatest(url.score, shorter.score) ELSE url.score END,
+    due = CASE WHEN shorter.again THEN %(now)b::int8 ELSE url.due END,
+    cut = CASE WHEN shorter.again THEN url.cut | 64 ELSE url.cut END
+FROM (SELECT url.qid, url.crawl, url.uid, offered.depth, offered.score,
+             url.due = 9223372036854775807 AND url.cut & 33 <> 0 AS again
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(depth)b::int2[], %(score)b::float8[])
+           AS offered (qid, crawl, uid, depth, score)
+      JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url.crawl = offered.crawl
+              AND url.uid = offered.uid
+      WHERE url.depth > offered.depth) AS shorter
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = shorter.qid AND url.crawl = shorter.crawl
+  AND url.uid = shorter.uid
+RETURNING url.qid, url.crawl, url.lane, url.due, url.score, shorter.again
+
 -- name: wake
 -- Counts new URLs in their queues, brings the queues' next due time forward, and with it the time at which hosts
 -- that are not leased can be leased. Tells how many of the queues there were.
@@ -64,9 +85,11 @@ WITH woken AS (
                      WHEN queue.next_due <= %(now)b::int8 THEN greatest(queue.class, new.class)
                      ELSE new.class END,
         known = queue.known + new.urls,
-        open = queue.open + new.open
+        open = queue.open + new.open,
+        again = queue.again + new.again
     FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(due)b::int8[], %(class)b::int2[],
-                %(urls)b::int8[], %(open)b::int8[]) AS new (qid, crawl, lane, due, class, urls, open)
+                %(urls)b::int8[], %(open)b::int8[], %(again)b::int8[])
+         AS new (qid, crawl, lane, due, class, urls, open, again)
     WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = new.qid AND queue.crawl = new.crawl
       AND queue.lane = new.lane
     RETURNING queue.qid, queue.active, new.due, new.class
@@ -109,7 +132,7 @@ WITH chosen AS MATERIALIZED (
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
 SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
-       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
+       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
         SELECT queue.crawl, queue.lane FROM queue
@@ -164,7 +187,7 @@ WITH wanted AS MATERIALIZED (
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
 SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
-       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags
+       task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
         SELECT queue.crawl, queue.lane FROM queue
@@ -206,25 +229,33 @@ ORDER BY host.qid FOR NO KEY UPDATE OF host
 -- name: count_settled
 -- Keeps the queues' count of open URLs right, also when the same news comes twice. Runs before settle.
 UPDATE queue
-SET open = queue.open + change.open
+SET open = queue.open + change.open, again = queue.again + change.again
 FROM (SELECT url.qid, url.crawl, url.lane,
-             count(*) FILTER (WHERE news.due < 9223372036854775807)
-             - count(*) FILTER (WHERE url.due < 9223372036854775807) AS open
-      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[])
-           AS news (qid, crawl, uid, due)
+             count(*) FILTER (WHERE news.due < 9223372036854775807
+                 OR (url.depth < news.depth AND news.cut & 33 <> 0))
+             - count(*) FILTER (WHERE url.due < 9223372036854775807) AS open,
+             count(*) FILTER (WHERE news.due = 9223372036854775807 AND url.depth < news.depth
+                 AND news.cut & 33 <> 0) AS again
+      FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(depth)b::int2[],
+                  %(cut)b::int2[]) AS news (qid, crawl, uid, due, depth, cut)
       JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
               AND url.uid = news.uid
       GROUP BY url.qid, url.crawl, url.lane) AS change
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
-  AND queue.lane = change.lane AND change.open <> 0
+  AND queue.lane = change.lane AND (change.open <> 0 OR change.again <> 0)
 
 -- name: settle
--- Writes the outcome of tasks and when their URLs are due again.
+-- Writes the outcome of tasks, what cut their links (-1 leaves that), and when their URLs are due again: now,
+-- where a shorter way was found meanwhile and matters (33 and 64: see `lower_depths`).
 UPDATE url
-SET due = news.due, status = news.status, fails = news.fails, etag = news.etag, last_modified = news.last_modified
+SET due = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
+               THEN %(now)b::int8 ELSE news.due END,
+    cut = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
+               THEN (news.cut & 63) | 64 WHEN news.cut < 0 THEN url.cut ELSE news.cut END,
+    status = news.status, fails = news.fails, etag = news.etag, last_modified = news.last_modified
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(status)b::int2[],
-            %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[])
-     AS news (qid, crawl, uid, due, status, fails, etag, last_modified)
+            %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[], %(depth)b::int2[], %(cut)b::int2[])
+     AS news (qid, crawl, uid, due, status, fails, etag, last_modified, depth, cut)
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 
 -- name: refresh_queues
@@ -318,7 +349,7 @@ SELECT queue.crawl, sum(queue.known)::int8, sum(queue.open)::int8, count(DISTINC
        count(DISTINCT queue.qid)
            FILTER (WHERE queue.open > 0 AND host.token IS NOT NULL AND host.lease_end >= %(now)b::int8),
        min(greatest(queue.next_due, host.ready_at)) FILTER (WHERE queue.open > 0 AND queue.active),
-       min(queue.next_due) FILTER (WHERE queue.open > 0 AND queue.active)
+       min(queue.next_due) FILTER (WHERE queue.open > 0 AND queue.active), sum(queue.again)::int8
 FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2
   AND (%(require)b::text[] IS NULL OR queue.lane = ANY(ARRAY(

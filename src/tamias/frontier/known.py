@@ -2,29 +2,35 @@
 
 
 class KnownLinks:
-    """Remembers at least the `size / 2` links seen last; forgetting one costs a put, never a link.
+    """Remembers at least the `size / 2` links seen last, and how deep; forgetting one only costs a put.
 
     Two generations: when the young one is full it becomes the old one, and the old one is dropped.
     """
 
     def __init__(self, size: int = 200_000) -> None:
         self._half = max(1, size // 2)
-        self._young: set[str] = set()
-        self._old: set[str] = set()
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
 
     def __contains__(self, url: str) -> bool:
-        if url in self._young:
-            return True
-        if url in self._old:
-            self.add(url)
-            return True
-        return False
+        return self.depth(url) is not None
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def add(self, url: str) -> None:
+    def depth(self, url: str) -> int | None:
+        """The least depth at which the frontier is known to know a link."""
+        depth = self._young.get(url)
+        if depth is None and (depth := self._old.get(url)) is not None:
+            self._keep(url, depth)
+        return depth
+
+    def add(self, url: str, depth: int) -> None:
         """To be called only when the link is safely in the frontier."""
+        known = self.depth(url)
+        self._keep(url, depth if known is None else min(depth, known))
+
+    def _keep(self, url: str, depth: int) -> None:
         if len(self._young) >= self._half:
-            self._old, self._young = self._young, set()
-        self._young.add(url)
+            self._old, self._young = self._young, {}
+        self._young[url] = depth

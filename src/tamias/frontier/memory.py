@@ -7,9 +7,11 @@ import msgspec
 
 from tamias.frontier.keys import hash64
 from tamias.frontier.terms import Terms
+from tamias.model.cut import BY_DEPTH, REOPENED
 from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
 from tamias.model.lease import Done, Lease, Return, Task
+from tamias.model.outcome import Outcome
 from tamias.protocols import Record
 
 
@@ -55,6 +57,7 @@ class MemoryFrontier:
         self._terms = terms or Terms()
         self._hosts: dict[str, _Host] = {}
         self._tokens = 0
+        self._again: dict[int, int] = {}
         self.now: Callable[[], int] = clock or (lambda: time.time_ns() // 1_000_000)
 
     def put(self, items: Sequence[Item]) -> PutCount:
@@ -107,7 +110,9 @@ class MemoryFrontier:
             hosts=len(hosts),
             leased=sum(host.token is not None and host.lease_end >= now for host in hosts),
             ready=sum(host.ready_at() <= now for host in hosts),
-            crawls=tuple(_crawl(crawl, hosts, now, self._terms) for crawl in crawls),
+            crawls=tuple(
+                _crawl(crawl, hosts, now, self._terms, self._again.get(crawl, 0)) for crawl in crawls
+            ),
         )
 
     def _wanted(self, host: _Host, now: int) -> list[_Url]:
@@ -121,7 +126,8 @@ class MemoryFrontier:
 
     def _put(self, item: Item) -> bool:
         host = self._hosts.setdefault(item.host, _Host(item.host, hash64(item.host), self._delay_ms))
-        if (item.crawl, item.key) in host.urls:
+        if (known := host.urls.get((item.crawl, item.key))) is not None:
+            self._shorten(known, item)
             return False
         task = Task(
             uid=hash64(item.key),
@@ -130,16 +136,36 @@ class MemoryFrontier:
             depth=item.depth,
             score=item.score,
             tags=item.tags,
+            cut=item.cut,
         )
         host.urls[item.crawl, item.key] = _Url(task, self.now() if item.due is None else item.due)
         return True
+
+    def _shorten(self, known: _Url, item: Item) -> None:
+        """As `lower_depths` in frontier.sql."""
+        task = known.task
+        if item.depth >= task.depth:
+            return
+        score = max(task.score, item.score) if task.status is Outcome.NEW else task.score
+        known.task = msgspec.structs.replace(task, depth=item.depth, score=score)
+        if known.due == NEVER and task.cut & BY_DEPTH:
+            self._reopen(known)
+
+    def _reopen(self, url: _Url) -> None:
+        crawl = url.task.crawl
+        url.task = msgspec.structs.replace(url.task, cut=url.task.cut | REOPENED)
+        url.due = self.now()
+        self._again[crawl] = self._again.get(crawl, 0) + 1
 
     def _settle(self, each: Return) -> None:
         host = self._hosts[each.lease.host]
         by_uid = {(url.task.crawl, url.task.uid): url for url in host.urls.values()}
         for done in each.done:
             url = by_uid[done.task.crawl, done.task.uid]
-            url.task, url.due = _visited(done), done.due
+            depth = url.task.depth
+            url.task, url.due = _visited(done, url.task), done.due
+            if done.due == NEVER and depth < done.task.depth and (done.cut is None or done.cut & BY_DEPTH):
+                self._reopen(url)
         if each.release:
             host.token = None
             host.address = each.address or host.address
@@ -148,14 +174,15 @@ class MemoryFrontier:
             host.blocked_until = max(host.blocked_until, each.blocked_until or 0)
 
 
-def _visited(done: Done) -> Task:
+def _visited(done: Done, known: Task) -> Task:
     return msgspec.structs.replace(
-        done.task,
+        known,
         status=done.outcome,
         fails=done.fails,
         etag=done.etag,
         last_modified=done.last_modified,
-        tags=done.task.tags if done.tags is None else done.tags,
+        tags=known.tags if done.tags is None else done.tags,
+        cut=known.cut if done.cut is None else done.cut,
     )
 
 
@@ -177,7 +204,7 @@ def _lease(host: _Host, wanted: list[_Url], per_host: int) -> Lease:
     )  # fmt: skip
 
 
-def _crawl(crawl: int, hosts: list[_Host], now: int, terms: Terms) -> CrawlFigures:
+def _crawl(crawl: int, hosts: list[_Host], now: int, terms: Terms, again: int) -> CrawlFigures:
     def fits(url: _Url) -> bool:
         return url.task.crawl == crawl and (terms.interest is None or terms.interest.fits(url.task.tags))
 
@@ -196,4 +223,5 @@ def _crawl(crawl: int, hosts: list[_Host], now: int, terms: Terms) -> CrawlFigur
             (max(host.ready_at(), min(url.due for url in urls)) for host, urls in waiting), default=None
         ),
         next_due=min((url.due for _, urls in waiting for url in urls), default=None),
+        again=again,
     )

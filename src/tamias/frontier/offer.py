@@ -41,8 +41,10 @@ def numbered(
         uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
         offered = Offered(item, host_hash(item.host), uid, due, lane(item.tags))
         other = taken.setdefault(offered.place, offered)
-        if other is not offered and other.item.key != item.key:
+        if other.item.key != item.key:
             crowded.append(item)
+        elif item.depth < other.item.depth:
+            taken[offered.place] = offered
     return [taken[place] for place in sorted(taken)], crowded
 
 
@@ -64,6 +66,7 @@ def url_columns(rows: list[Offered]) -> dict[str, Any]:
         "due": Longs([row.due for row in rows]),
         "score": Floats([row.item.score for row in rows]),
         "depth": Ints([row.item.depth for row in rows]),
+        "cut": Ints([row.item.cut for row in rows]),
         "url": Texts([row.item.url for row in rows]),
         "tags": Texts(["\t".join(row.item.tags) if row.item.tags else None for row in rows]),
     }
@@ -76,22 +79,32 @@ class QueueNews(msgspec.Struct, gc=False):
     priority: int = 0
     urls: int = 0
     open: int = 0
+    again: int = 0
 
     def count(self, due: int, score: float, now: int) -> None:
         """One new URL more."""
         self.urls += 1
+        self.open += due < NEVER
+        self.hasten(due, score, now)
+
+    def hasten(self, due: int, score: float, now: int) -> None:
+        """A URL of it is due then."""
         if due < NEVER:
-            self.open += 1
             self.due = min(self.due, due)
             if due <= now:
                 self.priority = max(self.priority, priority_class(score))
 
 
-def queue_columns(new: Iterable[Offered], now: int) -> dict[str, Any]:
-    """The parameters of `wake` for rows that were inserted."""
+def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], now: int) -> dict[str, Any]:
+    """The parameters of `wake` for rows that were inserted, and for those of `lower_depths`."""
     news: dict[Queue, QueueNews] = {}
     for row in new:
         news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews()).count(row.due, row.item.score, now)
+    for qid, crawl, lane, due, score, again in lowered:
+        queue = news.setdefault((qid, crawl, lane), QueueNews())
+        queue.hasten(due, score, now)
+        queue.open += again
+        queue.again += again
     return wake_columns(news)
 
 
@@ -106,4 +119,5 @@ def wake_columns(news: dict[Queue, QueueNews]) -> dict[str, Any]:
         "class": Ints([each.priority for each in told]),
         "urls": Longs([each.urls for each in told]),
         "open": Longs([each.open for each in told]),
+        "again": Longs([each.again for each in told]),
     }

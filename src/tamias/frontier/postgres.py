@@ -11,6 +11,7 @@ from tamias.database.sql import statements
 from tamias.frontier import rows
 from tamias.frontier.addresses import one_at_a_time, thinned
 from tamias.frontier.asking import done_by
+from tamias.frontier.columns import Longs
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import hash64
 from tamias.frontier.lanes import Lanes, Retagged, retag
@@ -143,38 +144,49 @@ class PostgresFrontier:
             strangers += crowded
             if offered:
                 # A queue we took for known is gone: somebody deleted its crawl. Make it again.
+                # Or another put was faster, by a longer way.
                 self._queues.clear()
         return new, strangers
 
     def _put_rows(
         self, cursor: Cursor, bucket: int, offered: list[Offered]
     ) -> tuple[int, list[Item], list[Offered]]:
-        """How many were inserted, the items whose number belongs to another URL, the rows without a queue."""
+        """How many were inserted, the items whose number is another URL's, the rows to be offered again."""
         now = self.now()
-        unknown, strangers = self._find_known(cursor, bucket, offered)
-        if not unknown:
+        unknown, shorter, strangers = self._find_known(cursor, bucket, offered)
+        if not unknown and not shorter:
             return 0, strangers, []
-        places = set(_all(cursor, "put_urls", {"bucket": bucket, "now": now, **url_columns(unknown)}))
+        there = {"bucket": bucket, "now": now}
+        places = set(_all(cursor, "put_urls", {**there, **url_columns(unknown)}) if unknown else ())
         inserted = [row for row in unknown if row.place in places]
-        queues: dict[str, Any] = {"bucket": bucket, "now": now, **queue_columns(inserted, now)}
-        _do(cursor, "lock_hosts", queues)
+        hosts = sorted({row.qid for row in inserted} | {row.qid for row in shorter})
+        _do(cursor, "lock_hosts", {**there, "qid": Longs(hosts)})
+        lowered = _all(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
+        queues: dict[str, Any] = {**there, **queue_columns(inserted, lowered, now)}
         if _all(cursor, "wake", queues)[0][0] < len(queues["qid"]):
             raise _QueueGone
         if len(inserted) == len(unknown):
             return len(inserted), strangers, []
         missed = [row for row in unknown if row.place not in places]
-        homeless, late_strangers = self._find_known(cursor, bucket, missed)
-        return len(inserted), strangers + late_strangers, homeless
+        homeless, late_shorter, late_strangers = self._find_known(cursor, bucket, missed)
+        return len(inserted), strangers + late_strangers, homeless + late_shorter
 
     def _find_known(
         self, cursor: Cursor, bucket: int, offered: list[Offered]
-    ) -> tuple[list[Offered], list[Item]]:
-        """The rows that are not known, and the items whose number belongs to another URL."""
+    ) -> tuple[list[Offered], list[Offered], list[Item]]:
+        """The rows not known, those known by a longer way, and the items whose number is another URL's."""
         asked = {"bucket": bucket, **url_columns(offered)}
-        ((unknown, differing, texts),) = _all(cursor, "find_known", asked)
-        pairs = [(offered[place - 1].item, text) for place, text in zip(differing, texts, strict=True)]
-        strangers = [item for item, text in pairs if not self._same_url(item.url, text)]
-        return [offered[place - 1] for place in unknown], strangers
+        ((unknown, differing, texts, deeper),) = _all(cursor, "find_known", asked)
+        strangers = {
+            place
+            for place, text in zip(differing, texts, strict=True)
+            if not self._same_url(offered[place - 1].item.url, text)
+        }
+        return (
+            [offered[place - 1] for place in unknown],
+            [offered[place - 1] for place in deeper if place not in strangers],
+            [offered[place - 1].item for place in differing if place in strangers],
+        )
 
     def _make_queues(self, bucket: int, offered: list[Offered]) -> None:
         unseen = {(row.qid, row.item.crawl, row.lane): row.item.host for row in offered}
@@ -250,7 +262,7 @@ class PostgresFrontier:
         locked = set(_all(cursor, "lock_held", claimed))
         valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
         held = frozenset(each.lease.qid for each in valid)
-        news = rows.news_columns(bucket, valid)
+        news = {"now": self.now(), **rows.news_columns(bucket, valid)}
         if news["uid"]:
             retag(cursor, bucket, [url for url in moved if url.qid in held])
             _do(cursor, "count_settled", news)

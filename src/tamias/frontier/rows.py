@@ -44,7 +44,7 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
 
 
 def _task(row: Row) -> Task:
-    uid, url, crawl, depth, score, status, fails, deaths, etag, last_modified, tags = row
+    uid, url, crawl, depth, score, status, fails, deaths, etag, last_modified, tags, cut = row
     return Task(
         uid=uid,
         url=url,
@@ -57,6 +57,7 @@ def _task(row: Row) -> Task:
         etag=etag,
         last_modified=last_modified,
         tags=tuple(tags or ()),
+        cut=cut,
     )
 
 
@@ -95,6 +96,8 @@ def news_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
         "fails": Ints([done.fails for _, done in news]),
         "etag": Texts([done.etag for _, done in news]),
         "last_modified": Texts([done.last_modified for _, done in news]),
+        "depth": Ints([done.task.depth for _, done in news]),
+        "cut": Ints([-1 if done.cut is None else done.cut for _, done in news]),
     }
 
 
@@ -121,4 +124,5 @@ def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlFigures:
         leased=sum(row[4] for row in rows),
         next_at=min(waiting, default=None),
         next_due=min(due, default=None),
+        again=sum(row[7] for row in rows),
     )

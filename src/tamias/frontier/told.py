@@ -15,7 +15,7 @@ from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns
 from tamias.frontier.service import usual_delay
 from tamias.frontier.tags import MOST_TAGS, is_tag
 from tamias.frontier.terms import buckets_of
-from tamias.model.item import TAGS
+from tamias.model.item import MOST_DEPTH, TAGS
 
 SCORE = 0.5
 """Of URLs that come without one."""
@@ -192,8 +192,13 @@ class Intake:
         self, cursor: Cursor, where: dict[str, Any], places: list[Place]
     ) -> tuple[list[Place], list[Place]]:
         """The places that are free, and those that belong to another URL."""
-        asked = {**where, **_keys(places), "url": Texts([place.row.url for place in places])}
-        ((unknown, differing, texts),) = rows_of(cursor, "find_known", asked)
+        asked = {
+            **where,
+            **_keys(places),
+            "url": Texts([place.row.url for place in places]),
+            "depth": Ints([MOST_DEPTH] * len(places)),
+        }
+        ((unknown, differing, texts, _),) = rows_of(cursor, "find_known", asked)
         pairs = [(places[number - 1], text) for number, text in zip(differing, texts, strict=True)]
         strangers = [place for place, text in pairs if not self._same_url(place.row.url, text)]
         return [places[number - 1] for number in unknown], strangers
@@ -305,6 +310,8 @@ def _news(places: list[Place], now: int) -> dict[str, Any]:
     return {
         "due": Longs([now if place.row.due is None else place.row.due for place in places]),
         "metadata": Texts([place.row.metadata for place in places]),
+        "depth": Ints([0] * len(places)),
+        "cut": Ints([0] * len(places)),
     }
 
 

@@ -24,6 +24,8 @@ class Stop(msgspec.Struct, frozen=True):
 
     outcome: Outcome
     reason: str
+    cut: int = 0
+    """What forbids it: bits of `tamias.model.cut`."""
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_ms: int | None = None
     """How long the server asked us to stay away."""
     wire_bytes: int = 0
+    cut: int = 0
+    """What kept us from asking, or from following a redirect: bits of `tamias.model.cut`."""
 
     @property
     def final_url(self) -> str:

@@ -17,6 +17,8 @@ class CrawlFigures(msgspec.Struct, frozen=True, kw_only=True):
     """When the next host of it can be leased, in milliseconds; None when nothing is open."""
     next_due: int | None
     """When its next URL is due, whether or not the host wants a pause first."""
+    again: int = 0
+    """How many URLs were opened once more after their visit."""
 
 
 class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,9 @@ NEVER = 2**63 - 1
 TAGS = "tags"
 """The name of tags among the metadata that clients of a frontier give and get."""
 
+MOST_DEPTH = 2**15 - 1
+"""What the frontier can hold; whoever leads a crawl that deep leads it nowhere."""
+
 CLASSES = 8
 """Priority classes between hosts: class 7 is served before class 0."""
 
@@ -23,6 +26,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     due: int | None = None
     """Milliseconds UTC; None means now."""
     tags: tuple[str, ...] = ()
+    cut: int = 0
+    """Bits of `tamias.model.cut`, for one that is put as visited."""
 
 
 class PutCount(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tamias.model.cut import REOPENED
 from tamias.model.outcome import Outcome
 
 
@@ -20,6 +21,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     etag: str | None = None
     last_modified: str | None = None
     tags: tuple[str, ...] = ()
+    cut: int = 0
+    """What cut its links at the last visit: bits of `tamias.model.cut`."""
+
+    @property
+    def reopened(self) -> bool:
+        """Whether it was visited, and is to be read once more."""
+        return bool(self.cut & REOPENED)
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +56,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     last_modified: str | None = None
     tags: tuple[str, ...] | None = None
     """The URL's tags from now on; None leaves them."""
+    cut: int | None = None
+    """What cut its links: bits of `tamias.model.cut`; None leaves what is known."""
 
 
 class Return(msgspec.Struct, frozen=True, kw_only=True):

@@ -88,6 +88,7 @@ def _frontier(figures: FrontierFigures) -> Iterator[str]:
         name = _label(each.name)
         urls[f'{{crawl="{name}",state="known"}}'] = each.known
         urls[f'{{crawl="{name}",state="open"}}'] = each.open
+        urls[f'{{crawl="{name}",state="again"}}'] = each.again
     yield from _many("tamias_frontier_urls", "gauge", "URLs", urls)
 
 

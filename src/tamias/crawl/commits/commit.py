@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -66,6 +67,8 @@ class Tally(msgspec.Struct):
     """URLs that are done with."""
     put_off: int = 0
     """Attempts that will be repeated."""
+    again: int = 0
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
     quads: int = 0
     bytes: int = 0
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)
@@ -74,8 +77,11 @@ class Tally(msgspec.Struct):
         """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
         if visited.record is None or kind_of(visited.done.task.tags) in (PROBE, CONTEXT):
             return
-        self.quads += visited.record.quads
         self.bytes += visited.record.bytes or 0
+        if visited.done.task.reopened:
+            self.again += 1
+            return
+        self.quads += visited.record.quads
         if visited.done.due < NEVER and not _seen_under_watch(visited.done):
             self.put_off += 1
             return
@@ -172,9 +178,12 @@ class Committer:
         async with self._room:
             self._room.notify_all()
 
-    def put_now(self, reference: Reference) -> None:
-        """Puts the links of a document too large to gather them; for a thread that can wait."""
-        self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))
+    def put_now(self, reference: Reference) -> int:
+        """Puts the links of a document too large to gather them; for a thread that can wait.
+
+        Returns what kept others out: bits of `tamias.model.cut`.
+        """
+        return self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))[0]
 
     def put_items(self, items: list[Item]) -> None:
         """Puts items as they are; for a thread that can wait."""
@@ -184,9 +193,11 @@ class Committer:
         """Runs a function in the database's thread; for a thread that can wait."""
         return self._thread.submit(work).result()
 
-    def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> None:
+    def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> list[int]:
+        """Returns for each what kept links out."""
         with self._steps.step("admit"):
-            found = [item for each in links for item in self._admission.items(each.reference)]
+            admitted = [self._admission.admit(each.reference) for each in links]
+            found = [item for items, _ in admitted for item in items]
         if self._strategist is not None:
             with self._steps.step("score"):
                 found = self._strategist.scored(found, links)
@@ -195,6 +206,7 @@ class Committer:
         if self._strategist is not None:
             with self._steps.step("score"):
                 self._strategist.keep()
+        return [cut for _, cut in admitted]
 
     def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
@@ -223,10 +235,13 @@ class Committer:
 
     def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
-        self._put_references(
-            [_sourced(reference, each) for each in visited for reference in each.references],
-            (item for each in visited for item in each.items),
+        cuts = iter(
+            self._put_references(
+                [_sourced(reference, each) for each in visited for reference in each.references],
+                (item for each in visited for item in each.items),
+            )
         )
+        noted = [_noting(each, list(islice(cuts, len(each.references)))) for each in visited]
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
@@ -243,16 +258,31 @@ class Committer:
             reached("before-commit")
 
         with self._steps.step("finish"):
-            held = self._frontier.finish(_returns(visited, released), record)
+            held = self._frontier.finish(_returns(noted, released), record)
         reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
 
     def _put(self, items: list[Item]) -> None:
-        unique = list({(item.crawl, item.key): item for item in items}.values())
+        nearest: dict[tuple[int, str], Item] = {}
+        for item in items:
+            other = nearest.get((item.crawl, item.key))
+            if other is None or item.depth <= other.depth:
+                nearest[item.crawl, item.key] = item
+        unique = list(nearest.values())
         for start in range(0, len(unique), PUT_BATCH):
             batch = unique[start : start + PUT_BATCH]
             self._frontier.put(batch)
             self._admission.remember(batch)
+
+
+def _noting(visited: Visited, cuts: list[int]) -> Visited:
+    """With what cut its links."""
+    done, cut = visited.done, 0
+    for each in cuts:
+        cut |= each
+    if not cut:
+        return visited
+    return msgspec.structs.replace(visited, done=msgspec.structs.replace(done, cut=(done.cut or 0) | cut))
 
 
 def _sourced(reference: Reference, visited: Visited) -> Sourced:

@@ -92,15 +92,19 @@ class Reader:
         """Links are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
         study = (self._sandbox or self.study).study
+        cut = 0
 
         def put(found: Sequence[str], base: str, kind: str | None) -> None:
+            nonlocal cut
             if given_up.is_set():
                 raise NotNow
             if found:
-                self._committer.put_now(_reference(found, base, kind, task))
+                cut |= self._committer.put_now(_reference(found, base, kind, task))
 
         with self._steps.step("study"):
-            return study(capture, capture.body, self._shelf.large_document, put, kind_of(task.tags))
+            found = study(capture, capture.body, self._shelf.large_document, put, kind_of(task.tags))
+        found.cut |= cut
+        return found
 
     def _collect(self, task: Task, references: list[Reference]) -> TakeLinks:
         def take(found: Sequence[str], base: str, kind: str | None) -> None:

@@ -61,6 +61,8 @@ class Found(msgspec.Struct, kw_only=True):
     media_type: str | None = None
     quads: int = 0
     links: int = 0
+    cut: int = 0
+    """What kept links out that were put while it was read: bits of `tamias.model.cut`."""
     bytes: int | None = None
     """Of all answers of a walk; None where the capture's body tells."""
     wanted: list[str] = msgspec.field(default_factory=list)

@@ -50,9 +50,9 @@ class Sender:
         """Puts items as they are."""
         asyncio.run_coroutine_threadsafe(self._service.put(items), self._loop).result()
 
-    def put_now(self, reference: Reference) -> None:
-        """Puts the links of a document too large to gather them."""
-        asyncio.run_coroutine_threadsafe(self._service.put_links(reference), self._loop).result()
+    def put_now(self, reference: Reference) -> int:
+        """Puts the links of a document too large to gather them; returns what kept others out."""
+        return asyncio.run_coroutine_threadsafe(self._service.put_links(reference), self._loop).result()
 
 
 class NoWalks:

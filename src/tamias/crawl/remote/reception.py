@@ -178,10 +178,9 @@ class Reception:
         await asyncio.to_thread(self._office.committer.put_items, wanted)
         return True
 
-    async def put_links(self, reference: Reference) -> bool:
-        """Makes links known."""
-        await asyncio.to_thread(self._office.committer.put_now, reference)
-        return True
+    async def put_links(self, reference: Reference) -> int:
+        """Makes links known; returns what kept others out."""
+        return await asyncio.to_thread(self._office.committer.put_now, reference)
 
     async def accept(
         self, name: str, brought: Brought, quads: BinaryIO, *, again: bool

@@ -109,9 +109,9 @@ class Service:
         for start in range(0, len(items), ITEMS_AT_ONCE):
             await self._ask("PutItems", items[start : start + ITEMS_AT_ONCE], bool)
 
-    async def put_links(self, reference: Reference) -> None:
-        """The links of a document too large to gather them. May be done twice."""
-        await self._ask("PutLinks", reference, bool)
+    async def put_links(self, reference: Reference) -> int:
+        """The links of a document too large to gather them; what kept others out. May be done twice."""
+        return await self._ask("PutLinks", reference, int)
 
     async def deliver(self, parcels: Iterable[bytes]) -> dict[str, bool]:
         """Whether each visit was committed, by its id. Raises `NotReached`."""

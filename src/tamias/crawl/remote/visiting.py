@@ -71,7 +71,10 @@ class FarVisitor:
 
     def _narrow(self, seen: Seen) -> list[Item]:
         """Takes out what the filters refuse and what is known; returns what will be known by this visit."""
-        fresh = [self._admission.items(each) for each in seen.references]
+        admitted = [self._admission.admit(each) for each in seen.references]
+        fresh = [items for items, _ in admitted]
+        for _, cut in admitted:
+            seen.found.cut |= cut
         seen.references = [
             msgspec.structs.replace(reference, references=[item.url for item in items])
             for reference, items in zip(seen.references, fresh, strict=True)

@@ -13,7 +13,7 @@ from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 1
+VERSION = 2
 """Of these words. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 

@@ -71,7 +71,7 @@ def gather(
             if url is None:
                 continue
             key = admission.key(url)
-            if (reference.crawl, key) not in fresh and not admission.is_known(url):
+            if (reference.crawl, key) not in fresh and not admission.is_known(url, reference.crawl):
                 continue
             target = targets.get((reference.crawl, key))
             if target is None:

@@ -8,6 +8,7 @@ from tamias.crawl.admit import Admission
 from tamias.crawl.visits.pace import LONGEST_TURN, Held
 from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.model.capture import Capture, Request, Stop
+from tamias.model.cut import FILTER, PRIVATE, ROBOTS
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.protocols import Fetcher
@@ -48,7 +49,7 @@ class Asker:
         except AskedToWait as wait:
             return asked_to_wait(request.url, wait)
         if refusal is not None:
-            return self.unasked(request.url, Outcome.REFUSED, refusal)
+            return self.unasked(request.url, Outcome.REFUSED, refusal, self._forbidden_by(request.url))
         await held.turn()
         try:
             return await fetcher.fetch(request, lambda target: self._follow(target, task, held))
@@ -66,19 +67,24 @@ class Asker:
     def blocked(self, url: str) -> Capture | None:
         """The attempt on a URL that a block list names, which ends before its host is asked for anything."""
         reason = self._admission.blocked(url)
-        return None if reason is None else self.unasked(url, Outcome.REFUSED, reason)
+        return None if reason is None else self.unasked(url, Outcome.REFUSED, reason, FILTER)
 
-    def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
+    def unasked(self, url: str, outcome: Outcome, reason: str, cut: int = 0) -> Capture:
         """An attempt that ended before any request."""
         now = self._now()
-        return Capture(url=url, started_at=now, ended_at=now, outcome=outcome, reason=reason)
+        return Capture(url=url, started_at=now, ended_at=now, outcome=outcome, reason=reason, cut=cut)
+
+    def _forbidden_by(self, url: str) -> int:
+        """What a refusal by robots.txt stands for: where we may not connect, we could not ask for it."""
+        return PRIVATE if self._robots.out_of_reach(url) else ROBOTS
 
     async def _follow(self, target: str, task: Task, held: Held) -> Stop | None:
         """Within its own queue a redirect is followed; one that leads out is a link for another queue."""
         held.asked()
         refusal = self._admission.refusal(target, task.depth)
         if refusal is not None:
-            return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}")
+            cut = self._admission.cut(target, task.depth)
+            return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}", cut)
         if self._admission.queue(target) != held.lease.host:
             return Stop(Outcome.OK, f"redirects to {target}, which is visited in its own queue")
         try:
@@ -87,7 +93,8 @@ class Asker:
             held.blocked_until = self._now() + (wait.capture.retry_after_ms or 0)
             return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
         if refusal is not None:
-            return Stop(Outcome.REFUSED, f"redirects to {target}, refused by {refusal}")
+            reason = f"redirects to {target}, refused by {refusal}"
+            return Stop(Outcome.REFUSED, reason, self._forbidden_by(target))
         if held.wait > LONGEST_TURN:
             return Stop(Outcome.OK, f"redirects to {target}, which is visited in its turn")
         await held.turn()

@@ -51,6 +51,7 @@ class RobotsDesk:
         self._in_database = in_database
         self._now = now
         self._known: dict[str, Known] = {}
+        self._out_of_reach: set[str] = set()
 
     async def refusal(self, url: str, held: Held) -> str | None:
         """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
@@ -74,6 +75,10 @@ class RobotsDesk:
         closed = rules.blanket is not None and not rules.blanket.allowed
         return None if closed else rules.sitemaps
 
+    def out_of_reach(self, url: str) -> bool:
+        """Whether our own guard forbids the address, so that robots.txt could not be asked for."""
+        return authority(url) in self._out_of_reach
+
     def signals(self, url: str) -> tuple[tuple[str, str], ...]:
         """What robots.txt says about the use of what is served; only from memory."""
         known = self._known.get(authority(url))
@@ -90,16 +95,19 @@ class RobotsDesk:
             known = known or await self._fetch(url, place, held)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
+                self._out_of_reach.clear()
             self._known[place] = known
         return known.rules
 
     async def _fetch(self, url: str, place: str, held: Held) -> Known:
+        self._out_of_reach.discard(place)
         capture = await self._ask(robots_address(url), held)
         if capture.retry_after_ms is not None:
             raise AskedToWait(capture)
         rules = rules_in(capture)
         if capture.outcome is Outcome.REFUSED:
             # Our own guard forbids the address: that is our word, not the host's, and is not kept.
+            self._out_of_reach.add(place)
             return Known(rules, self._now() + _REFUSAL_SECONDS * 1000)
         header = capture.hops[-1].header("cache-control") if capture.hops else None
         status = _status(capture)

@@ -134,7 +134,7 @@ class Sight:
         seen = Seen(capture, Found(media_type=found_type), kept=kept)
         if kept.judgement.reason is not None:
             seen.capture = not_believed(capture, kept.judgement.reason)
-        elif kept.prepared is not None:
+        elif kept.prepared is not None or (task.reopened and capture.body is not None):
             seen = await self._read(capture, task, held)
             if seen.found.overblown:
                 kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)
@@ -199,4 +199,6 @@ def nothing_there(capture: Capture) -> Capture:
 
 def _request(task: Task, kind: str | None) -> Request:
     accept = ACCEPT_CONTEXT if kind == CONTEXT else None
+    if task.reopened:
+        return Request(url=task.url, accept=accept)
     return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)

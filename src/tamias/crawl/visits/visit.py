@@ -24,6 +24,7 @@ from tamias.crawl.visits.wholes import PART, WAIT_MS, Also, News, Wholes
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
+from tamias.model.cut import BELOW
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import CONTEXT, DUMP, PROBE, kind_of
@@ -61,7 +62,7 @@ class Allowance:
 
 
 def _counts(task: Task) -> bool:
-    return task.fails == 0 and kind_of(task.tags) not in (PROBE, CONTEXT)
+    return task.fails == 0 and not task.reopened and kind_of(task.tags) not in (PROBE, CONTEXT)
 
 
 class Sees(Protocol):
@@ -155,6 +156,7 @@ class Visitor:
         capture_id = seen.capture_id or str(new_capture_id(capture.started_at))
         told = await self._pages.told(seen)
         done = tagged(self._done(task, capture, held, seen.kept), told)
+        done = msgspec.structs.replace(done, cut=_cut(seen, capture))
         news = await self._news(seen, task, capture, for_good=done.due == NEVER)
         notes = [capture.reason, *filter(None, (held.granted, news.why))]
         held.granted = None
@@ -166,7 +168,7 @@ class Visitor:
                 capture_id, task, capture, seen.found, headers=seen.kept is not None
             ),
             references=(*self._pages.handed_on(seen.references, told), *self._redirect_links(capture, task)),
-            items=(*seen.items, *news.items, *self._reached(capture, task)),
+            items=(*seen.items, *news.items, *self._reached(capture, task, seen.found)),
             prepared=seen.kept.prepared if seen.kept else None,
             also=_all(
                 seen.also,
@@ -193,15 +195,16 @@ class Visitor:
             return []
         return [Reference((last.location,), last.url, task.depth, task.crawl)]
 
-    def _reached(self, capture: Capture, task: Task) -> tuple[Item, ...]:
-        """The addresses that redirects led through, their document now being had."""
+    def _reached(self, capture: Capture, task: Task, found: Found) -> tuple[Item, ...]:
+        """The addresses that redirects led through, their document now being had, as deep as the task."""
         if capture.outcome is not Outcome.OK:
             return ()
         urls = [hop.url for hop in capture.hops[1:]]
         if kind_of(task.tags) == DUMP:
             urls.append(task.url)
         items = [self._admission.item(url, task.depth, task.crawl) for url in urls]
-        return tuple(msgspec.structs.replace(item, due=NEVER) for item in items)
+        cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
+        return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
 
     def _settle(self, kept: Kept | None) -> Callable[[bool], None] | None:
         keeping = self._keeping
@@ -240,6 +243,15 @@ class Visitor:
         return Done(
             task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
         )
+
+
+def _cut(seen: Seen, capture: Capture) -> int | None:
+    """What cut the links of a visit, as far as is known before they are put; None if nothing was read."""
+    if capture.cut:
+        return capture.cut
+    if capture.outcome in (Outcome.OK, Outcome.GONE) or seen.references:
+        return seen.found.cut
+    return None
 
 
 def _context(seen: Seen, task: Task) -> Also | None:

@@ -178,7 +178,8 @@ class Walker:
         if found and (task.crawl != WATCH or kind is not None):
             depth = task.depth if task.crawl == WATCH else task.depth + 1
             tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
-            self._committer.put_now(Reference(found, base, depth, task.crawl, kind, tags))
+            reference = Reference(found, base, depth, task.crawl, kind, tags)
+            progress.cut |= self._committer.put_now(reference)
 
     def _note(self, task: Task, kind: str, progress: Progress, found: Datasets) -> None:
         """What a catalogue describes is noted; if the catalogue is under watch, so is what it offers."""
@@ -195,6 +196,7 @@ class Walker:
             media_type=None,
             quads=progress.quads,
             links=progress.links,
+            cut=progress.cut,
             problems=progress.problems,
             bytes=progress.bytes,
             renamed_graphs=tuple(progress.renamed.items()),

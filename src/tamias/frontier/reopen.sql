@@ -1,0 +1,18 @@
+-- Visited URLs that are opened again because what cut them is gone. The rules of frontier.sql hold.
+
+-- name: find_cut
+-- A page of the URLs of a crawl that are done with, of which something was cut for one of these reasons.
+SELECT url.qid, url.uid FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.crawl = %(crawl)b::int4 AND url.due = 9223372036854775807
+  AND url.cut & %(reasons)b::int2 <> 0 AND (url.qid, url.uid) > (%(after_qid)b::int8, %(after_uid)b::int8)
+ORDER BY url.qid, url.uid LIMIT %(page)b::int4
+
+-- name: reopen_urls
+-- Makes URLs due now that are done with, to be read once more (64: tamias.model.cut.REOPENED). The hosts are
+-- locked before.
+UPDATE url
+SET due = %(now)b::int8, cut = url.cut | 64
+FROM unnest(%(qid)b::int8[], %(uid)b::int8[]) AS wanted (qid, uid)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = %(crawl)b::int4
+  AND url.uid = wanted.uid AND url.due = 9223372036854775807
+RETURNING url.qid, url.crawl, url.lane, url.due, url.score, true

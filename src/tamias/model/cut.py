@@ -1,0 +1,30 @@
+"""Why links of a visit were not followed, or a URL was not asked for: bits, noted on its row in the frontier.
+
+What was cut for a reason can be opened again when that reason is gone.
+"""
+
+DEPTH = 1
+"""Links lay beyond the depth limit."""
+SCOPE = 2
+FILTER = 4
+PRIVATE = 8
+"""The address may not be connected to."""
+ROBOTS = 16
+BELOW = 32
+"""Links were followed while a depth limit was set: what lies below them may have been cut."""
+REOPENED = 64
+"""Due once more although it was visited: its body is to be read again, whatever is known of it."""
+
+BY_DEPTH = DEPTH | BELOW
+"""A URL with one of these is visited again when a shorter way to it is found."""
+
+REASONS = {"depth": DEPTH, "scope": SCOPE, "filter": FILTER, "private": PRIVATE, "robots": ROBOTS}
+
+
+def reasons_in(cut: int) -> list[str]:
+    """The reasons that bits stand for.
+
+    >>> reasons_in(DEPTH | BELOW | ROBOTS)
+    ['depth', 'robots']
+    """
+    return [name for name, bit in REASONS.items() if cut & bit]
