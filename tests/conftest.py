@@ -57,7 +57,9 @@ def clean_database(database):
 
 def empty_tables(cursor):
     """Leaves the schema, takes the rows."""
-    cursor.execute("TRUNCATE host, queue, url, capture, segment, robots, sink, outbox, placed")
+    cursor.execute(
+        "TRUNCATE host, queue, url, capture, segment, robots, sink, outbox, placed, current_document"
+    )
     cursor.execute("DELETE FROM crawl WHERE crawl > 2")
     cursor.execute("UPDATE meta SET buckets = 1")
 

@@ -36,15 +36,32 @@ class CorpusFigures(msgspec.Struct, frozen=True):
     segment_bytes: int
 
 
-def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> None:
-    """Writes attempts, inside the transaction that settles them."""
+def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Writes attempts, inside the transaction that settles them; returns those that changed a document."""
+    changed: list[Attempt] = []
     ordered = sorted(attempts, key=lambda attempt: attempt[0].bucket)
     for bucket, group in groupby(ordered, key=lambda attempt: attempt[0].bucket):
-        cursor.execute(_SQL["insert_captures"].text, {"bucket": bucket, **_columns(list(group))})
+        listed = list(group)
+        cursor.execute(_SQL["insert_captures"].text, {"bucket": bucket, **_columns(listed)})
+        changed += _replace_current(cursor, bucket, listed)
+    return changed
+
+
+def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> list[Attempt]:
+    """What was last read is what a document holds, until it is read again or gone."""
+    told = [attempt for attempt in attempts if attempt[2].tells_content]
+    read = [attempt for attempt in told if attempt[2].held is not None]
+    ended = [attempt for attempt in told if attempt[2].held is None]
+    rows: list[tuple[Any, ...]] = []
+    for name, group in (("replace_current", read), ("end_current", ended)):
+        if group:
+            rows += cursor.execute(_SQL[name].text, {"bucket": bucket, **_current_columns(group)}).fetchall()
+    changed = {str(row[0]) for row in rows}
+    return [attempt for attempt in told if attempt[2].id in changed]
 
 
 def current_extents(session: Session) -> list[Extent]:
-    """Where the quads of the latest capture of each document stand."""
+    """Where the quads stand that documents hold now."""
     return _extents(session, "current_extents")
 
 
@@ -74,6 +91,22 @@ def corpus_figures(session: Session) -> CorpusFigures:
 def _extents(session: Session, name: str) -> list[Extent]:
     rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text).fetchall())
     return [Extent(*row) for row in rows]
+
+
+def _current_columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
+    records = [record for _, _, record in attempts]
+    extents = [record.held for record in records]
+    return {
+        "document": [storable(record.final_url) for record in records],
+        "qid": [lease.qid for lease, _, _ in attempts],
+        "started_at": [record.started_at for record in records],
+        "capture": [UUID(record.id) for record in records],
+        "segment": [extent.segment if extent else None for extent in extents],
+        "frame": [extent.frame if extent else None for extent in extents],
+        "start": [extent.start if extent else None for extent in extents],
+        "length": [extent.length if extent else None for extent in extents],
+        "cut": [record.outcome is not Outcome.OK for record in records],
+    }
 
 
 def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:

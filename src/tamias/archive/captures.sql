@@ -14,6 +14,39 @@ FROM unnest(%(capture)b::uuid[], %(qid)b::int8[], %(crawl)b::int4[], %(uid)b::in
             %(renamed_graphs)b::jsonb[], %(signals)b::jsonb[], %(worker)b::text[], %(agent)b::text[]) AS new
 ON CONFLICT DO NOTHING
 
+-- name: replace_current
+-- Readings with quads are what their documents hold from now on; one that a limit cut only where no whole one is.
+-- Returned are those that count.
+INSERT INTO current_document AS known (bucket, document_key, qid, started_at, capture, segment, frame, start, length,
+                                       cut, document)
+SELECT DISTINCT ON (new.document)
+       %(bucket)b::int2, substr(sha256(convert_to(new.document, 'UTF8')), 1, 16), new.qid, new.started_at,
+       new.capture, new.segment, new.frame, new.start, new.length, new.cut, new.document
+FROM unnest(%(document)b::text[], %(qid)b::int8[], %(started_at)b::int8[], %(capture)b::uuid[], %(segment)b::int8[],
+            %(frame)b::int8[], %(start)b::int8[], %(length)b::int8[], %(cut)b::bool[])
+     AS new (document, qid, started_at, capture, segment, frame, start, length, cut)
+ORDER BY new.document, new.cut, new.started_at DESC, new.capture DESC
+ON CONFLICT (bucket, document_key) DO UPDATE
+SET qid = excluded.qid, started_at = excluded.started_at, capture = excluded.capture, segment = excluded.segment,
+    frame = excluded.frame, start = excluded.start, length = excluded.length, cut = excluded.cut
+WHERE (excluded.started_at, excluded.capture) > (known.started_at, known.capture)
+  AND (known.cut OR known.segment IS NULL OR NOT excluded.cut)
+RETURNING known.capture
+
+-- name: end_current
+-- Documents that are gone, or were read to their end and hold no quads, hold none any more; those that never did
+-- have no row. Returned are the captures that ended something.
+UPDATE current_document AS known
+SET started_at = ended.started_at, capture = ended.capture, segment = NULL, cut = false
+FROM (SELECT DISTINCT ON (new.document)
+             substr(sha256(convert_to(new.document, 'UTF8')), 1, 16) AS document_key, new.started_at, new.capture
+      FROM unnest(%(document)b::text[], %(started_at)b::int8[], %(capture)b::uuid[])
+           AS new (document, started_at, capture)
+      ORDER BY new.document, new.started_at DESC, new.capture DESC) AS ended
+WHERE known.bucket = %(bucket)b::int2 AND known.document_key = ended.document_key AND known.segment IS NOT NULL
+  AND (ended.started_at, ended.capture) > (known.started_at, known.capture)
+RETURNING known.capture
+
 -- name: new_segment
 -- A file for one worker to write to.
 INSERT INTO segment (worker) VALUES (%(worker)b::int8) RETURNING segment
@@ -33,13 +66,12 @@ SELECT segment.segment, segment.committed FROM segment
 WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
 
 -- name: current_extents
--- Where the quads of the latest capture of each document stand, in the order of the files. A document that is
--- gone since, or holds none any more, is left out; one that was read up to a limit counts.
+-- Where the quads that documents hold now stand, in the order of the files. A document may have come by way of
+-- hosts in several buckets: the latest whole reading stands for it.
 SELECT latest.segment, latest.frame, latest.start, latest.length
-FROM (SELECT DISTINCT ON (coalesce(capture.final_url, capture.url)) capture.*
-      FROM capture WHERE capture.outcome IN (1, 3) OR capture.segment IS NOT NULL
-      ORDER BY coalesce(capture.final_url, capture.url), capture.started_at DESC, capture.capture DESC) AS latest
-WHERE latest.segment IS NOT NULL AND latest.outcome <> 3
+FROM (SELECT DISTINCT ON (known.document_key) known.* FROM current_document AS known
+      ORDER BY known.document_key, known.cut, known.started_at DESC, known.capture DESC) AS latest
+WHERE latest.segment IS NOT NULL
 ORDER BY latest.segment, latest.frame, latest.start
 
 -- name: all_extents

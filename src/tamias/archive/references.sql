@@ -44,6 +44,11 @@ SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sh
 
 -- name: segments
 -- Every segment with the extents of its documents, as of one moment, in the order of the files.
-SELECT segment.segment, segment.committed, capture.frame, capture.start, capture.length
-FROM segment LEFT JOIN capture ON capture.segment = segment.segment
-ORDER BY segment.segment, capture.frame, capture.start
+SELECT segment.segment, segment.committed, place.frame, place.start, place.length
+FROM segment
+     LEFT JOIN (SELECT capture.segment, capture.frame, capture.start, capture.length FROM capture
+                WHERE capture.segment IS NOT NULL
+                UNION
+                SELECT known.segment, known.frame, known.start, known.length FROM current_document AS known) AS place
+     ON place.segment = segment.segment
+ORDER BY segment.segment, place.frame, place.start

@@ -138,11 +138,19 @@ def _rows(table: Table, buckets: int) -> sql.Composed:
     """The rows of a table with their new buckets."""
     name = sql.Identifier("tamias", table.name)
     parts = [_column(column, table, buckets) for column in table.columns]
-    if "bucket" not in table.columns or "qid" in table.columns:
-        return sql.SQL("SELECT {} FROM {} AS old").format(sql.SQL(", ").join(parts), name)
+    plain = sql.SQL("SELECT {} FROM {} AS old").format(sql.SQL(", ").join(parts), name)
+    if "bucket" not in table.columns:
+        return plain
+    # A document may have come by way of several hosts: the latest whole reading stands for it.
+    if {"qid", "document_key"} <= set(table.columns):
+        return sql.SQL(
+            "SELECT DISTINCT ON (1, old.document_key) {} FROM {} AS old "
+            "ORDER BY 1, old.document_key, old.cut, old.started_at DESC"
+        ).format(sql.SQL(", ").join(parts), name)
+    if "qid" in table.columns:
+        return plain
     if "capture" not in table.columns:
         raise DatabaseError(f"the table {table.name} has a bucket, but nothing tells its new one")
-    # A document may have come by way of several hosts: the latest of them stands for it.
     return sql.SQL(
         "SELECT DISTINCT ON (1, old.sink, old.document_key) {} FROM {} AS old "
         "LEFT JOIN tamias.capture AS made ON made.bucket = old.bucket AND made.capture = old.capture "

@@ -52,6 +52,8 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int | None = None
     """Size of the body after transfer and content coding; None when none came."""
     sha256: str | None = None
+    read: bool = False
+    """Whether the body was read to its end; one that is known already need not be."""
     quads: int = 0
     links: int = 0
     problems: tuple[str, ...] = ()
@@ -63,3 +65,15 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     agent: str
     """The User-Agent that was sent."""
+
+    @property
+    def held(self) -> Extent | None:
+        """The quads that the document holds after this attempt."""
+        return None if self.outcome is Outcome.GONE else self.extent
+
+    @property
+    def tells_content(self) -> bool:
+        """Whether the attempt says what the document holds: read, read up to a limit, or gone."""
+        if self.outcome is Outcome.OK:
+            return self.read or self.extent is not None
+        return self.outcome is Outcome.GONE or self.extent is not None

@@ -11,7 +11,6 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, Extent
 
 _SQL = statements("tamias.sinks", "outbox.sql")
@@ -62,14 +61,9 @@ def text_key(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()[:16]
 
 
-def is_edition(record: CaptureRecord) -> bool:
-    """Whether a capture says what its document holds now: read, read up to a limit, or gone."""
-    return record.outcome in (Outcome.OK, Outcome.GONE) or record.extent is not None
-
-
 def enqueue(cursor: Cursor, captures: Iterable[tuple[int, CaptureRecord]], sinks: Sequence[int]) -> None:
     """Notes what is to be delivered, inside the transaction of the finish: captures with their buckets."""
-    told = sorted((each for each in captures if is_edition(each[1])), key=lambda each: each[0])
+    told = sorted((each for each in captures if each[1].tells_content), key=lambda each: each[0])
     if not sinks:
         return
     for bucket, group in groupby(told, key=lambda each: each[0]):
@@ -182,7 +176,7 @@ class Outbox:
 
 
 def _edition_columns(records: list[CaptureRecord]) -> dict[str, list[Any]]:
-    extents = [None if record.outcome is Outcome.GONE else record.extent for record in records]
+    extents = [record.held for record in records]
     return {
         "document_key": [text_key(record.final_url) for record in records],
         "document": [record.final_url for record in records],

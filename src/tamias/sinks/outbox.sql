@@ -24,20 +24,13 @@ SET due = CASE known.due WHEN 9223372036854775807 THEN excluded.due ELSE known.d
 WHERE (excluded.started_at, excluded.capture) > (known.started_at, known.capture)
 
 -- name: catch_up
--- The same for what was captured in a bucket while the sink was not named: after the latest it was told of.
+-- The same for what changed in a bucket while the sink was not named: after the latest it was told of.
 INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, capture, segment, frame, start, length,
                              document)
-SELECT DISTINCT ON (document_key)
-       %(bucket)b::int2, %(sink)b::int4, substr(sha256(convert_to(missed.document, 'UTF8')), 1, 16) AS document_key,
-       missed.ended_at, missed.started_at, missed.capture, missed.segment, missed.frame, missed.start,
-       missed.length, missed.document
-FROM (SELECT coalesce(capture.final_url, capture.url) AS document, capture.started_at, capture.ended_at,
-             capture.capture, capture.frame, capture.start, capture.length,
-             CASE capture.outcome WHEN 3 THEN NULL ELSE capture.segment END AS segment
-      FROM capture
-      WHERE capture.bucket = %(bucket)b::int2 AND capture.capture > %(after)b::uuid
-        AND (capture.outcome IN (1, 3) OR capture.segment IS NOT NULL)) AS missed
-ORDER BY document_key, missed.started_at DESC, missed.capture DESC
+SELECT %(bucket)b::int2, %(sink)b::int4, missed.document_key, missed.started_at, missed.started_at, missed.capture,
+       missed.segment, missed.frame, missed.start, missed.length, missed.document
+FROM current_document AS missed
+WHERE missed.bucket = %(bucket)b::int2 AND missed.capture > %(after)b::uuid
 ON CONFLICT (bucket, sink, document_key) DO UPDATE
 SET due = CASE known.due WHEN 9223372036854775807 THEN excluded.due ELSE known.due END,
     tries = 0, problem = NULL, started_at = excluded.started_at, capture = excluded.capture,

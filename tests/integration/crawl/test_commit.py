@@ -84,7 +84,7 @@ class Bench:
 @pytest.fixture
 def bench(clean_database, tmp_path):
     with closing(clean_database.session()) as session:
-        session.transact(lambda cursor: cursor.execute("TRUNCATE capture"))
+        session.transact(lambda cursor: cursor.execute("TRUNCATE capture, current_document"))
         yield Bench(session, tmp_path)
 
 

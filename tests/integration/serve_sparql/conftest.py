@@ -38,7 +38,7 @@ TASK = Task(uid=1, url="", crawl=1, depth=0, score=0.0)
 LEASE = Lease(host="", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 TABLES = (
     "resource, source, version, suspect, shared_body, blob, pack, capture, segment, sink, outbox, placed, "
-    "catalogue, catalogue_news, portal"
+    "current_document, catalogue, catalogue_news, portal"
 )
 
 
@@ -91,7 +91,8 @@ class Corpus:
                 extent = document.extent
         record = CaptureRecord(
             id=str(new_capture_id(now)), crawl=1, url=url, started_at=now, ended_at=now + 1, outcome=outcome,
-            reason="", depth=0, final_url=url, status=200, extent=extent, worker="w", agent="Tamias-test",
+            reason="", depth=0, final_url=url, status=200, extent=extent, read=True, worker="w",
+            agent="Tamias-test",
         )  # fmt: skip
 
         def commit(cursor):

@@ -126,7 +126,9 @@ def telling_server():
 @pytest.fixture
 def session(database):
     with closing(database.session()) as session:
-        session.transact(lambda cursor: cursor.execute("TRUNCATE sink, outbox, placed, capture"))
+        session.transact(
+            lambda cursor: cursor.execute("TRUNCATE sink, outbox, placed, capture, current_document")
+        )
         yield session
 
 
@@ -161,6 +163,7 @@ class Corpus:
             depth=0,
             final_url=url,
             extent=extent,
+            read=True,
             quads=nquads.count(b"\n"),
             worker="w",
             agent="a",

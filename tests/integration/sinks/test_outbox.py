@@ -4,7 +4,9 @@ from uuid import UUID
 
 import pytest
 
+from tamias.archive.captures import insert_captures
 from tamias.model.item import NEVER
+from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
 from tamias.sinks.outbox import Outbox, Settled, add_sink, enqueue, give_back
 
@@ -168,16 +170,6 @@ def test_a_sink_that_was_left_out_for_a_while_catches_up(session, sink, outbox, 
 
 
 def row(session, record):
-    extent = record.extent
-    values = (
-        UUID(record.id), record.started_at, record.ended_at, int(record.outcome), record.url,
-        extent and extent.segment, extent and extent.frame, extent and extent.start, extent and extent.length,
-    )  # fmt: skip
-    session.transact(
-        lambda cursor: cursor.execute(
-            "INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, depth,"
-            " url, segment, frame, start, length, reason, worker, agent)"
-            " VALUES (0, %s, 1, 1, 1, %s, %s, %s, 0, %s, %s, %s, %s, %s, '', 'w', 'a')",
-            values,
-        )
-    )
+    task = Task(uid=1, url="", crawl=1, depth=0, score=0.0)
+    lease = Lease(host="", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
+    session.transact(lambda cursor: insert_captures(cursor, [(lease, task, record)]))

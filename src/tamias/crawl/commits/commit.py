@@ -247,8 +247,8 @@ class Committer:
         def record(cursor: Any, held: frozenset[int]) -> None:
             kept = [each for each in visited if each.held.lease.qid in held]
             tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
-            insert_captures(cursor, tried)
-            enqueue(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks)
+            changed = insert_captures(cursor, tried)
+            enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks)
             commit_segments(cursor, durable)
             reached("captures-inserted")
             insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])

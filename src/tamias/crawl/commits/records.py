@@ -43,6 +43,7 @@ class Recorder:
             found_type=found.media_type,
             bytes=found.bytes if capture.body is None else capture.body.size,
             sha256=capture.body.sha256 if capture.body else None,
+            read=found.read,
             quads=found.quads,
             links=found.links,
             problems=tuple(found.problems),

@@ -77,6 +77,8 @@ class Found(msgspec.Struct, kw_only=True):
     """What the site says about the use of it, all in all."""
     hints: list[Hint] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
+    read: bool = False
+    """Whether the body, or the walk, was read to its end."""
     limit: str | None = None
     """The limit that cut the reading short; then no statement of it is kept."""
     overblown: bool = False
@@ -134,6 +136,7 @@ class Study:
         except LimitExceeded as limit:
             found.limit, found.overblown, found.quads = str(limit), isinstance(limit, Overblown), 0
             return found
+        found.read = True
         found.extent = target.extent if found.quads else None
         return found
 
@@ -147,7 +150,7 @@ class Study:
         take_links: TakeLinks,
     ) -> Found:
         """What a strict parse has read, written and followed as any other statements."""
-        found = Found(media_type=media_type, quads=sum(map(len, statements)))
+        found = Found(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
         following = Following(capture, take_links)

@@ -33,6 +33,8 @@ from tamias.sinks.warc import WarcWriter
 
 DEATHS_ALLOWED = 1
 TDMREP = "tdmrep"
+_READ = (Outcome.OK, Outcome.UNCHANGED)
+"""How the last visit ended where the body of the version that is known was read."""
 
 
 class Seen(msgspec.Struct):
@@ -127,14 +129,16 @@ class Sight:
             discard(capture.body)
 
     async def _archived(self, capture: Capture, task: Task, held: Held) -> Seen:
-        """Kept, and read if it is believed."""
+        """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
         assert self._keeping is not None
         found_type = self._reader.study.found_type(capture)
         kept = await aside(partial(self._keeping.keep, task, capture, found_type))
         seen = Seen(capture, Found(media_type=found_type), kept=kept)
         if kept.judgement.reason is not None:
             seen.capture = not_believed(capture, kept.judgement.reason)
-        elif kept.prepared is not None or (task.reopened and capture.body is not None):
+        elif capture.body is not None and (
+            kept.prepared is not None or task.reopened or task.status not in _READ
+        ):
             seen = await self._read(capture, task, held)
             if seen.found.overblown:
                 kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)

@@ -211,8 +211,13 @@ class Visitor:
         return None if kept is None or keeping is None else lambda _committed: keeping.settle(kept)
 
     def _watched_again(self, task: Task, capture: Capture, kept: Kept) -> Done:
-        """When a resource under watch is due again. What is not believed leaves the old validators."""
+        """When a resource under watch is due again. What is not believed leaves the old validators.
+
+        What is gone leaves none: if it comes back, it is to be read.
+        """
         etag, modified = _validators(task, capture) if kept.believed else (task.etag, task.last_modified)
+        if capture.outcome is Outcome.GONE:
+            etag = modified = None
         return Done(
             task=task,
             outcome=capture.outcome,

@@ -199,6 +199,7 @@ class Walker:
             cut=progress.cut,
             problems=progress.problems,
             bytes=progress.bytes,
+            read=progress.end is not None and progress.end.outcome is Outcome.OK,
             renamed_graphs=tuple(progress.renamed.items()),
         )
         if progress.kept and shelve:
