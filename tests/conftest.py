@@ -22,8 +22,9 @@ def suites(tmp_path_factory):
     """`suites(name)` is the folder of an unpacked public suite; the test is skipped where it is absent."""
 
     def unpacked(name):
-        archive = SUITES / f"{name}.tar.gz"
-        if not archive.exists():
+        packed = (SUITES / f"{name}.tar.{codec}" for codec in ("gz", "xz"))
+        archive = next((each for each in packed if each.exists()), None)
+        if archive is None:
             pytest.skip(f"public suite {name} is not at {SUITES}")
         folder = tmp_path_factory.getbasetemp() / f"suite-{name}"
         if not folder.exists():

@@ -1,54 +1,70 @@
-"""The W3C suites of RDF 1.1, read as the crawler reads: every fault is told, and gone on after."""
+"""The W3C suites of RDF 1.1 and 1.2 through `tamias.read`: as graphs, and every fault is a problem."""
 
-import io
+import tomllib
+from pathlib import Path
 
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, RdfFormat, Store, parse
 
-from tamias.analyse.rdf import RdfAnalyser
-from tamias.model.document import Document
-from tamias.model.finding import Problem, Quads
+import tamias
 
 pytestmark = pytest.mark.suite("w3c-rdf-tests")
 
+SCORES = tomllib.loads((Path(__file__).parent / "scores.toml").read_text())
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
-TEST_BASE = "https://w3c.github.io/rdf-tests/rdf/rdf11/"
-TYPES = {
-    "rdf-n-triples": "application/n-triples",
-    "rdf-n-quads": "application/n-quads",
-    "rdf-turtle": "text/turtle",
-    "rdf-trig": "application/trig",
-    "rdf-xml": "application/rdf+xml",
+TEST_BASE = "https://w3c.github.io/rdf-tests/rdf/"
+NT, NQ, TTL, TRIG = RdfFormat.N_TRIPLES, RdfFormat.N_QUADS, RdfFormat.TURTLE, RdfFormat.TRIG
+SUITES = {
+    "rdf11/rdf-n-triples": NT,
+    "rdf11/rdf-n-quads": NQ,
+    "rdf11/rdf-turtle": TTL,
+    "rdf11/rdf-trig": TRIG,
+    "rdf11/rdf-xml": RdfFormat.RDF_XML,
+    "rdf12/rdf-n-triples/syntax": NT,
+    "rdf12/rdf-n-triples/c14n": NT,
+    "rdf12/rdf-n-quads/syntax": NQ,
+    "rdf12/rdf-n-quads/c14n": NQ,
+    "rdf12/rdf-turtle/syntax": TTL,
+    "rdf12/rdf-turtle/eval": TTL,
+    "rdf12/rdf-trig/syntax": TRIG,
+    "rdf12/rdf-trig/eval": TRIG,
+    "rdf12/rdf-xml/eval": RdfFormat.RDF_XML,
+}
+MISSED = {
+    "rdf11/rdf-xml": {
+        # XML literals are kept as they stand, where the suite of RDF 1.0 wants them canonicalised; RDF 1.1
+        # (Concepts, section 5.2) compares them by value, and no longer asks for that.
+        *("xml-canon-test001", "xml-canon-test002"),
+    },
 }
 
 
-def entries(folder, syntax):
-    """(name, kind, action, result) of every test in a manifest; action and result are relative."""
-    base = f"{TEST_BASE}{syntax}/"
-    store = Store()
-    store.load(path=str(folder / syntax / "manifest.ttl"), format=RdfFormat.TURTLE, base_iri=base)
-    query = f"""PREFIX mf: <{MF}>
-        SELECT ?test ?kind ?action ?result
-        WHERE {{ ?test a ?kind ; mf:action ?action . OPTIONAL {{ ?test mf:result ?result }} }}"""
-    for test, kind, action, result in store.query(query):
-        if kind.value.startswith("http://www.w3.org/ns/rdftest#Test"):
-            yield (
-                test.value.rpartition("#")[2],
-                kind.value.rpartition("#")[2],
-                action.value.removeprefix(base),
-                result.value.removeprefix(base) if result and not isinstance(result, Literal) else None,
-            )
+class Test:
+    __test__ = False
 
+    def __init__(self, folder, suite, row):
+        test, kind, action, result = row
+        base = f"{TEST_BASE}{suite}/"
+        self.name = test.value.rpartition("#")[2]
+        self.is_negative = "Negative" in kind.value
+        self.syntax = SUITES[suite]
+        self.url = action.value
+        self.data = (folder / suite / action.value.removeprefix(base)).read_bytes()
+        self._result = None
+        if result is not None and not isinstance(result, Literal):
+            self._result = folder / suite / result.value.removeprefix(base), result.value
 
-def read(folder, syntax, action):
-    document = Document(
-        url=f"{TEST_BASE}{syntax}/{action}",
-        stream=io.BytesIO((folder / syntax / action).read_bytes()),
-        media_type=TYPES[syntax],
-    )
-    findings = list(RdfAnalyser().analyse(document))
-    quads = [quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads]
-    return quads, [finding.what for finding in findings if isinstance(finding, Problem)]
+    def is_passed_by(self, quads, problems):
+        if self.is_negative:
+            return bool(problems)
+        return not problems and canonical(quads) == self._expected()
+
+    def _expected(self):
+        """The reference result; of a test of syntax, what pyoxigraph reads."""
+        if self._result is None:
+            return canonical(parse(self.data, format=self.syntax, base_iri=self.url))
+        path, url = self._result
+        return canonical(parse(path=str(path), base_iri=url, lenient=True))
 
 
 def canonical(quads):
@@ -57,44 +73,41 @@ def canonical(quads):
     return dataset
 
 
-def expected(folder, syntax, result):
-    quads = parse(path=str(folder / syntax / result), base_iri=f"{TEST_BASE}{syntax}/{result}", lenient=True)
-    return canonical(quads)
+def read_by_us(test):
+    reading = tamias.read(test.data, base=test.url, media_type=test.syntax.media_type)
+    return list(reading.quads), reading.problems
 
 
-NOT_CANONICAL = {"rdf-xml": {"xml-canon-test001", "xml-canon-test002"}}
-"""pyoxigraph keeps an XML literal as it stands, where the suite wants it canonicalised."""
+def read_by_pyoxigraph(test):
+    try:
+        return list(parse(test.data, format=test.syntax, base_iri=test.url)), []
+    except SyntaxError as fault:
+        return [], [fault]
+
+
+def entries(folder, suite):
+    store = Store()
+    path = folder / suite / "manifest.ttl"
+    store.load(path=str(path), format=RdfFormat.TURTLE, base_iri=f"{TEST_BASE}{suite}/")
+    query = f"""PREFIX mf: <{MF}>
+        SELECT ?test ?kind ?action ?result
+        WHERE {{ ?test a ?kind ; mf:action ?action . OPTIONAL {{ ?test mf:result ?result }}
+                 FILTER(STRSTARTS(STR(?kind), "http://www.w3.org/ns/rdftest#Test")) }}"""
+    return [Test(folder, suite, row) for row in store.query(query)]
 
 
 @pytest.fixture(scope="module")
 def folder(suites):
-    return suites("w3c-rdf-tests") / "rdf" / "rdf11"
+    return suites("w3c-rdf-tests") / "rdf"
 
 
-@pytest.mark.parametrize(
-    ("syntax", "tests"),
-    [("rdf-n-triples", 70), ("rdf-n-quads", 87), ("rdf-turtle", 313), ("rdf-trig", 356), ("rdf-xml", 166)],
-)
-def test_the_manifest_is_seen_whole(folder, syntax, tests):
-    assert len(list(entries(folder, syntax))) == tests
-
-
-@pytest.mark.parametrize("syntax", TYPES)
-def test_valid_documents_are_read_as_the_suite_says(folder, syntax):
-    wrong = set()
-    for name, kind, action, result in entries(folder, syntax):
-        if "Negative" not in kind:
-            quads, problems = read(folder, syntax, action)
-            if problems or (result and canonical(quads) != expected(folder, syntax, result)):
-                wrong.add(name)
-    assert wrong == NOT_CANONICAL.get(syntax, set())
-
-
-@pytest.mark.parametrize("syntax", TYPES)
-def test_invalid_documents_have_a_problem(folder, syntax):
-    silent = {
-        name
-        for name, kind, action, _ in entries(folder, syntax)
-        if "Negative" in kind and not read(folder, syntax, action)[1]
-    }
-    assert silent == set()
+@pytest.mark.parametrize("suite", SUITES)
+def test_no_document_is_read_otherwise_than_the_suite_says(folder, suite):
+    tests = entries(folder, suite)
+    missed = {test.name for test in tests if not test.is_passed_by(*read_by_us(test))}
+    if suite.startswith("rdf11"):
+        assert missed == MISSED.get(suite, set())
+    else:  # a draft: what pyoxigraph alone misses may be missed
+        bare = {test.name for test in tests if not test.is_passed_by(*read_by_pyoxigraph(test))}
+        assert missed - bare == set()
+    assert SCORES[suite] == {"passed": len(tests) - len(missed), "of": len(tests)}

@@ -15,7 +15,7 @@ from tamias.open.codecs import CODECS, DamageError, stored_chunks
 from tamias.open.limits import MIB, Meter, OpenLimits
 from tamias.open.member_graph import member_graph, stand_in
 from tamias.open.sevenzip import sevenzip_members
-from tamias.open.sniff import PACKED_SUFFIXES, bare_type, found_charset, found_type
+from tamias.open.sniff import PACKED_SUFFIXES, bare_type, contradicted_claim, found_charset, found_type
 from tamias.open.streams import Unpacked, buffered, head
 
 DEFAULT_LIMITS = OpenLimits()
@@ -81,6 +81,8 @@ class _Peeler:
             yield from self._members(stream, found, layer)
         else:
             yield self._document(stream, start, found, layer)
+            if declared := contradicted_claim(found, layer.told, layer.name):
+                self._damage(layer)(f"declared as {declared}, but read as {found}")
         yield from self._told_problems()
 
     def _document(self, stream: BinaryIO, start: bytes, found: str, layer: _Layer) -> Document:

@@ -165,6 +165,12 @@ def found_type(head: bytes, told: str | None, name: str) -> str:
     return found if found in SUPERSETS else somewhat or found
 
 
+def contradicted_claim(found: str, told: str | None, name: str) -> str | None:
+    """The RDF syntax that was declared, where the document was found to be something else."""
+    declared = next(iter(claimed_types(told, name)), None)
+    return declared if declared in SUPERSETS and declared != found else None
+
+
 def _with_graphs(claim: str, text: bytes, is_cut: bool) -> str:
     """Turtle in which only braces are at fault is TriG; read as Turtle, it would lose its graphs."""
     return TRIG if claim == TURTLE and share_read(text, TRIG, is_cut=is_cut) == 1 else claim
