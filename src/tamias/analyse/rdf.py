@@ -20,9 +20,11 @@ from tamias.analyse.recover import Faults, Place, Read, batched, read_on
 from tamias.analyse.trig import Trig
 from tamias.analyse.turtle import Lines, Turtle, valid_base
 from tamias.analyse.written import written
+from tamias.analyse.xml_leniency import Note, has_unknown_parse_type, mended
 from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
+from tamias.model.quad_lines import QuadLines
 
 FORMATS = {
     "application/n-triples": RdfFormat.N_TRIPLES,
@@ -133,15 +135,44 @@ def _streamed(chunks: Iterator[bytes], syntax: RdfFormat, base: str | None, faul
 
 
 def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
-    is_xml = syntax == RdfFormat.RDF_XML
+    if syntax == RdfFormat.RDF_XML:
+        yield from _of_xml(text, base, faults)
+        return
     try:
-        if is_xml and has_forbidden(text):
-            raise SyntaxError("a character that XML forbids")
-        found = written(parse(text, format=syntax, base_iri=base), has_graphs=not is_xml)
+        found = written(parse(text, format=syntax, base_iri=base), has_graphs=True)
     except SyntaxError as fault:
-        yield from Nodes(text, base).found(faults) if is_xml else Trig(base).of(text, faults)
-        if not faults.count:
-            place = Place(fault.lineno, fault.offset or 1) if fault.lineno else None
-            yield from faults.told(fault.msg, place)
+        yield from Trig(base).of(text, faults)
+        yield from _if_silent(fault, faults)
     else:
         yield from found
+
+
+def _of_xml(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
+    """As it stands; else with its legacy and its slips mended, and told; else node by node."""
+    notes: list[Note] = []
+    try:
+        found = None if has_unknown_parse_type(text) else _strictly(text, base)
+    except SyntaxError:
+        found = None
+    if found is None:
+        text, notes = mended(text, base)
+        try:
+            found = _strictly(text, base)
+        except SyntaxError as fault:
+            yield from Nodes(text, base).found(faults)
+            yield from _if_silent(fault, faults)
+    yield from found or ()
+    for note in notes:
+        yield from faults.note(note.what, note.place)
+
+
+def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
+    if has_forbidden(text):
+        raise SyntaxError("a character that XML forbids")
+    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
+
+
+def _if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:
+    """The fault of the whole, where no part of it has one."""
+    if not faults.count:
+        yield from faults.told(fault.msg, Place(fault.lineno, fault.offset or 1) if fault.lineno else None)

@@ -56,6 +56,13 @@ class Faults:
         self.given_up = False
         """There are too many, and more than one for nine good statements."""
         self.good = 0
+        self._noted = 0
+
+    def note(self, what: str, place: Place) -> Iterator[Problem]:
+        """A problem by which nothing was lost: it says nothing against the rest."""
+        self._noted += 1
+        if self._noted <= self._most:
+            yield Problem(what[:MAX_MESSAGE], *place)
 
     def told(self, what: str, place: Place | None = None) -> Iterator[Problem]:
         """The problem, if it is still to be told."""
@@ -67,6 +74,8 @@ class Faults:
 
     def summary(self) -> Iterator[Problem]:
         """What was not told one by one."""
+        if self._noted > self._most:
+            yield Problem(f"{self._noted - self._most} more leniencies (limit analyse.max_errors)")
         if self.given_up:
             yield Problem(f"more than {self._most} errors (limit analyse.max_errors), not read on")
         elif self.count > self._most:

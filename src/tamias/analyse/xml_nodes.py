@@ -14,9 +14,10 @@ _ASIDE = (
     rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
     rb"|<\?(?:[^?]++|\?(?!>))*(?:\?>|\Z)|<!DOCTYPE"
 )
-_TOKEN = re.compile(
+TOKEN = re.compile(
     _ASIDE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
 )
+"""A tag (whether it ends an element, its name, its attributes, whether it is empty), or what is none."""
 _ROOT = re.compile(rb"""<([^\s/>"'<=!?]*:)?RDF(?=[\s>])(?:[^<>"']++|"[^"<]*"|'[^'<]*')*>""")
 _ABOUT = re.compile(rb"""\s[^\s=]*:about\s*=""")
 _IDENTITY = re.compile(rb"""\s[^\s=]*:(?:about|ID|nodeID)\s*=""")
@@ -62,7 +63,7 @@ class Nodes:
 
     def salvage(self, piece: Piece) -> list[Quad]:
         """Its complete properties before the first doubtful tag, where the node has a name of its own."""
-        node = _TOKEN.match(piece.text)
+        node = TOKEN.match(piece.text)
         if not node or not node[2] or not _IDENTITY.search(node[3]) or _COUNTED.search(piece.text):
             return []
         quads: dict[Quad, None] = {}
@@ -92,7 +93,7 @@ def has_forbidden(text: bytes) -> bool:
 def ends_early(text: bytes) -> bool:
     """Whether an element is still open at the end, which the parser does not mind."""
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         if token[2] and not token[4]:
             depth += -1 if token[1] else 1
     return depth > 0
@@ -103,7 +104,7 @@ def _nodes(text: bytes, start: int) -> list[tuple[int, int]]:
     nodes: list[tuple[int, int, bytes]] = []
     stack: list[_Open] = []
     begun = start
-    for token in _TOKEN.finditer(text, start):
+    for token in TOKEN.finditer(text, start):
         slash, name, attributes, empty = token[1], token[2], token[3], token[4]
         if name is None:
             continue
@@ -145,7 +146,7 @@ def _children(text: bytes, start: int) -> Iterator[bytes]:
     """The complete elements in an element, up to the first tag that leaves doubt where it belongs."""
     stack: list[bytes] = []
     begun = skipped = start
-    for token in _TOKEN.finditer(text, start):
+    for token in TOKEN.finditer(text, start):
         slash, name, empty = token[1], token[2], token[4]
         if token.start() < skipped:
             continue

@@ -92,6 +92,8 @@ def test_of_a_document_damaged_in_one_line_of_a_hundred(media_type, damage):
     made_up = set(quads) - set(good)
     if damage == "a control character stands in it":  # of a literal it is a part
         made_up = {quad for quad in made_up if "\x01" not in getattr(quad.object, "value", "")}
+    if damage == "a space stands in an IRI" and media_type == RDF:  # it is percent-encoded, and told
+        made_up = {quad for quad in made_up if "exam%20ple" not in str(quad)}
     assert made_up == set()
     assert len(set(quads) & set(good)) >= least * len(good)
     assert problems

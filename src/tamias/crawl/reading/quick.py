@@ -9,6 +9,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.plain import plain_lines
 from tamias.analyse.written import written
+from tamias.analyse.xml_leniency import has_unknown_parse_type
 from tamias.analyse.xml_nodes import has_forbidden
 from tamias.model.capture import Capture
 from tamias.model.quad_lines import QuadLines
@@ -73,5 +74,6 @@ def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: Analy
         and _XML_START.match(data) is not None
         and data.rstrip().endswith(b"RDF>")
         and found_charset(data[:256], told, "application/rdf+xml") in (None, "utf-8")
+        and not has_unknown_parse_type(data)
         and not has_forbidden(data)
     )

@@ -1,0 +1,107 @@
+"""RDF/XML as lenient as rapper: what was meant is read, and each leniency is a problem with its line."""
+
+import pytest
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
+
+import tamias
+
+BASE = "http://base.example/doc"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+HEAD = f'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="{RDF}" xmlns:e="http://e.example/">\n'
+X, P = "<http://a.example/x>", "<http://e.example/p>"
+TYPED = f"{X} <{RDF}type> <http://e.example/T> .\n"
+
+CASES = [
+    # (what, node elements from line 3 on, N-Triples, lines of problems)
+    (
+        "an unknown parse type",
+        '<e:T rdf:about="http://a.example/x"><e:p rdf:parseType="daml:collection">a &amp; b</e:p></e:T>',
+        f'{TYPED}{X} {P} "a &amp; b"^^<{RDF}XMLLiteral> .',
+        [3],
+    ),
+    (
+        "about without a namespace",
+        '<e:T about="http://a.example/x"><e:p>1</e:p></e:T>\n<e:T rdf:about="http://a.example/x"/>',
+        f'{TYPED}{X} {P} "1" .',
+        [3],
+    ),
+    (
+        "ID and resource without a namespace",
+        '<rdf:Description ID="x">\n<e:p resource="y"/></rdf:Description>',
+        f"<{BASE}#x> {P} <http://base.example/y> .",
+        [3, 4],
+    ),
+    (
+        "parseType without a namespace",
+        '<e:T rdf:about="http://a.example/x"><e:p parseType="Resource"><e:p>1</e:p></e:p></e:T>',
+        f'{TYPED}{X} {P} _:b . _:b {P} "1" .',
+        [3],
+    ),
+    (
+        "a relative xml:base inside another",
+        '<e:T xml:base="sub/" rdf:about="x"><e:p xml:base="deeper/" rdf:resource="y"/></e:T>\n'
+        '<e:T rdf:about="z"/>',
+        f"<http://base.example/sub/x> <{RDF}type> <http://e.example/T> ."
+        f"<http://base.example/sub/x> {P} <http://base.example/sub/deeper/y> ."
+        f"<http://base.example/z> <{RDF}type> <http://e.example/T> .",
+        [3, 3],
+    ),
+    (
+        "characters that no IRI may hold",
+        '<e:T rdf:about="http://a.example/x y"/>\n<e:T rdf:about="http://a.example/x">\n'
+        '<e:p rdf:resource="{z}|"/></e:T>',
+        f"<http://a.example/x%20y> <{RDF}type> <http://e.example/T> .\n{TYPED}"
+        f"{X} {P} <http://base.example/%7Bz%7D%7C> .",
+        [3, 5],
+    ),
+    (
+        "characters that no IRI may hold, in a namespace",
+        '<e:T rdf:about="http://a.example/x"><n:q xmlns:n="http://a.example/x y#">1</n:q></e:T>',
+        f'{TYPED}{X} <http://a.example/x%20y#q> "1" .',
+        [3],
+    ),
+    (
+        "blanks around an IRI",
+        '<e:T rdf:about="http://a.example/x"><e:p rdf:resource=" http://a.example/x "/></e:T>',
+        f"{TYPED}{X} {P} {X} .",
+        [3],
+    ),
+    (
+        "a leniency beside a fault",
+        '<e:T about="http://a.example/x"><e:p>1</e:p></e:T>\n<e:T rdf:about="http://a.example/y" foo="bar"/>',
+        f'{TYPED}{X} {P} "1" .',
+        [3, 4],
+    ),
+]
+
+
+def canonical(quads):
+    dataset = Dataset(quads)
+    dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+    return set(dataset)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "triples", "lines"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_what_was_meant_is_read_and_told(nodes, triples, lines):
+    document = f"{HEAD}{nodes}\n</rdf:RDF>\n".encode()
+    reading = tamias.read(document, base=BASE, media_type="application/rdf+xml")
+    assert canonical(reading.quads) == canonical(parse(triples.encode(), format=RdfFormat.TURTLE))
+    assert sorted(problem.line for problem in reading.problems) == lines
+
+
+def test_what_stands_in_a_literal_is_left_as_it_is():
+    node = '<e:T rdf:about="x y"><e:p rdf:parseType="Literal"><a resource="{}" type="t">b</a></e:p></e:T>'
+    reading = tamias.read(f"{HEAD}{node}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
+    [literal] = [quad.object.value for quad in reading.quads if quad.predicate.value == "http://e.example/p"]
+    assert literal.startswith('<a resource="{}" type="t" ')
+    assert len(reading.problems) == 1
+
+
+def test_many_leniencies_are_counted_and_nothing_is_lost_by_them():
+    nodes = "".join(f'<e:T about="n{number}"/>\n' for number in range(500))
+    reading = tamias.read(f"{HEAD}{nodes}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
+    assert len(list(reading.quads)) == 500
+    assert len(reading.problems) == 101
+    assert reading.problems[-1].what == "400 more leniencies (limit analyse.max_errors)"
