@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ class Site:
         self.address = address
         self.pages = {}
         self.log = []
+        self.spans = []
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
@@ -53,7 +55,19 @@ class Site:
         return f"http://{self.address}:{self.server.server_port}{path}"
 
     def serve(self, handler):
-        self.log.append((handler.path, time.monotonic()))
+        begun = time.monotonic()
+        self.log.append((handler.path, begun))
+        try:
+            self.give(handler)
+        finally:
+            self.spans.append((begun, time.monotonic()))
+
+    def gaps(self):
+        """Seconds from the end of each request to the begin of the next; negative if two were under way."""
+        spans = sorted(self.spans)
+        return [after - before for (_, before), (after, _) in pairwise(spans)]
+
+    def give(self, handler):
         page = self.pages.get(handler.path, self.pages.get(handler.path.partition("?")[0] + "?"))
         with suppress(ConnectionError):
             if callable(page):

@@ -8,21 +8,24 @@ import msgspec
 
 from tamias.analyse.tags.rules import TagRules
 from tamias.filters.blocklists.filter import BlocklistFilter
+from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.frontier.known import KnownLinks
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import MOST_DEPTH, Item
-from tamias.model.kind import kind_key, kind_of, kind_tag
+from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
 from tamias.model.seed import Seed
-from tamias.model.url import fetch_url, host, host_key, resolve
+from tamias.model.url import authority, fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key
 from tamias.plugins import load
 from tamias.protocols import Filter
 from tamias.settings import Settings
 
 SCORE_HALVED_BY_DEPTH = 0.5
+_ANY_PATH = "/a/path/that/no-expression/means"
+"""Whoever excludes this and robots.txt as well excludes the host."""
 FIRST = 2.0
 """A score above all that a link can have; with `LONG_DUE` before all others of the host."""
 LONG_DUE = 1
@@ -48,6 +51,7 @@ class Admission:
     def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
         self._filters = filters(settings, seeds)
         self._blocklists = next(each for each in self._filters.values() if isinstance(each, BlocklistFilter))
+        self._patterns = next(each for each in self._filters.values() if isinstance(each, PatternFilter))
         self._max_depth = settings.crawl.depth
         self._session_names = frozenset(settings.filters.session_names)
         self._queue_key = queue_key(settings.frontier.queue)
@@ -157,9 +161,17 @@ class Admission:
             return 0
         return SCOPE if name == "scope" else FILTER
 
-    def blocked(self, url: str) -> str | None:
-        """The block list that names a URL, if one does: it may have changed since the URL became known."""
-        return self._blocklists.refuse(url, 0)
+    def blocked(self, url: str, kind: str | None = None) -> str | None:
+        """The block list or `exclude` that names a URL, if one does: asked before each request.
+
+        Both may have changed since the URL became known, and what is put first passes no other filter. A file
+        that speaks for a host, as robots.txt does, is only kept out together with its host.
+        """
+        reason = self._blocklists.refuse(url, 0)
+        if reason is not None or kind != ROBOTS:
+            return reason or self._patterns.excluded(url)
+        place = authority(url)
+        return self._patterns.excluded(f"{place}/robots.txt") and self._patterns.excluded(place + _ANY_PATH)
 
     def blocked_counts(self) -> dict[str, int]:
         """How often each block list kept something out since the last call."""

@@ -12,7 +12,7 @@ UPDATE crawl SET policy = %(policy)b::jsonb WHERE crawl.crawl = %(crawl)b::int4
 -- URLs of a crawl that failed and will not be tried again. Reads all URLs: for the end of a crawl.
 SELECT count(*) FROM url
 WHERE url.crawl = %(crawl)b::int4 AND url.status = 5 AND url.due = 9223372036854775807
-  AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context'], false)
+  AND NOT coalesce(url.tags && ARRAY['kind=probe', 'kind=context', 'kind=robots'], false)
 
 -- name: count_first_visits
 -- URLs that a worker was the first to visit. Reads all captures: for the rare case that the worker cannot tell.

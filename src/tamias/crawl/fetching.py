@@ -1,34 +1,16 @@
-"""The fetchers of a crawl, made from its settings, and the name under which they introduce themselves."""
+"""What a fetch may cost, by the settings, and the name under which the crawler introduces itself."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from tamias import __version__
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
-from tamias.permit.addresses import forbidden
-from tamias.permit.retry_after import retry_after_ms
-from tamias.plugins import load_all
-from tamias.protocols import Fetcher
 from tamias.settings import Settings
 
 
 def user_agent(settings: Settings) -> str:
     """One name everywhere, with a way to reach the crawler's operator."""
     return f"tamias/{__version__} (+{settings.fetch.contact})"
-
-
-def fetchers(settings: Settings, spool: Path, now: Callable[[], int]) -> dict[str, Fetcher]:
-    """A fetcher for each scheme that an installed part can fetch."""
-    options = http_options(settings, spool)
-    guard: Callable[[str], str | None] = (
-        (lambda _address: None) if settings.permit.allow_private else forbidden
-    )
-    made = [
-        part(options, forbidden=guard, now=now, retry_after=retry_after_ms)
-        for part in load_all("tamias.fetchers").values()
-    ]
-    return {scheme: fetcher for fetcher in made for scheme in fetcher.schemes}
 
 
 def http_options(settings: Settings, spool: Path) -> HttpOptions:

@@ -15,7 +15,8 @@ from tamias.crawl.archiving.watching import Watcher
 from tamias.crawl.commits.commit import Tally, Visited
 from tamias.crawl.commits.marker import Marker
 from tamias.crawl.commits.recover import warc_prefix
-from tamias.crawl.fetching import fetchers, user_agent
+from tamias.crawl.fetching import user_agent
+from tamias.crawl.gate import Gate
 from tamias.crawl.office import Office
 from tamias.crawl.policy import CRAWL, terms_of
 from tamias.crawl.reading.reader import Reader
@@ -26,6 +27,7 @@ from tamias.crawl.visits.asking import Asker
 from tamias.crawl.visits.contexts import ContextCache, ContextDesk
 from tamias.crawl.visits.pace import Held
 from tamias.crawl.visits.robots import RobotsDesk
+from tamias.crawl.visits.robots_elsewhere import RobotsElsewhere
 from tamias.crawl.visits.sight import Sight
 from tamias.crawl.visits.sites import SiteDesk
 from tamias.crawl.visits.usage import UsageDesk
@@ -41,7 +43,6 @@ from tamias.model.lease import Lease
 from tamias.model.url import host
 from tamias.permit.store import RobotsStore
 from tamias.permit.traps import Traps
-from tamias.protocols import Fetcher
 from tamias.settings import Settings
 from tamias.sinks.warc import WarcWriter
 
@@ -83,10 +84,11 @@ class DatabaseWorkplace:
         self.number = office.number
         self._room = Room(office.data, plan.settings.crawl.room)
         self._marker = Marker(office.data / "studying", office.number)
-        self._fetchers = fetchers(plan.settings, office.data / "spool" / str(office.number), office.now)
+        spool = office.data / "spool" / str(office.number)
+        self._gate = Gate(plan.settings, spool, office.admission, office.now)
         cache = ContextCache()
         self._sandbox = Sandbox(plan.settings, cache) if plan.settings.sandbox.use != "never" else None
-        sight = _sight(office, self._fetchers, self._marker, cache, self._sandbox)
+        sight = _sight(office, self._gate, self._marker, cache, self._sandbox)
         self._visitor = office.visitor(sight, self.allowance)
 
     @property
@@ -128,8 +130,7 @@ class DatabaseWorkplace:
 
     async def close(self) -> None:
         await self.count()
-        for fetcher in set(self._fetchers.values()):
-            await fetcher.close()
+        await self._gate.close()
         if self._sandbox is not None:
             self._sandbox.close()
         self._office.close()
@@ -164,18 +165,20 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
 
 def _sight(
     office: Office,
-    fetching: dict[str, Fetcher],
+    gate: Gate,
     marker: Marker,
     cache: ContextCache,
     sandbox: Sandbox | None,
 ) -> Sight:
     """All that a visit sees with."""
     settings, session, in_database, now = office.settings, office.session, office.in_database, office.now
-    robots = RobotsDesk(settings, fetching["http"], RobotsStore(session), in_database, now)
+    elsewhere = RobotsElsewhere(session, in_database, office.admission, office.committer, now)
+    robots = RobotsDesk(settings, gate, RobotsStore(session), in_database, now, elsewhere)
     study = Study(settings, cache)
     contexts = ContextDesk(cache, session, in_database, office.admission, office.committer, now)
     return Sight(
-        asker=Asker(fetching, robots, office.admission, now),
+        asker=Asker(gate, robots, office.admission),
+        robots=robots,
         usage=UsageDesk(robots, session, in_database, probed=settings.seeds.probe),
         sites=SiteDesk(
             settings,

@@ -18,11 +18,17 @@ class PatternFilter:
         self._exclude = [_compiled(pattern, "exclude") for pattern in exclude]
 
     def refuse(self, url: str, depth: int) -> str | None:
+        if (excluded := self.excluded(url)) is not None:
+            return excluded
+        if self._include and not any(pattern.search(url) for pattern in self._include):
+            return "pattern: no include matches"
+        return None
+
+    def excluded(self, url: str) -> str | None:
+        """The `exclude` that finds the URL, whatever is included."""
         for pattern in self._exclude:
             if pattern.search(url):
                 return f"pattern: exclude {pattern.pattern!r} matches"
-        if self._include and not any(pattern.search(url) for pattern in self._include):
-            return "pattern: no include matches"
         return None
 
 

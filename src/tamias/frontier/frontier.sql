@@ -162,7 +162,7 @@ WITH wanted AS MATERIALIZED (
     FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)
     CROSS JOIN unnest(coalesce(%(crawls)b::int4[], ARRAY(SELECT crawl.crawl FROM crawl))) AS named (crawl)
     CROSS JOIN lane
-    WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context'])
+    WHERE (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots'])
       AND NOT lane.tags && %(forbid)b::text[]
     ORDER BY probe.place
 ), chosen AS MATERIALIZED (
@@ -354,7 +354,7 @@ FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
 WHERE queue.bucket = %(bucket)b::int2
   AND (%(require)b::text[] IS NULL OR queue.lane = ANY(ARRAY(
       SELECT lane.lane FROM lane
-      WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context'])
+      WHERE (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots'])
         AND NOT lane.tags && %(forbid)b::text[])))
 GROUP BY queue.crawl
 

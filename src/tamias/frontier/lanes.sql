@@ -14,7 +14,7 @@ SELECT lane.lane, lane.tags FROM lane
 -- name: fitting_lanes
 -- The lanes that an interest fits.
 SELECT lane.lane FROM lane
-WHERE (lane.tags @> %(require)b::text[] OR lane.tags @> ARRAY['kind=context']) AND NOT lane.tags && %(forbid)b::text[]
+WHERE (lane.tags @> %(require)b::text[] OR lane.tags && ARRAY['kind=context', 'kind=robots']) AND NOT lane.tags && %(forbid)b::text[]
 
 -- name: tags_of
 -- The tags of known URLs, before they get others.

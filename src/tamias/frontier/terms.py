@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tamias.model.errors import UsageError
-from tamias.model.kind import CONTEXT, PROBE, kind_tag
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_tag
 
-NEEDED = kind_tag(CONTEXT)
-"""What documents wait for is lent whatever the interest."""
+NEEDED = frozenset({kind_tag(CONTEXT), kind_tag(ROBOTS)})
+"""What documents and hosts wait for is lent whatever the interest."""
 _SECTION = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _NO_MATTER = frozenset({kind_tag(PROBE)})
 """Tags that nobody has an interest in; they make no lane, since almost every host has such a URL."""
@@ -30,7 +30,9 @@ class Interest(msgspec.Struct, frozen=True):
         True
         """
         there = set(tags)
-        return (there.issuperset(self.require) or NEEDED in there) and there.isdisjoint(self.forbid)
+        return (there.issuperset(self.require) or not NEEDED.isdisjoint(there)) and there.isdisjoint(
+            self.forbid
+        )
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):

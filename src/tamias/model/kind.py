@@ -13,8 +13,14 @@ PROBE = "probe"
 CONTEXT = "context"
 """A JSON-LD context that a document asked for."""
 
+ROBOTS = "robots"
+"""A file to which the robots.txt of another queue redirects: asked for in the turn of its own host."""
+
 DUMP = "dump"
 """A part of a dataset that a site offers as a whole."""
+
+AUXILIARY = frozenset({PROBE, CONTEXT, ROBOTS})
+"""What nobody asked for: it is visited for the sake of others, and counts nowhere."""
 
 _HINTS = frozenset({SITEMAP, PROBE})
 

@@ -80,6 +80,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     """It looks like a web page, such as a "not found" with status 200."""
     blanket: Verdict | None = None
     """One answer for every URL, where there was no robots.txt to parse."""
+    leads_to: str | None = None
+    """Where the rules are, if robots.txt redirects into another queue; until they are had, all is closed."""
 
     def verdict(self, url: str) -> Verdict:
         """Whether an absolute URL, or a path with its query, may be fetched."""

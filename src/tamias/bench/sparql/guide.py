@@ -1,23 +1,24 @@
 """A guide for a server of one's own: it asks as fast as it is answered, and counts."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tamias.crawl.fetching import fetchers
+from tamias.crawl.admit import Admission
 from tamias.crawl.reading.analysers import analysers, open_limits
-from tamias.model.capture import Capture, Request, Stop
+from tamias.crawl.visits.lone import LoneClient
+from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Problem
 from tamias.open.documents import documents
-from tamias.settings import PermitSettings, Settings
+from tamias.settings import FetchSettings, PermitSettings, Settings
 
 
 class LoopbackGuide:
     """Asks as fast as it is answered."""
 
     def __init__(self, spool: Path) -> None:
-        settings = Settings(permit=PermitSettings(allow_private=True))
-        self._fetchers = fetchers(settings, spool, lambda: time.time_ns() // 1_000_000)
+        permit = PermitSettings(allow_private=True, robots=False)
+        settings = Settings(permit=permit, fetch=FetchSettings(delay=0.0))
+        self._client = LoneClient(settings, spool, Admission(settings, []))
         self._limits = open_limits(settings)
         self._analysers = analysers(settings)
         self._last: Capture | None = None
@@ -26,7 +27,7 @@ class LoopbackGuide:
     async def ask(self, request: Request) -> Capture:
         self._discard()
         self.requests += 1
-        self._last = await self._fetchers["http"].fetch(request, _anywhere)
+        self._last = await self._client.ask(request)
         return self._last
 
     def body(self, capture: Capture, most: int) -> bytes:
@@ -48,13 +49,8 @@ class LoopbackGuide:
     async def close(self) -> None:
         """Lets go of connections and of the last answer."""
         self._discard()
-        for each in set(self._fetchers.values()):
-            await each.close()
+        await self._client.close()
 
     def _discard(self) -> None:
         if self._last is not None and self._last.body is not None and self._last.body.path is not None:
             Path(self._last.body.path).unlink(missing_ok=True)
-
-
-async def _anywhere(_target: str) -> Stop | None:
-    return None

@@ -31,7 +31,7 @@ from tamias.crawl.archiving.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Body, Capture
 from tamias.model.faults import reached
-from tamias.model.kind import CONTEXT, PROBE, SITEMAP, kind_of
+from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
@@ -180,8 +180,8 @@ class Keeping:
         """Whether a task's document is to be kept."""
         kind = kind_of(task.tags)
         if task.crawl == WATCH:
-            return kind not in (PROBE, CONTEXT, SITEMAP)
-        return self._everything and kind not in (PROBE, CONTEXT)
+            return kind not in {*AUXILIARY, SITEMAP}
+        return self._everything and kind not in AUXILIARY
 
     def keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
         """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""

@@ -27,7 +27,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item
-from tamias.model.kind import CONTEXT, PROBE, kind_of
+from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
@@ -75,7 +75,7 @@ class Tally(msgspec.Struct):
 
     def count(self, visited: Visited) -> None:
         """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
-        if visited.record is None or kind_of(visited.done.task.tags) in (PROBE, CONTEXT):
+        if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
             return
         self.bytes += visited.record.bytes or 0
         if visited.done.task.reopened:

@@ -3,28 +3,27 @@
 import asyncio
 import os
 import tempfile
-import time
 from collections import deque
 from collections.abc import Iterator
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 from pyoxigraph import Quad
 
 from tamias.analyse.links import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
-from tamias.crawl.admit import resolved
-from tamias.crawl.fetching import fetchers
+from tamias.crawl.admit import Admission, resolved
 from tamias.crawl.reading.analysers import analysers, open_limits
-from tamias.model.capture import Body, Capture, Request, Stop
+from tamias.crawl.visits.lone import LoneClient
+from tamias.model.capture import Body, Capture, Request
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
-from tamias.model.outcome import Outcome
 from tamias.model.profile import Profile
 from tamias.open.documents import documents
 from tamias.protocols import Analyser
-from tamias.settings import Settings, resolve
+from tamias.settings import FiltersSettings, Settings, resolve
 
 Source = bytes | str | os.PathLike[str] | BinaryIO
 
@@ -172,19 +171,12 @@ def _read_url(url: str, base: str | None, media_type: str | None, settings: Sett
 
 
 async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:
-    made = fetchers(settings, spool, lambda: time.time_ns() // 1_000_000)
-    fetcher = made.get(url.partition(":")[0].lower())
-    now = time.time_ns() // 1_000_000
-    if fetcher is None:
-        return Capture(
-            url=url, started_at=now, ended_at=now, outcome=Outcome.SKIPPED, reason="no such scheme"
-        )
-
-    async def follow(_target: str) -> Stop | None:
-        return None
-
+    """What the user named is asked for, whatever a crawl's filters and robots.txt say."""
+    permit = msgspec.structs.replace(settings.permit, robots=False)
+    fetch = msgspec.structs.replace(settings.fetch, delay=0.0)
+    settings = msgspec.structs.replace(settings, filters=FiltersSettings(), permit=permit, fetch=fetch)
+    client = LoneClient(settings, spool, Admission(settings, []))
     try:
-        return await fetcher.fetch(Request(url=url), follow)
+        return await client.ask(Request(url=url))
     finally:
-        for each in set(made.values()):
-            await each.close()
+        await client.close()

@@ -16,7 +16,7 @@ from tamias.crawl.remote.words import Brought, Released, packed
 from tamias.crawl.visits.pace import Held
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import Item
-from tamias.model.kind import CONTEXT, PROBE, kind_of
+from tamias.model.kind import AUXILIARY, kind_of
 
 _PARCEL = message("tamias.Parcel")
 MOST_WAITING = 1000
@@ -147,7 +147,7 @@ class Post:
         if brought is None or not committed:
             return
         self._remember(parcel.links)
-        if kind_of(brought.task.tags) in (PROBE, CONTEXT):
+        if kind_of(brought.task.tags) in AUXILIARY:
             return
         self.tally.visited += 1
         self.tally.quads += brought.found.quads

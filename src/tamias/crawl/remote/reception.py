@@ -41,6 +41,7 @@ from tamias.frontier.terms import Terms
 from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
+from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
@@ -173,8 +174,10 @@ class Reception:
         return True
 
     async def put(self, items: list[Item]) -> bool:
-        """Makes items known, except those on a block list."""
-        wanted = [item for item in items if self._office.admission.blocked(item.url) is None]
+        """Makes items known, except those that nobody may ask for."""
+        wanted = [
+            item for item in items if self._office.admission.blocked(item.url, kind_of(item.tags)) is None
+        ]
         await asyncio.to_thread(self._office.committer.put_items, wanted)
         return True
 
@@ -231,7 +234,7 @@ class Reception:
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
         covering = self._office.coverage.of(task)
-        blocked = self._office.admission.blocked(task.url)
+        blocked = self._office.admission.blocked(task.url, kind_of(task.tags))
         if covering is None and blocked is None:
             return False
         outcome, reason = Outcome.REFUSED, blocked or ""

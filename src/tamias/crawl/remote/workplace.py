@@ -11,7 +11,7 @@ import msgspec
 from tamias.crawl.admit import Admission
 from tamias.crawl.commits.commit import Tally
 from tamias.crawl.commits.marker import Marker
-from tamias.crawl.fetching import fetchers
+from tamias.crawl.gate import Gate
 from tamias.crawl.reading.reader import Reader
 from tamias.crawl.reading.sandbox import Sandbox
 from tamias.crawl.reading.study import Study
@@ -34,6 +34,7 @@ from tamias.crawl.visits.asking import Asker
 from tamias.crawl.visits.contexts import ContextCache, ContextDesk
 from tamias.crawl.visits.pace import Held
 from tamias.crawl.visits.robots import RobotsDesk
+from tamias.crawl.visits.robots_elsewhere import RobotsElsewhere
 from tamias.crawl.visits.sight import Sight
 from tamias.crawl.visits.sites import SiteDesk
 from tamias.crawl.visits.usage import UsageDesk
@@ -69,10 +70,10 @@ class FarWorkplace:
         self._digest = policy.digest
         self._shelf = ScratchShelf(scratch / "quads" / str(number))
         self._marker = Marker(scratch / "studying", number)
-        self._fetchers = fetchers(settings, scratch / "spool" / str(number), service.now)
         cache = ContextCache()
         self._sandbox = Sandbox(settings, cache) if settings.sandbox.use != "never" else None
         admission = Admission(settings, policy.seeds)
+        self._gate = Gate(settings, scratch / "spool" / str(number), admission, service.now)
         self._post = Post(service, line, admission.remember)
         sight = self._sight(settings, admission, cache)
         self._visitor = FarVisitor(
@@ -131,8 +132,7 @@ class FarWorkplace:
         self._post.end()
 
     async def close(self) -> None:
-        for fetcher in set(self._fetchers.values()):
-            await fetcher.close()
+        await self._gate.close()
         if self._sandbox is not None:
             self._sandbox.close()
         self._line.close()
@@ -143,10 +143,12 @@ class FarWorkplace:
         session = cast("Any", None)
         sender = cast("Any", Sender(service))
         store = cast("Any", RobotsFromAfar(service))
-        robots = RobotsDesk(settings, self._fetchers["http"], store, ask_service, now)
+        elsewhere = RobotsElsewhere(session, far, admission, sender, now)
+        robots = RobotsDesk(settings, self._gate, store, ask_service, now, elsewhere)
         study = Study(settings, cache)
         return Sight(
-            asker=Asker(self._fetchers, robots, admission, now),
+            asker=Asker(self._gate, robots, admission),
+            robots=robots,
             usage=UsageDesk(robots, session, far, probed=settings.seeds.probe),
             sites=SiteDesk(
                 settings,

@@ -82,7 +82,7 @@ class ContextDesk:
         `ask` fetches an address of the queue that the document's own visit holds.
         """
         since = self._now() - FRESH_MS
-        left = await self._take(addresses, since)
+        left = await self._take([each for each in addresses if self._is_wanted(each)], since)
         own = self._admission.queue(task.url)
         for address in [each for each in left if self._admission.queue(each) == own]:
             self._cache.put(address, await ask(address))
@@ -96,6 +96,13 @@ class ContextDesk:
             left = await self._take(left, since)
         for address in left:
             self._cache.put(address, None)
+
+    def _is_wanted(self, address: str) -> bool:
+        """Whether it may be asked for; if not, nobody waits for it. Scope is not asked."""
+        wanted = self._admission.blocked(address) is None
+        if not wanted:
+            self._cache.put(address, None)
+        return wanted
 
     async def _take(self, addresses: list[str], since: int) -> list[str]:
         """Takes over what the database has; returns what it has not."""

@@ -20,9 +20,11 @@ class NotNow(Exception):
 class Held:
     """A lease in the hands of this worker: paced, and given up in time."""
 
-    def __init__(self, lease: Lease, asked_at: float, seconds: float) -> None:
+    def __init__(self, lease: Lease, asked_at: float, seconds: float, patience: float = LONGEST_TURN) -> None:
         """`asked_at`: the monotonic time before the frontier was asked, so the deadline errs safely."""
         self.lease = lease
+        self.tasks = lease.tasks
+        self._patience = patience
         self.delay_ms = lease.delay_ms
         self.blocked_until: int | None = None
         self.address: str | None = None
@@ -56,12 +58,16 @@ class Held:
         """Seconds until the host may be asked again; the delay runs from the end of the last request."""
         return self._asked_at + self.delay_ms / 1000 - time.monotonic()
 
+    @property
+    def must_wait(self) -> bool:
+        """Whether the turn is so far off that the host is to be given back meanwhile."""
+        return self.wait > self._patience
+
     async def turn(self) -> None:
         """Waits until the host may be asked; `NotNow` if that takes too long or the lease ends before."""
-        wait = self.wait
-        if wait > LONGEST_TURN:
+        if self.must_wait:
             raise NotNow
-        if wait > 0:
+        while (wait := self.wait) > 0:  # noqa: ASYNC110 - a timer may be early
             await asyncio.sleep(wait)
         if self.over:
             raise NotNow

@@ -5,8 +5,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tamias.crawl.visits.pace import LONGEST_TURN, Held
+from tamias.crawl.gate import Gate, leads_out
+from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.robots_elsewhere import RobotsElsewhere
 from tamias.model.capture import Body, Capture, Request, Stop
+from tamias.model.kind import ROBOTS
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority, host
 from tamias.permit.availability import (
@@ -20,7 +23,6 @@ from tamias.permit.availability import (
 from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import MOST_BYTES, Rules, Verdict
 from tamias.permit.store import Known, RobotsStore
-from tamias.protocols import Fetcher
 from tamias.settings import Settings
 
 T = TypeVar("T")
@@ -28,6 +30,7 @@ InDatabase = Callable[..., Awaitable[T]]
 _REMEMBERED = 10_000
 _ATTEMPTS = 3
 _REFUSAL_SECONDS = 60
+_OUR_WORD = (Outcome.REFUSED, Outcome.SKIPPED)
 
 
 class AskedToWait(Exception):
@@ -42,11 +45,12 @@ class RobotsDesk:
     """Gives the rules of authorities, fetching robots.txt at most once a day for all workers."""
 
     def __init__(
-        self, settings: Settings, fetcher: Fetcher, store: RobotsStore, in_database: InDatabase[Known | None],
-        now: Callable[[], int],
+        self, settings: Settings, gate: Gate, store: RobotsStore, in_database: InDatabase[Known | None],
+        now: Callable[[], int], elsewhere: RobotsElsewhere,
     ) -> None:  # fmt: skip
         self._settings = settings
-        self._fetcher = fetcher
+        self._gate = gate
+        self._elsewhere = elsewhere
         self._store = store
         self._in_database = in_database
         self._now = now
@@ -56,7 +60,8 @@ class RobotsDesk:
     async def refusal(self, url: str, held: Held) -> str | None:
         """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
 
-        Raises `AskedToWait` when the host answers that it is too early to ask.
+        Raises `AskedToWait` when the host answers that it is too early to ask, and `NotNow` while the rules
+        are elsewhere and have not been asked for.
         """
         if not self._settings.permit.robots or not _has_robots(url):
             held.delay_ms = self._delay_ms(None)
@@ -79,6 +84,11 @@ class RobotsDesk:
         """Whether our own guard forbids the address, so that robots.txt could not be asked for."""
         return authority(url) in self._out_of_reach
 
+    async def visit(self, url: str, held: Held) -> tuple[Capture, Rules]:
+        """A file to which the robots.txt of another queue redirects, asked for in its own queue."""
+        capture = await self._gate.request(robots_request(url), held, few_hops(), ROBOTS)
+        return capture, rules_in(capture)
+
     def signals(self, url: str) -> tuple[tuple[str, str], ...]:
         """What robots.txt says about the use of what is served; only from memory."""
         known = self._known.get(authority(url))
@@ -93,6 +103,7 @@ class RobotsDesk:
         if known is None or known.expires_at <= self._now():
             known = await self._in_database(self._store.read, held.lease.bucket, held.lease.qid, place)
             known = known or await self._fetch(url, place, held)
+            known = await self._elsewhere.rules(known, held)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
                 self._out_of_reach.clear()
@@ -105,9 +116,10 @@ class RobotsDesk:
         if capture.retry_after_ms is not None:
             raise AskedToWait(capture)
         rules = rules_in(capture)
-        if capture.outcome is Outcome.REFUSED:
-            # Our own guard forbids the address: that is our word, not the host's, and is not kept.
-            self._out_of_reach.add(place)
+        if capture.outcome in _OUR_WORD:
+            # Our own guard or filters forbid the address: that is not the host's word, and is not kept.
+            if capture.outcome is Outcome.REFUSED:
+                self._out_of_reach.add(place)
             return Known(rules, self._now() + _REFUSAL_SECONDS * 1000)
         header = capture.hops[-1].header("cache-control") if capture.hops else None
         status = _status(capture)
@@ -122,12 +134,8 @@ class RobotsDesk:
         """Tries a few times: an unreachable robots.txt closes the whole host, so a hiccup should not."""
         wait = self._settings.crawl.retry_wait
         for attempt in range(_ATTEMPTS):
-            await held.turn()
-            try:
-                capture = await self._fetcher.fetch(robots_request(address), few_hops())
-            finally:
-                held.asked()
-            if attempt == _ATTEMPTS - 1 or not _worth_repeating(capture) or held.wait > LONGEST_TURN:
+            capture = await self._gate.request(robots_request(address), held, few_hops(), ROBOTS)
+            if attempt == _ATTEMPTS - 1 or not _worth_repeating(capture) or held.must_wait:
                 break
             await asyncio.sleep(wait * 2**attempt)
         return capture
@@ -144,7 +152,7 @@ def robots_request(address: str) -> Request:
 
 
 def few_hops() -> Callable[[str], Awaitable[Stop | None]]:
-    """Follows as many redirects as RFC 9309 wants, wherever they lead."""
+    """Follows as many redirects as RFC 9309 wants, as far as the gate lets them."""
     left = MOST_REDIRECTS
 
     async def follow(_target: str) -> Stop | None:
@@ -156,9 +164,12 @@ def few_hops() -> Callable[[str], Awaitable[Stop | None]]:
 
 
 def rules_in(capture: Capture) -> Rules:
-    """What an attempt to get robots.txt establishes; the body is used up."""
-    if capture.outcome is Outcome.REFUSED:
+    """What an attempt to get robots.txt establishes, or where it leads; the body is used up."""
+    if capture.outcome in _OUR_WORD:
         return Rules(blanket=Verdict(False, capture.reason))
+    target = leads_out(capture)
+    if target is not None and len(capture.hops) <= MOST_REDIRECTS:
+        return Rules(blanket=Verdict(False, capture.reason), leads_to=target)
     return rules_of(_status(capture), _read(capture.body), why=capture.reason)
 
 
@@ -180,12 +191,13 @@ def _status(capture: Capture) -> int | None:
 
 
 def _read(body: Body | None) -> bytes:
+    """As much as is parsed, and one byte more, by which it is known to be cut."""
     if body is None:
         return b""
     if body.path is None:
-        return (body.data or b"")[:MOST_BYTES]
+        return (body.data or b"")[: MOST_BYTES + 1]
     path = Path(body.path)
     with path.open("rb") as file:
-        start = file.read(MOST_BYTES)
+        start = file.read(MOST_BYTES + 1)
     path.unlink(missing_ok=True)
     return start

@@ -16,7 +16,7 @@ from tamias.crawl.visits.asking import Asker, asked_to_wait
 from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visits.guide import PoliteGuide
 from tamias.crawl.visits.pace import Held, NotNow
-from tamias.crawl.visits.robots import AskedToWait
+from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.crawl.visits.sites import SiteDesk
 from tamias.crawl.visits.usage import UsageDesk
 from tamias.crawl.visits.walking import Walker
@@ -24,7 +24,7 @@ from tamias.crawl.visits.wholes import Coverage
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, Request
 from tamias.model.item import Item
-from tamias.model.kind import CONTEXT, PROBE, kind_of
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.permit.traps import Traps
@@ -65,6 +65,7 @@ class Sight:
         self,
         *,
         asker: Asker,
+        robots: RobotsDesk,
         usage: UsageDesk,
         sites: SiteDesk,
         coverage: Coverage,
@@ -76,6 +77,7 @@ class Sight:
         traps: Traps,
     ) -> None:
         self._asker = asker
+        self._robots = robots
         self._usage = usage
         self._sites = sites
         self._coverage = coverage
@@ -93,13 +95,23 @@ class Sight:
     async def see(self, task: Task, held: Held) -> Seen:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
-        if (blocked := self._asker.blocked(task.url)) is not None:
-            return Seen(blocked)
+        if (refused := self._asker.refused(task.url, held, kind)) is not None:
+            return Seen(refused)
+        if kind == ROBOTS:
+            return await self._robots_elsewhere(task, held)
         try:
             if await self._sites.opened(task, held):
                 raise NotNow
         except AskedToWait as wait:
             return Seen(asked_to_wait(task.url, wait))
+        return await self._see(kind, task, held)
+
+    async def _robots_elsewhere(self, task: Task, held: Held) -> Seen:
+        """What a robots.txt of another queue redirects to: its rules are kept for those who wait for them."""
+        capture, rules = await self._robots.visit(task.url, held)
+        return Seen(capture, is_context=True, context=msgspec.msgpack.encode(rules))
+
+    async def _see(self, kind: str | None, task: Task, held: Held) -> Seen:
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
             return Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
@@ -154,7 +166,7 @@ class Sight:
 
     async def _walked(self, kind: str, task: Task, held: Held) -> Seen:
         guide = PoliteGuide(
-            lambda request: self._asker.ask_here(request, task, held), self._reader.study, self._to_warc
+            lambda request: self._asker.ask(request, task, held), self._reader.study, self._to_warc
         )
         try:
             last_try = task.fails >= self._retries

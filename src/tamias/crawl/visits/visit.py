@@ -27,7 +27,7 @@ from tamias.model.capture_id import new_capture_id
 from tamias.model.cut import BELOW
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.item import NEVER, Item
-from tamias.model.kind import CONTEXT, DUMP, PROBE, kind_of
+from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority, without_password
@@ -62,7 +62,7 @@ class Allowance:
 
 
 def _counts(task: Task) -> bool:
-    return task.fails == 0 and not task.reopened and kind_of(task.tags) not in (PROBE, CONTEXT)
+    return task.fails == 0 and not task.reopened and kind_of(task.tags) not in AUXILIARY
 
 
 class Sees(Protocol):
@@ -172,7 +172,7 @@ class Visitor:
             prepared=seen.kept.prepared if seen.kept else None,
             also=_all(
                 seen.also,
-                _context(seen, task),
+                _context(seen, task, settled=done.due == NEVER),
                 news.also,
                 _described(seen.found, capture),
                 partial(seen.kept.record, capture_id=capture_id) if seen.kept else None,
@@ -243,7 +243,7 @@ class Visitor:
         fails = task.fails if capture.outcome is Outcome.FAILED else 0
         etag, modified = _validators(task, capture)
         due = NEVER
-        if task.crawl == WATCH and kind_of(task.tags) not in (PROBE, CONTEXT, DUMP):
+        if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
             due = self._now() + int(self._settings.schedule.walks * 1000)
         return Done(
             task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
@@ -259,10 +259,13 @@ def _cut(seen: Seen, capture: Capture) -> int | None:
     return None
 
 
-def _context(seen: Seen, task: Task) -> Also | None:
-    if not seen.is_context:
+def _context(seen: Seen, task: Task, *, settled: bool) -> Also | None:
+    """What others wait for; for robots.txt they wait until no further attempt can help."""
+    is_robots = kind_of(task.tags) == ROBOTS
+    if not seen.is_context or (is_robots and not settled):
         return None
-    return partial(keep_context, address=task.url, body=seen.context, now=seen.capture.ended_at)
+    address = kind_key(task.url, ROBOTS) if is_robots else task.url
+    return partial(keep_context, address=address, body=seen.context, now=seen.capture.ended_at)
 
 
 def _described(found: Found, capture: Capture) -> Also | None:
