@@ -57,13 +57,17 @@ class Site:
     def serve(self, handler):
         begun = time.monotonic()
         self.log.append((handler.path, begun))
+        handler.answering = None
         try:
             self.give(handler)
         finally:
-            self.spans.append((begun, time.monotonic()))
+            self.spans.append((begun, handler.answering or time.monotonic()))
 
     def gaps(self):
-        """Seconds from the end of each request to the begin of the next; negative if two were under way."""
+        """Seconds from the end of each request to the begin of the next; negative if two were under way.
+
+        A request ends here just before its answer is sent: the client has it before our clock can be read.
+        """
         spans = sorted(self.spans)
         return [after - before for (_, before), (after, _) in pairwise(spans)]
 
@@ -92,6 +96,7 @@ def answer(handler, status, body=b"", **headers):
     for name, value in headers.items():
         handler.send_header(name.replace("_", "-"), value)
     handler.send_header("Content-Length", str(len(body)))
+    handler.answering = time.monotonic()
     handler.end_headers()
     handler.wfile.write(body)
 

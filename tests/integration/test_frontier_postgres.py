@@ -1,6 +1,7 @@
 """What only the real frontier can get wrong: hashes, locks, wake-ups, dead workers."""
 
 import threading
+import time
 from contextlib import ExitStack, closing
 
 import pytest
@@ -220,3 +221,23 @@ def test_a_long_held_snapshot_of_somebody_else_hides_nothing_from_the_lease(make
                 finish(frontier, lease)
         rows.close()
     assert len(seen) == 200
+
+
+LATE_CLOCK = """
+    WITH read AS MATERIALIZED (SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now)
+    SELECT read.now FROM read CROSS JOIN LATERAL (SELECT pg_sleep(CASE WHEN read.now > 0 THEN 0.3 END)) AS way
+"""
+
+
+def test_the_delay_is_kept_also_by_a_worker_to_whom_the_database_s_time_came_late(make, monkeypatch):
+    monkeypatch.setattr("tamias.database.connect._CLOCK", LATE_CLOCK)
+    behind = make(delay_ms=1000)
+    behind.put(items(2))
+    (lease,) = behind.lease(1, per_host=1)
+    monkeypatch.undo()
+    exact = make()
+    asked_until = exact.now()
+    behind.release([lease])
+    while not exact.lease(1):
+        time.sleep(0.01)
+    assert exact.now() - asked_until >= 1000

@@ -12,6 +12,7 @@ from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.seed import TRUSTED, Seed
+from tamias.permit.delay import host_delay_ms
 
 if TYPE_CHECKING:
     from tamias.crawl.archiving.watching import Added, Wanted
@@ -79,7 +80,7 @@ def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list
     from tamias.frontier.postgres import PostgresFrontier
 
     names = frozenset(settings.filters.session_names)
-    delay_ms = int(settings.fetch.delay * 1000)
+    delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)
     with (
         closing(Database(place.data, place.db, buckets=settings.frontier.buckets)) as database,
         closing(database.session()) as session,

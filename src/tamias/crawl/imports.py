@@ -15,6 +15,7 @@ from tamias.model.item import TAGS, Item
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.seed import Seed
 from tamias.model.url import fetch_url
+from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 AT_ONCE = 2000
@@ -53,7 +54,9 @@ class _Desk:
         self._session = session
         self._admission = Admission(settings, near)
         same: Callable[[str, str], bool] = same_url(frozenset(settings.filters.session_names))
-        self._frontier = PostgresFrontier(session, same_url=same, delay_ms=int(settings.fetch.delay * 1000))
+        self._frontier = PostgresFrontier(
+            session, same_url=same, delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False)
+        )
         self._intake = Intake(session, same_url=same)
         self._crawl = crawl
         self._crawls: dict[str | None, int] = {None: crawl}

@@ -24,6 +24,7 @@ from tamias.crawl.visits.wholes import Coverage, Wholes
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.terms import Terms
+from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 from tamias.sinks.warc import WarcWriter
 
@@ -66,7 +67,7 @@ class Office:
             self.session,
             same_url=same_url(frozenset(settings.filters.session_names)),
             worker=self.number,
-            delay_ms=int(settings.fetch.delay * 1000),
+            delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
             terms=terms,
         )
         self.recover: Callable[[], int] = lambda: recover(database, self.session, self.frontier, data)

@@ -31,6 +31,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
 from tamias.model.seed import Seed
+from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 LOOK_SECONDS = 0.25
@@ -114,7 +115,7 @@ class Supervisor:
         self._session = self._database.session()
         self._thread = ThreadPoolExecutor(1, "database")
         names = frozenset(settings.filters.session_names)
-        delay_ms = int(settings.fetch.delay * 1000)
+        delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)
         self._frontier = PostgresFrontier(
             self._session, same_url=same_url(names), delay_ms=delay_ms, terms=terms_of(settings, crawl)
         )

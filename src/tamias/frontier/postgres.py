@@ -65,6 +65,7 @@ class PostgresFrontier:
         self._queues: set[tuple[int, int, int]] = set()
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
+        self._now_at_latest: Callable[[], int] = clock or session.now_at_latest
         self._neighbours = Neighbours(session, self.now)
 
     def put(self, items: Sequence[Item]) -> PutCount:
@@ -274,7 +275,8 @@ class PostgresFrontier:
         if released:
             hosts = {"now": self.now(), **rows.release_columns(bucket, released)}
             _do(cursor, "refresh_queues", hosts)
-            _do(cursor, "release_hosts", hosts)
+            # Whoever leases the host next may have a clock that is not behind, as ours may be.
+            _do(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
         return held
 
     def _retagged(self, each: Return) -> Iterator[Retagged]:

@@ -17,5 +17,8 @@ SET fetched_at = excluded.fetched_at, expires_at = excluded.expires_at, status =
 
 -- name: slow_host
 -- The delay that a host asks for counts from now on, also for whoever comes after a worker that dies.
-UPDATE host SET delay_ms = %(delay_ms)b::int4
+UPDATE host
+SET delay_ms = %(delay_ms)b::int4,
+    ready_at = CASE WHEN host.token IS NULL THEN host.ready_at
+                    ELSE greatest(host.ready_at, host.lease_end + %(delay_ms)b::int4) END
 WHERE host.bucket = %(bucket)b::int2 AND host.qid = %(qid)b::int8 AND host.delay_ms < %(delay_ms)b::int4

@@ -18,6 +18,7 @@ from tamias.crawl.archiving.watching import Watcher
 from tamias.database.connect import Connection, Database
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.permit.delay import host_delay_ms
 from tamias.serve.problems import Problem
 from tamias.settings import Settings
 
@@ -47,7 +48,7 @@ class Desk:
     def frontier(self) -> PostgresFrontier:
         """Where addresses become due."""
         names = frozenset(self.settings.filters.session_names)
-        delay_ms = int(self.settings.fetch.delay * 1000)
+        delay_ms = host_delay_ms(self.settings.fetch.delay, None, obey_robots=False)
         return PostgresFrontier(self.session, same_url=same_url(names), delay_ms=delay_ms)
 
     @cached_property

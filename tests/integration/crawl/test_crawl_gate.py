@@ -169,3 +169,24 @@ def test_a_line_of_robots_txt_that_is_cut_at_500_kib_is_dropped_not_obeyed_by_ha
     done = tamias.crawl(site.url("/open/a"), site.url("/whole"), "--depth", 0)
     assert done.returncode == 0, done.stderr
     assert (site.asked("/open/a"), site.asked("/whole")) == (1, 0)
+
+
+def test_the_delay_holds_between_eight_workers_some_of_which_are_killed(tamias, site_at, reply, kill):
+    sites = [site_at(f"127.0.1.{number}") for number in range(1, 5)]
+    pages = [f"/{number}" for number in range(8)]
+
+    def page(handler):
+        if sum(len(site.log) for site in sites) % 9 == 0:
+            for worker in tamias.workers()[:2]:
+                kill(worker)
+        reply(200, PAGE, **{"Content-Type": "text/turtle"})(handler)
+
+    for site in sites:
+        site.pages |= dict.fromkeys(pages, page)
+    seeds = [site.url(path) for site in sites for path in pages]
+    words = ("--allow-private", "--delay", "0.5", "--workers", "8", "--depth", "0")
+    tamias.env["TAMIAS_FRONTIER__PER_ROUND"] = "2"
+    done = tamias.run("crawl", *words, *seeds, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert {attempts[-1]["outcome"] for attempts in tamias.attempts().values()} == {"ok"}
+    assert min(gap for site in sites for gap in site.gaps()) >= 0.5

@@ -13,6 +13,7 @@ from tamias.frontier.service import is_active
 from tamias.frontier.terms import Interest, Terms
 from tamias.model.kind import kind_tag
 from tamias.model.lease import Lease
+from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 _MOST_WORKERS = 1000
@@ -44,7 +45,7 @@ class Lender:
                 self._office.session,
                 same_url=same_url(frozenset(settings.filters.session_names)),
                 worker=worker,
-                delay_ms=int(settings.fetch.delay * 1000),
+                delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
                 terms=self._terms,
             )
         return found
