@@ -1,6 +1,7 @@
 """Watches how deep a text is nested before a parser sees it.
 
-Parsers recurse, or take time and memory that grow with the depth: pyoxigraph dies of JSON 10,000 deep.
+Parsers recurse, or take time and memory that grow with the depth: pyoxigraph dies of JSON 10,000 deep, and
+of triple terms, `<<( … )>>`, 20,000 deep.
 """
 
 import re
@@ -22,7 +23,7 @@ _TURTLE_TOKEN = (
     rb'|""(?=[^"])|"\n|"(?:[^"\\\n]|\\.)(?:[^"\\\n]++|\\.)*["\n]'
     rb"|'''(?:[^'\\]++|\\.|'(?!''))*'''"
     rb"|''(?=[^'])|'\n|'(?:[^'\\\n]|\\.)(?:[^'\\\n]++|\\.)*['\n]"
-    rb'|<(?:[^<>"{}|^`\\\s]++|\\[uU])*(?:>|(?=[<"{}|^`\\\s]))'
+    rb'|<<|<(?:[^<>"{}|^`\\\s]++|\\[uU])*(?:>|(?=[<"{}|^`\\\s]))'
     rb"|#[^\n]*+\n|\\."
 )
 _XML_ASIDE = rb"<!--(?:[^-]++|-(?!->))*-->|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*\]\]>|<\?(?:[^?]++|\?(?!>))*\?>"

@@ -18,6 +18,8 @@ from tamias.model.turtle_text import ATOM, BOUNDARY
 BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22
 """A longer line is left out; a longer statement is left to a parser that reads on after faults."""
+MAX_TRIPLE_TERMS = 1000
+"""In one line of N-Triples or N-Quads."""
 
 _ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
 _LONGEST_END = 12
@@ -47,11 +49,24 @@ class Lines:
         for block in _line_blocks(stream):
             if len(block) > MAX_STATEMENT:
                 yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
+            elif block.count(b"<<(") > MAX_TRIPLE_TERMS:
+                yield from self._of_deep(block, place, faults)
             else:
                 yield from self._of_block(block, place, faults)
             if faults.given_up:
                 return
             place = place.after(block)
+
+    def _of_deep(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        """Line by line: the parser would die of triple terms that are nested too deep."""
+        for line in block.splitlines(keepends=True):
+            if line.count(b"<<(") > MAX_TRIPLE_TERMS:
+                yield from faults.told(
+                    f"more than {MAX_TRIPLE_TERMS} triple terms in a line, left out", place
+                )
+            else:
+                yield from self._of_block(line, place, faults)
+            place = place.after(line)
 
     def _of_block(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
         plain = plain_lines(block, has_graphs=self._syntax == RdfFormat.N_QUADS)

@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from pyoxigraph import Literal
+from pyoxigraph import Literal, RdfFormat, parse
 
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf import RdfAnalyser
@@ -23,6 +23,7 @@ NT, NQ, TTL, TRIG, N3 = (
 )
 RDF, LD = "application/rdf+xml", "application/ld+json"
 URL = "http://a.example/d/doc"
+TRIPLE_TERM = "<<( <http://s> <http://p> "
 OPEN = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
 
 
@@ -285,6 +286,9 @@ def test_a_prolog_without_end_is_refused():
         (TTL, "<http://s> <http://p> " + '("""] ) \n.""" ' * 20_000, "turtle_depth"),
         (TRIG, "<http://g> { <http://s> <http://p> " + "[<http://p> " * 20_000, "turtle_depth"),
         (N3, "{" * 20_000, "turtle_depth"),
+        (TTL, "<http://s> <http://p> " + TRIPLE_TERM * 20_000 + "1" + ")>>" * 20_000 + " .", "turtle_depth"),
+        (TTL, TRIPLE_TERM.replace(" <http://p> ", "<http://p>") * 20_000, "turtle_depth"),
+        (TRIG, "<http://g> { " + TRIPLE_TERM * 20_000, "turtle_depth"),
         (LD, "[" * 20_000, "json_depth"),
         (LD, '{"http://p":' * 20_000 + "1" + "}" * 20_000, "json_depth"),
         (LD, '{"]]}}":' * 20_000, "json_depth"),
@@ -332,6 +336,15 @@ def test_brackets_in_literals_and_comments_are_no_nesting(media_type, text):
 def test_nesting_within_the_limits_is_read(media_type, text):
     quads, problems = read(text, media_type)
     assert (len(quads) >= 400, problems) == (True, [])
+
+
+@pytest.mark.parametrize("media_type", [NT, NQ])
+def test_a_line_of_triple_terms_nested_too_deep_is_left_out_and_the_others_are_read(media_type):
+    good = '<http://s> <http://p> <<(<http://s> <http://p> <<( <http://s> <http://p> "1" )>>)>> .\n'
+    deep = "<http://s> <http://p> " + TRIPLE_TERM * 20_000 + '"1"' + ")>>" * 20_000 + " .\n"
+    quads, problems = read(good + deep + good.replace("1", "2"), media_type)
+    assert quads == list(parse(good + good.replace("1", "2"), format=RdfFormat.N_QUADS))
+    assert [(each.line, "triple terms" in each.what) for each in problems] == [(2, True)]
 
 
 # JSON-LD
