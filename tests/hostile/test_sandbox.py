@@ -9,11 +9,13 @@ import os
 import socket
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import brotli
 import msgspec
 import pytest
 import zstandard
+from psycopg.conninfo import conninfo_to_dict
 
 from tamias.crawl.reading.routing import is_dangerous, is_read_at_once
 from tamias.crawl.reading.sandbox import Sandbox
@@ -72,6 +74,14 @@ class Strange:
 
     def environment(self, _):
         return [Problem(",".join(os.environ))]
+
+    def run(self, script):
+        try:
+            found = {}
+            exec(script, found)
+            return [Problem(f"did {found.get('result')}")]
+        except Exception as error:
+            return [Problem(f"{type(error).__name__}: {error}")]
 
     def babble(self, _):
         os.write(1, b"not a frame")
@@ -196,8 +206,6 @@ class TestDeaths:
     def test_there_is_no_way_to_the_network(self, sandbox):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             found = told(sandbox, f"call {listener.getsockname()[1]}")
-        if not found.problems:
-            pytest.skip("this system lets no user leave the network (user namespaces)")
         assert found.problems == ["no way out"]
 
     def test_no_file_grows_beyond_what_may_be_unpacked(self, sandbox):
@@ -217,6 +225,82 @@ class TestDeaths:
 
         with pytest.raises(NotNow):
             sandbox.study(fetched, fetched.body, Kept().document, give_up)
+
+
+COPY = """
+import psycopg
+with psycopg.connect("host={socket} user=tamias dbname=postgres", autocommit=True) as connection:
+    connection.execute("COPY (SELECT 1) TO PROGRAM 'touch {proof}'")
+"""
+ESCAPES = {
+    "a socket": ("import socket; socket.socket(socket.AF_UNIX)", "PermissionError"),
+    "a program": ("import os; os.execv('/bin/true', ['true'])", "PermissionError"),
+    "a process": ("import os; result = os.fork() or os._exit(0)", "PermissionError"),
+    "a signal to the worker": ("import os, signal; os.kill({worker}, 0)", "PermissionError"),
+    "a limit for the worker": (
+        "import resource; resource.prlimit({worker}, resource.RLIMIT_NOFILE, (9, 9))",
+        "PermissionError",
+    ),
+    "text typed into the terminal": (
+        "import fcntl, termios; fcntl.ioctl(2, termios.TIOCSTI, b'x')",
+        "PermissionError: [Errno 1] Operation not permitted",
+    ),
+    "another namespace": (
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True); libc.unshare(0x10000000);"
+        "raise OSError(ctypes.get_errno(), 'unshare')",
+        "PermissionError",
+    ),
+    "a file of the data directory": ("open('{data}/secret').read()", "FileNotFoundError"),
+    "the name of a file of the data directory": ("import os; os.stat('{data}/secret')", "FileNotFoundError"),
+    "a file of the machine": ("open('/etc/passwd').read()", "FileNotFoundError"),
+    "the worker's memory": ("open('/proc/{worker}/mem', 'rb').read(1)", "FileNotFoundError"),
+    "the worker's files": ("import os; os.listdir('/proc/{worker}/root')", "FileNotFoundError"),
+    "a look around": ("import os; result = os.listdir('/')", "PermissionError"),
+    "a new program in Python's folder": (
+        "import sys; open(sys.prefix + '/escaped.py', 'w')",
+        "OSError: [Errno 30] Read-only file system",
+    ),
+    "a file for others to find": ("open('/tmp/escaped', 'w')", "Error"),
+}
+
+
+@pytest.mark.usefixtures("strangers")
+class TestEscapes:
+    """Scripts that run inside. All walls stand on a kernel of 2024 or later where namespaces are allowed."""
+
+    def test_there_is_no_way_out(self, sandbox, tmp_path):
+        (tmp_path / "secret").write_text("secret")
+        said = {}
+        for escape, (script, wanted) in ESCAPES.items():
+            found = told(sandbox, "run " + script.format(worker=os.getpid(), data=tmp_path))
+            what = found.problems[0] if found.problems else str(found.limit)
+            said[escape] = wanted in what or what
+        assert said == dict.fromkeys(ESCAPES, True)
+
+    def test_the_embedded_database_is_out_of_reach(self, sandbox, database, tmp_path):
+        place = conninfo_to_dict(database.embedded.address())["host"]
+        proof = tmp_path / "proof"
+        (said,) = told(sandbox, "run " + COPY.format(socket=place, proof=proof)).problems
+        assert said.startswith("OperationalError")
+        assert not proof.exists()
+
+    def test_it_is_an_ordinary_user_in_namespaces_of_its_own(self, sandbox):
+        (said,) = told(sandbox, "run import os; result = (*os.getresuid(), *os.getgroups())").problems
+        assert "did (0," not in said
+        place = Path(f"/proc/{sandbox._child._process.pid}")
+        assert "CapEff:\t0000000000000000" in (place / "status").read_text()
+        ours = Path("/proc/self/ns")
+        for name in ("net", "mnt", "ipc"):
+            assert os.stat(place / "ns" / name).st_ino != os.stat(ours / name).st_ino
+
+    def test_a_large_body_is_read_though_its_file_cannot_be_opened_by_name(self, sandbox, tmp_path):
+        file = tmp_path / "body"
+        file.write_bytes(TURTLE * 9000)
+        file.chmod(0o600)
+        fetched = capture(b"", "text/turtle")
+        body = Body(size=file.stat().st_size, sha256="", path=str(file))
+        kept = Kept()
+        assert sandbox.study(fetched, body, kept.document, kept.take).quads == 18_000
 
 
 def test_a_context_that_is_not_at_hand_is_wanted(sandbox):

@@ -38,6 +38,7 @@ def command(place: Place) -> int:
         _check("settings", lambda: _settings(place)),
         _check("disk", lambda: _disk(place.data)),
         _check("open files", _open_files),
+        _check("sandbox", _sandbox),
         _check("database", lambda: _database(place)),
     ]
     if place.json:
@@ -91,6 +92,21 @@ def _open_files() -> str:
     if hard < 1024:
         raise TamiasError(f"only {hard} files may be open; raise it with 'ulimit -n 4096'")
     return f"{soft} now, up to {hard}"
+
+
+def _sandbox() -> str:
+    from tamias.crawl.reading.sandbox_walls import WALLS, missing_walls
+
+    missing = missing_walls()
+    standing = [f"{name} ({about})" for name, about in WALLS.items() if name not in missing]
+    told = f"walls: {', '.join(standing)}; limits of memory, time and sizes"
+    if not missing:
+        return told
+    refused = ", ".join(f"{name} ({WALLS[name]})" for name in missing)
+    return (
+        f"{told}; MISSING, for this system refuses them: {refused}."
+        " Allow user namespaces, or use a kernel of 5.13 or later with Landlock and seccomp"
+    )
 
 
 def _database(place: Place) -> str:

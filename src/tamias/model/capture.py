@@ -53,6 +53,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes | None = None
     path: str | None = None
     """Set instead of `data` when the body is large; whoever asked for it deletes it."""
+    descriptor: int | None = None
+    """Set instead of `path` where files cannot be opened by name: an open file, read from its start."""
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True):

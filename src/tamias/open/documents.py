@@ -1,6 +1,7 @@
 """One body in, its documents out: each layer is recognised by its bytes and peeled while it is read."""
 
 import io
+import os
 import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -53,13 +54,17 @@ def documents(
     """
     if name is None:
         name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
-    with _stream(body) as stream:
+    with body_stream(body) as stream:
         yield from _Peeler(url, Meter(limits, stream.tell), limits).parts(
             stream, _Layer(name=name, told=told_type)
         )
 
 
-def _stream(body: Body) -> BinaryIO:
+def body_stream(body: Body) -> BinaryIO:
+    """The bytes of a body from the first on, wherever they are."""
+    if body.descriptor is not None:
+        os.lseek(body.descriptor, 0, os.SEEK_SET)
+        return open(os.dup(body.descriptor), "rb")
     return io.BytesIO(body.data or b"") if body.path is None else open(body.path, "rb")
 
 

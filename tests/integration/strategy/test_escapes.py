@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
-from tamias.crawl.strategy.scoring import Asked, Broken, ask
+from tamias.crawl.strategy.scoring import Asked, ask
 from tamias.crawl.strategy.versions import in_force
 from tamias.database.binaries import of_major
 from tamias.database.connect import Database
@@ -86,19 +86,23 @@ SET search_path = SCHEMA, tamias, pg_catalog;
 """,
         None,
     ),
+    "a search path with the catalogue's own operators": (
+        """
+CREATE FUNCTION equals(name, text) RETURNS boolean LANGUAGE sql AS $$
+    SELECT SCHEMA.grab() = 1 AND $1::text OPERATOR(pg_catalog.=) $2 $$;
+CREATE OPERATOR = (LEFTARG = name, RIGHTARG = text, FUNCTION = equals);
+SET search_path = SCHEMA, tamias, pg_catalog;
+""",
+        None,
+    ),
     "a function in the schema of all": (
         "CREATE FUNCTION public.lower(name) RETURNS text LANGUAGE sql AS $$ SELECT SCHEMA.grab()::text $$;",
         "outside of its schema",
     ),
 }
-PREPARED = """
-CREATE OR REPLACE FUNCTION score_url(url text) RETURNS float8 LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE 'DEALLOCATE ALL';
-    FOR turn IN 0..20 LOOP EXECUTE format('PREPARE _pg3_%s AS SELECT SCHEMA.grab()', turn); END LOOP;
-    RETURN 0.5;
-EXCEPTION WHEN duplicate_prepared_statement THEN RETURN 0.5;
-END $$;
+LOCKING = """
+CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$
+    SELECT pg_advisory_lock(1); SELECT pg_backend_pid()::float8 $$;
 """
 CAUGHT = """
 DO $do$ BEGIN
@@ -186,17 +190,13 @@ def test_what_a_deferred_trigger_does_is_done_before_the_role_is_left(apply):
     assert ": now" in apply(GRAB + raising + DEFERRED.format(function="raise"))
 
 
-def test_a_strategy_that_is_asked_leaves_no_statements_to_whoever_asks(apply, session):
-    assert apply(GRAB + PREPARED) == ""
-    for _ in range(10):  # from the sixth on it is a prepared statement
-        number = session.transact(in_force)
-    page = Asked(url="http://a.example/", host="a", depth=1, crawl=1)
-    assert not isinstance(ask(session, number, [page], 30), Broken)
-    for _ in range(10):
-        assert session.transact(in_force) == number
-    prepared = "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%grab%'"
-    assert session.transact(lambda cursor: cursor.execute(prepared).fetchall()) == []
-    assert not escaped(session)
+def test_a_strategy_is_asked_on_a_connection_that_nothing_else_uses_and_keeps_nothing(apply, session):
+    assert apply(LOCKING) == ""
+    number = session.transact(in_force)
+    (said,) = ask(session, number, [Asked(url="http://a.example/", host="a", depth=1, crawl=1)], 30)
+    assert said.url_score != session.transact(lambda cursor: cursor.connection.info.backend_pid)
+    locks = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"
+    assert session.transact(lambda cursor: cursor.execute(locks).fetchall()) == []
 
 
 @pytest.mark.parametrize("moment", ENDLESS)

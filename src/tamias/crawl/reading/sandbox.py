@@ -6,10 +6,13 @@ A document can cost its sandbox, never the worker. See docs/hostile-web.md for w
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -137,15 +140,18 @@ class Child:
         self._documents = 0
         self._heard = time.monotonic()
         self.died = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tamias.crawl.reading.sandbox_child", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)},
-        )
-        assert self._process.stdin is not None
+        self._scratch = tempfile.TemporaryDirectory(prefix="tamias-sandbox-", ignore_cleanup_errors=True)
+        environment = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tamias.crawl.reading.sandbox_child", str(os.getpid())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                env={**environment, "TMPDIR": self._scratch.name},
+            )
         assert self._process.stdout is not None
-        self._frames = Frames(self._process.stdout.fileno(), self._process.stdin.fileno())
+        self._frames = Frames(self._process.stdout.fileno(), self._orders.fileno())
         self._begin(settings)
 
     @property
@@ -157,10 +163,11 @@ class Child:
         """Raises `Died`."""
         self._heard = time.monotonic()
         self._documents += isinstance(order, Job)
-        try:
-            self._frames.send(order)
-        except OSError as error:
-            raise self._death() from error
+        with _sent_along(order) as (sent, file):
+            try:
+                self._frames.send(sent, file)
+            except OSError as error:
+                raise self._death() from error
 
     def next_answer(self, waiting: Waiting) -> Answer:
         """What it says next; `waiting` is called meanwhile and may raise. Raises `Died`."""
@@ -187,12 +194,10 @@ class Child:
         """Kills it, if it still lives."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except BrokenPipeError:
-                    continue
+        self._orders.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._scratch.cleanup()
 
     def _begin(self, settings: Settings) -> None:
         try:
@@ -235,6 +240,18 @@ class Child:
 
     def _over_memory(self) -> str:
         return f"its analysis wanted more than {self._settings.memory} bytes of memory (limit sandbox.memory)"
+
+
+@contextmanager
+def _sent_along(order: Order) -> Iterator[tuple[Order, int | None]]:
+    """A large body goes along as an open file, for the sandbox cannot open it by its name."""
+    body = order.capture.body if isinstance(order, Job) else None
+    if not isinstance(order, Job) or body is None or body.path is None:
+        yield order, None
+        return
+    nameless = msgspec.structs.replace(body, path=None, descriptor=-1)
+    with Path(body.path).open("rb") as file:
+        yield Job(msgspec.structs.replace(order.capture, body=nameless), order.kind), file.fileno()
 
 
 def _end(answer: Answer) -> Found:

@@ -25,6 +25,7 @@ from tamias.crawl.reading.sandbox_frames import (
 from tamias.crawl.reading.sandbox_walls import CpuAllowance, build_walls, die_with_parent
 from tamias.crawl.reading.study import Study, Wanting
 from tamias.crawl.visits.contexts import ContextCache
+from tamias.model.capture import Body
 from tamias.model.record import Extent
 from tamias.settings import SandboxSettings
 
@@ -81,13 +82,25 @@ class Teller:
 def study_all(frames: Frames, study: Study, limits: SandboxSettings) -> None:
     """Until the worker closes its end."""
     while isinstance(job := frames.receive(orders), Job):
-        frames.send(_studied(frames, study, job, limits))
+        with _received(frames, job) as body:
+            frames.send(_studied(frames, study, job, body, limits))
 
 
-def _studied(frames: Frames, study: Study, job: Job, limits: SandboxSettings) -> Ended | WantsMore | Broke:
-    teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
+@contextmanager
+def _received(frames: Frames, job: Job) -> Iterator[Body]:
     body = job.capture.body
     assert body is not None
+    if body.descriptor is None:
+        yield body
+        return
+    with os.fdopen(frames.files.pop(), "rb") as file:
+        yield msgspec.structs.replace(body, descriptor=file.fileno())
+
+
+def _studied(
+    frames: Frames, study: Study, job: Job, body: Body, limits: SandboxSettings
+) -> Ended | WantsMore | Broke:
+    teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
     try:
         found = study.study(job.capture, body, teller.document, teller.links, job.kind)
     except Wanting as wanting:
@@ -112,11 +125,12 @@ def main() -> None:
     die_with_parent(int(sys.argv[1]))
     outgoing = os.dup(1)
     os.dup2(2, 1)
-    frames = Frames(0, outgoing)
+    frames = Frames(0, outgoing, files_come=True)
     plan = frames.receive(orders)
     assert isinstance(plan, Plan)
     study = Study(plan.settings, AskedContexts(frames))
     missing = build_walls(plan.settings.sandbox, plan.settings.open.max_unpacked)
+    die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it
     frames.send(Ready(missing))
     try:
         study_all(frames, study, plan.settings.sandbox)

@@ -1,10 +1,13 @@
 """What a worker and its sandbox say to each other: frames over two pipes, each bounded and of a known type.
 
+An open file can go along with an order: the sandbox has no way to open the worker's files by name.
+
 Nothing is unpickled: a sandbox that a document has taken over can only say what stands here.
 """
 
 import os
 import select
+import socket
 import struct
 from typing import TypeVar
 
@@ -27,7 +30,7 @@ class Plan(msgspec.Struct, frozen=True, tag=True):
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
-    """A document to be studied; a large body is named by its file."""
+    """A document to be studied; a large body is an open file that goes along."""
 
     capture: Capture
     kind: str | None
@@ -100,17 +103,24 @@ class FrameError(Exception):
 class Frames:
     """One end of the pipes."""
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
+    def __init__(self, incoming: int, outgoing: int, *, files_come: bool = False) -> None:
+        """`files_come` along with messages where the incoming end is a socket."""
         self._incoming = incoming
         self._outgoing = outgoing
         self._buffer = bytearray()
+        self._files_come = files_come
+        self.files: list[int] = []
+        """Descriptors that came; whoever takes one out closes it."""
 
-    def send(self, message: Order | Answer) -> None:
+    def send(self, message: Order | Answer, file: int | None = None) -> None:
         """Raises `FrameError` for what is too large, `OSError` when nobody reads any more."""
         content = _encoder.encode(message)
         if len(content) > MOST_FRAME:
             raise FrameError(f"more than {MOST_FRAME} bytes at once")
         rest = memoryview(_LENGTH.pack(len(content)) + content)
+        if file is not None:
+            with socket.socket(fileno=os.dup(self._outgoing)) as end:
+                rest = rest[socket.send_fds(end, [rest], [file]) :]
         while rest:
             rest = rest[os.write(self._outgoing, rest) :]
 
@@ -119,7 +129,7 @@ class Frames:
         while (size := self._size()) is None:
             if not select.select([self._incoming], [], [], seconds)[0]:
                 return None
-            piece = os.read(self._incoming, _READ)
+            piece = self._read()
             if not piece:
                 raise EOFError
             self._buffer += piece
@@ -129,6 +139,14 @@ class Frames:
             return decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise FrameError(str(error)) from error
+
+    def _read(self) -> bytes:
+        if not self._files_come:
+            return os.read(self._incoming, _READ)
+        with socket.socket(fileno=os.dup(self._incoming)) as end:
+            piece, files, _, _ = socket.recv_fds(end, _READ, 1)
+        self.files += files
+        return piece
 
     def _size(self) -> int | None:
         """Of the first whole frame that has arrived."""

@@ -25,7 +25,7 @@ from tamias.model.record import Extent
 from tamias.model.semantic import SemanticDataset, SemanticDatasets
 from tamias.model.signal import Metas, Signal
 from tamias.open.codecs import CODECS
-from tamias.open.documents import ARCHIVES, documents
+from tamias.open.documents import ARCHIVES, body_stream, documents
 from tamias.open.signatures import signed_type
 from tamias.open.sniff import found_type
 from tamias.open.streams import HEAD
@@ -293,9 +293,9 @@ def discard(body: Body | None) -> None:
 
 def start_of(body: Body, most: int) -> bytes:
     """The first bytes of a body."""
-    if body.path is None:
-        return (body.data or b"")[:most]
-    with Path(body.path).open("rb") as file:
+    if body.data is not None:
+        return body.data[:most]
+    with body_stream(body) as file:
         return file.read(most)
 
 
@@ -303,7 +303,10 @@ def whole(body: Body | None, most: int) -> bytes | None:
     """The bytes of a body, unless there are too many."""
     if body is None or body.size > most:
         return None
-    return Path(body.path).read_bytes() if body.path else body.data
+    if body.data is not None:
+        return body.data
+    with body_stream(body) as file:
+        return file.read()
 
 
 def _note_names(found: Found, naming: Naming) -> None:

@@ -75,6 +75,9 @@ def ask(session: Session, number: int, pages: Sequence[Asked], seconds: float) -
             if cursor.connection.closed:
                 raise
             return Broken(told(error, seconds), isinstance(error, pg.QueryCanceled))
+        finally:
+            if not cursor.connection.closed:
+                cursor.execute(SQL["unlock"].text)
         return [Scores(url_score, link_score, _within(score)) for _, url_score, link_score, score in rows]
 
     try:

@@ -109,6 +109,10 @@ SET LOCAL transaction_read_only = on
 -- The most milliseconds that each statement may take.
 SELECT pg_catalog.set_config('statement_timeout', %(milliseconds)b::text, true)
 
+-- name: unlock
+-- Locks of the session are not rolled back with what took them.
+SELECT pg_catalog.pg_advisory_unlock_all()
+
 -- name: take_role
 -- What follows is done as the role of strategies.
 SET LOCAL ROLE tamias_strategy
