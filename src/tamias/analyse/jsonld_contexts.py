@@ -109,6 +109,21 @@ def with_known_contexts(data: bytes) -> bytes:
     return _NAMED.sub(lambda found: found[1] + (contexts[found[2]] or b'"%b"' % found[2]), data)
 
 
+def with_linked_context(data: bytes, address: str) -> bytes:
+    """A document in the context of that address, before any of its own; the same where it is no JSON."""
+    linked = msgspec.json.encode(address)
+    if data.lstrip().startswith(b"["):
+        return b'{"@context": %b, "@graph": %b}' % (linked, data)
+    try:
+        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return data
+    own = bytes(members.pop("@context", msgspec.Raw(b"[]"))).strip()
+    contexts = own[1:-1].strip() if own.startswith(b"[") else own
+    context = b"[%b, %b]" % (linked, contexts) if contexts else linked
+    return msgspec.json.encode({"@context": msgspec.Raw(context), **members})
+
+
 def with_first_context(head: bytes) -> bytes:
     """The beginning of a document that is too large to hold, with its first context put in if it is known."""
 

@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat, parse
 from tamias.analyse.chunks import Stop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.entities import flat_entities
 from tamias.analyse.jsonld import JsonLd
-from tamias.analyse.jsonld_contexts import Contexts, with_first_context
+from tamias.analyse.jsonld_contexts import Contexts, with_first_context, with_linked_context
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.analyse.n3 import N3
 from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
@@ -63,7 +63,7 @@ class RdfAnalyser:
         syntax = FORMATS[document.media_type]
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
         stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
-        for finding in _without_giants(self._read(stream, syntax, document.url)):
+        for finding in _without_giants(self._read(stream, syntax, document)):
             # Whatever the parser says of the place where its input was cut off, the reason is another.
             if not (stop.reason and isinstance(finding, Problem)):
                 yield finding
@@ -81,26 +81,32 @@ class RdfAnalyser:
             chunks = flat_entities(chunks, self._limits.entity_bytes)
         return nesting.watched(chunks) if nesting else chunks
 
-    def _read(self, stream: BinaryIO, syntax: RdfFormat, url: str) -> Iterator[Finding]:
-        base = valid_base(url)
+    def _read(self, stream: BinaryIO, syntax: RdfFormat, document: Document) -> Iterator[Finding]:
+        base = valid_base(document.url)
         faults = Faults(self._limits.max_errors)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
             found = Lines(syntax).found(stream, faults)
         elif syntax == RdfFormat.TURTLE:
             found = Turtle(base).found(stream, faults)
         elif syntax == RdfFormat.JSON_LD:
-            found = self._of_json_ld(stream, base, faults)
+            found = self._of_json_ld(stream, base, faults, document.context)
         else:
             found = _at_once(stream, syntax, base, faults)
         yield from batched(found)
         yield from faults.summary()
 
-    def _of_json_ld(self, stream: BinaryIO, base: str | None, faults: Faults) -> Iterator[Read]:
+    def _of_json_ld(
+        self, stream: BinaryIO, base: str | None, faults: Faults, context: str | None
+    ) -> Iterator[Read]:
         """Held in memory 17 times over, unless it is so large that it must be streaming JSON-LD."""
         head = stream.read(self._limits.jsonld_bytes)
         rest = stream.read(1)
         if not rest:
+            head = with_linked_context(head, context) if context else head
             return self._json_ld.found(head, base, faults)
+        if context:
+            limit = f"{self._limits.jsonld_bytes} bytes (limit analyse.jsonld_bytes)"
+            return faults.told(f"a context in the Link header and more than {limit}, not read")
         whole = as_stream(chain((with_first_context(head), rest), read_chunks(stream)))
         # Not lenient, which changes results. After a fault the parser does not know what it is in.
         parser = parse(whole, format=RdfFormat.STREAMING_JSON_LD, base_iri=base)

@@ -28,6 +28,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     What it says belongs to the graph of that name, if the document may speak for it.
     """
 
+    context: str | None = None
+    """The address of the JSON-LD context that the answer named for plain JSON."""
+
     @property
     def base(self) -> str:
         """What relative references are relative to."""

@@ -16,6 +16,8 @@ from tamias.analyse.links import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.crawl.admit import Admission, resolved
 from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.reading.linked_context import JSON_LD, in_linked_context
+from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
 from tamias.crawl.visits.lone import LoneClient
 from tamias.model.capture import Body, Capture, Request
 from tamias.model.document import Document, LimitExceeded
@@ -24,6 +26,10 @@ from tamias.model.profile import Profile
 from tamias.open.documents import documents
 from tamias.protocols import Analyser
 from tamias.settings import FiltersSettings, Settings, resolve
+
+MOST_READ_TWICE = 16 << 20
+"""A larger document is not read again when a JSON-LD context is at hand."""
+_WITH_CONTEXTS = frozenset({JSON_LD, "text/html", "application/xhtml+xml"})
 
 Source = bytes | str | os.PathLike[str] | BinaryIO
 
@@ -150,6 +156,11 @@ def _body(source: bytes | str | os.PathLike[str] | BinaryIO) -> Body:
     return _body(source.read())
 
 
+def _in_memory(body: Body) -> Body:
+    """The spool it stands in ends before it is read."""
+    return body if body.path is None else _body(Path(body.path).read_bytes())
+
+
 def _base(source: object) -> str:
     return Path(source).absolute().as_uri() if isinstance(source, str | os.PathLike) else "urn:tamias:source"
 
@@ -162,12 +173,51 @@ def _name(source: object) -> str | None:
 
 def _read_url(url: str, base: str | None, media_type: str | None, settings: Settings) -> Reading:
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
-        capture = asyncio.run(_fetch(url, settings, Path(spool)))
-        if capture.body is None:
-            return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
-        body = capture.body if capture.body.path is None else _body(Path(capture.body.path).read_bytes())
+        return asyncio.run(_read_with_contexts(url, base, media_type, settings, Path(spool)))
+
+
+async def _read_with_contexts(
+    url: str, base: str | None, media_type: str | None, settings: Settings, spool: Path
+) -> Reading:
+    """What stands at an address; JSON-LD contexts that it names are fetched, and it is read again."""
+    capture = await _fetch(url, settings, spool)
+    if capture.body is None:
+        return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
+    body, contexts = _in_memory(capture.body), ContextCache()
+    client = LoneClient(settings, spool, Admission(settings, []))
+    try:
+        for _ in range(ROUNDS):
+            reading = _reading_of(capture, body, base, media_type, settings, contexts)
+            if reading.media_type not in _WITH_CONTEXTS or body.size > MOST_READ_TWICE:
+                break
+            to_fetch = contexts.to_fetch(each.wants for each in reading.problems if each.wants)
+            if not to_fetch:
+                break
+            for address in to_fetch:
+                found = await client.ask(Request(url=address, accept=ACCEPT_CONTEXT))
+                contexts.put(address, found.body.data if found.body and found.status == 200 else None)
+    finally:
+        await client.close()
+    return reading
+
+
+def _reading_of(
+    capture: Capture,
+    body: Body,
+    base: str | None,
+    media_type: str | None,
+    settings: Settings,
+    contexts: ContextCache,
+) -> Reading:
     name = capture.final_url.partition("#")[0].partition("?")[0].rpartition("/")[2]
-    return _reading(body, base or capture.final_url, media_type or capture.told_type, settings, name)
+    parts = documents(
+        body,
+        url=base or capture.final_url,
+        told_type=media_type or capture.told_type,
+        limits=open_limits(settings),
+        name=name,
+    )
+    return Reading(in_linked_context(parts, capture), analysers(settings, contexts))
 
 
 async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:

@@ -11,6 +11,7 @@ from tamias.analyse.link_header import signposts
 from tamias.analyse.links import rdf_links
 from tamias.analyse.signposts import kinds_in
 from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.reading.linked_context import in_linked_context
 from tamias.crawl.reading.quick import quick_lines
 from tamias.crawl.visits.contexts import ContextCache
 from tamias.doors.portals.schemaorg import datasets_in
@@ -181,7 +182,7 @@ class Study:
     ) -> None:
         for links in signposts(capture.hops[-1].headers if capture.hops else (), capture.final_url):
             following.take(links)
-        for part in documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits):
+        for part in self._documents(capture, body):
             if isinstance(part, Problem):
                 _note(found, part)
                 continue
@@ -205,6 +206,10 @@ class Study:
                 _note_names(found, naming)
         found.links, found.metas = following.links, following.metas
 
+    def _documents(self, capture: Capture, body: Body) -> Iterator[Document | Problem]:
+        parts = documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits)
+        return in_linked_context(parts, capture)
+
     def _check_quads(self, quads: int, body: Body) -> None:
         """Raises `Overblown`."""
         if quads > FREE_QUADS and quads > self._quads_per_byte * body.size:
@@ -227,9 +232,7 @@ class Study:
         if body is None:
             return
         try:
-            for part in documents(
-                body, url=capture.final_url, told_type=capture.told_type, limits=self._limits
-            ):
+            for part in self._documents(capture, body):
                 yield from [part] if isinstance(part, Problem) else self._findings(part)
         except LimitExceeded as limit:
             yield Problem(str(limit))
