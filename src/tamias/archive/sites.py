@@ -55,18 +55,40 @@ def dataset_key(dataset: SemanticDataset) -> bytes:
     return sha256((dataset.uri or "\n".join(sorted(said))).encode()).digest()[:16]
 
 
-def site_is_open(session: Session, lease: Lease, crawl: int, authority: str) -> bool:
-    """Whether the signposts of a place were put in this crawl."""
-    asked = _site(lease, crawl, authority)
+def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+    """Whether the sitemaps of a place were put in this crawl, as near as this."""
+    asked = {**_site(lease, crawl, authority), "depth": depth}
     return session.transact(
         lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None
     )
 
 
-def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int) -> None:
+def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
     """They are put now."""
-    told = {**_site(lease, crawl, authority), "now": now}
+    told = {**_site(lease, crawl, authority), "now": now, "depth": depth}
     session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told))
+
+
+class ListedBy(msgspec.Struct, frozen=True):
+    """The place whose sitemaps list addresses, in a crawl."""
+
+    bucket: int
+    qid: int
+    crawl: int
+    authority: str
+
+
+def listed_so_far(session: Session, place: ListedBy) -> tuple[int, int]:
+    """How many new sitemaps and how many new addresses the sitemaps of a place have brought."""
+    asked = msgspec.structs.asdict(place)
+    row = session.transact(lambda cursor: cursor.execute(_SQL["listed_so_far"].text, asked).fetchone())
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) -> None:
+    """They have brought more."""
+    told = {**msgspec.structs.asdict(place), "sitemaps": sitemaps, "sitemap_urls": urls, "now": session.now()}
+    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, told))
 
 
 def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:

@@ -1,16 +1,30 @@
--- Places that a crawl began at, and the datasets that they offer as a whole.
+-- Places that a crawl met, and the datasets that they offer as a whole.
 
 -- name: site_is_open
--- Whether the signposts of a place were put already.
+-- Whether the sitemaps of a place were put already, as URLs of this depth or a lesser one.
 SELECT FROM site
 WHERE site.bucket = %(bucket)b::int2 AND site.qid = %(qid)b::int8 AND site.crawl = %(crawl)b::int4
-  AND site.authority = %(authority)b::text
+  AND site.authority = %(authority)b::text AND site.depth <= %(depth)b::int2
 
 -- name: open_site
 -- They are put.
-INSERT INTO site (bucket, qid, crawl, authority, opened_at)
-VALUES (%(bucket)b::int2, %(qid)b::int8, %(crawl)b::int4, %(authority)b::text, %(now)b::int8)
-ON CONFLICT DO NOTHING
+INSERT INTO site (bucket, qid, crawl, authority, opened_at, depth)
+VALUES (%(bucket)b::int2, %(qid)b::int8, %(crawl)b::int4, %(authority)b::text, %(now)b::int8, %(depth)b::int2)
+ON CONFLICT (bucket, qid, crawl, authority) DO UPDATE SET depth = least(site.depth, excluded.depth)
+
+-- name: listed_so_far
+-- What sitemaps of a place have brought: files and addresses.
+SELECT site.sitemaps, site.sitemap_urls FROM site
+WHERE site.bucket = %(bucket)b::int2 AND site.qid = %(qid)b::int8 AND site.crawl = %(crawl)b::int4
+  AND site.authority = %(authority)b::text
+
+-- name: count_listed
+-- They have brought more. A place that nobody opened stays so: its depth is beyond all.
+INSERT INTO site (bucket, qid, crawl, authority, opened_at, depth, sitemaps, sitemap_urls)
+VALUES (%(bucket)b::int2, %(qid)b::int8, %(crawl)b::int4, %(authority)b::text, %(now)b::int8, 32767,
+        %(sitemaps)b::int8, %(sitemap_urls)b::int8)
+ON CONFLICT (bucket, qid, crawl, authority)
+DO UPDATE SET sitemaps = site.sitemaps + excluded.sitemaps, sitemap_urls = site.sitemap_urls + excluded.sitemap_urls
 
 -- name: put_site_dataset
 -- A dataset of a sitemap; known, it keeps the way that was chosen for it.

@@ -43,6 +43,8 @@ class Reference(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     score: float | None = None
     """Set where the depth does not decide it."""
+    listed: bool = False
+    """Whether a sitemap lists them: then their number is bounded for each host."""
 
 
 class Admission:

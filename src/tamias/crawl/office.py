@@ -11,6 +11,7 @@ from tamias.crawl.admit import Admission, same_url
 from tamias.crawl.archiving.hinting import HintDesk
 from tamias.crawl.archiving.keeping import WATCH, Keeping
 from tamias.crawl.commits.commit import Committer, Visited
+from tamias.crawl.commits.listing import Listing
 from tamias.crawl.commits.records import Recorder
 from tamias.crawl.commits.recover import recover
 from tamias.crawl.commits.shelf import Shelf
@@ -87,6 +88,7 @@ class Office:
             self._thread,
             self.steps,
             committed,
+            listing=Listing(self.session, self.admission, self.frontier.buckets, settings.seeds),
             sinks=sinks,
             keeping=self.keeping,
             strategist=Strategist(

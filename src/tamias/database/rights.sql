@@ -12,10 +12,10 @@ GRANT SELECT ON meta, sink, catalogue, profile TO tamias_worker, tamias_frontier
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
-GRANT SELECT, INSERT ON capture, version, suspect, site, site_claim, likeness TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT ON capture, version, suspect, site_claim, likeness TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
-    ON segment, robots, outbox, current_document, walk, context, portal, described, offered, site_dataset, blob,
-       resource, source, shared_body, figure, hint_trust, link, blocked, findable
+    ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
+       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.

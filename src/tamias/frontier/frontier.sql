@@ -251,7 +251,7 @@ UPDATE url
 SET due = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
                THEN %(now)b::int8 ELSE news.due END,
     cut = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
-               THEN (news.cut & 63) | 64 WHEN news.cut < 0 THEN url.cut ELSE news.cut END,
+               THEN (news.cut & 191) | 64 WHEN news.cut < 0 THEN url.cut ELSE news.cut END,
     status = news.status, fails = news.fails, etag = news.etag, last_modified = news.last_modified
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(status)b::int2[],
             %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[], %(depth)b::int2[], %(cut)b::int2[])

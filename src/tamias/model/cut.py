@@ -12,13 +12,22 @@ PRIVATE = 8
 ROBOTS = 16
 BELOW = 32
 """Links were followed while a depth limit was set: what lies below them may have been cut."""
+LISTED = 128
+"""The sitemaps of the host list more than they may add."""
 REOPENED = 64
 """Due once more although it was visited: its body is to be read again, whatever is known of it."""
 
 BY_DEPTH = DEPTH | BELOW
 """A URL with one of these is visited again when a shorter way to it is found."""
 
-REASONS = {"depth": DEPTH, "scope": SCOPE, "filter": FILTER, "private": PRIVATE, "robots": ROBOTS}
+REASONS = {
+    "depth": DEPTH,
+    "scope": SCOPE,
+    "filter": FILTER,
+    "private": PRIVATE,
+    "robots": ROBOTS,
+    "sitemaps": LISTED,
+}
 
 
 def reasons_in(cut: int) -> list[str]:

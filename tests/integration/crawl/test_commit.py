@@ -11,6 +11,7 @@ import pytest
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commits.commit import Committer, Visited
+from tamias.crawl.commits.listing import Listing
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.crawl.visits.pace import Held
@@ -57,7 +58,10 @@ class Bench:
         self.frontier.put([admission.item(f"http://{host}/", 0, 1) for host in HOSTS])
         thread = ThreadPoolExecutor(1)
         shelf = Shelf(folder, 1, session, lambda work: thread.submit(work).result())
-        self.committer = Committer(self.frontier, admission, shelf, thread, Steps(), self.after)
+        listing = Listing(session, admission, self.frontier.buckets, settings.seeds)
+        self.committer = Committer(
+            self.frontier, admission, shelf, thread, Steps(), self.after, listing=listing
+        )
 
     def after(self, _released, late):
         self.late += late

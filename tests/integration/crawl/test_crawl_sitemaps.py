@@ -1,5 +1,7 @@
 """Sitemaps, and datasets that a site offers as a whole instead of page by page."""
 
+import time
+
 import pytest
 
 NAMESPACES = (
@@ -126,3 +128,102 @@ def test_a_claim_about_another_host_is_used_only_if_that_host_says_the_same(
     again = fresh("again")
     assert again.crawl(whole.url("/")).returncode == 0
     assert other.asked("/dump.nt") == 1
+
+
+def paths(site):
+    return sorted(path for path, _ in site.log if path != "/robots.txt")
+
+
+@pytest.fixture
+def neighbours(site, site_at, reply):
+    """A seed that links to a page of another host, whose robots.txt names a sitemap of three more."""
+    other = site_at("127.0.0.2")
+    site.pages["/"] = f"<> <#next> <{other.url('/met')}> .".encode()
+    other.pages |= {f"/{name}": b"<> <#p> <#o> ." for name in ("met", "a", "b", "c")}
+    other.pages["/robots.txt"] = f"Sitemap: {other.url('/map.xml')}\n".encode()
+    entries = (f"<url><loc>{other.url(f'/{name}')}</loc></url>" for name in "abc")
+    other.pages["/map.xml"] = reply(200, sitemap(*entries), **{"Content-Type": "application/xml"})
+    return site, other
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected"),
+    [
+        (None, ["/a", "/b", "/c", "/map.xml", "/met"]),
+        (2, ["/a", "/b", "/c", "/map.xml", "/met"]),
+        (1, ["/met"]),
+    ],
+)
+def test_the_sitemap_of_a_host_met_on_the_way_counts_as_deep_as_the_url_that_opened_it(
+    tamias, neighbours, depth, expected
+):
+    site, other = neighbours
+    done = tamias.crawl(site.url("/"), *(() if depth is None else ("--depth", depth)))
+    assert done.returncode == 0, done.stderr
+    assert paths(other) == expected
+    depths = {url: int(told[0]["depth"]) for url, told in tamias.attempts().items()}
+    assert depths[other.url("/met")] == 1
+    if len(expected) > 1:
+        assert (depths[other.url("/map.xml")], depths[other.url("/a")]) == (1, 2)
+
+
+@pytest.mark.parametrize("words", [("--exclude", r"map\.xml"), ("--scope", "host")])
+def test_filters_hold_for_sitemaps(tamias, neighbours, words):
+    site, other = neighbours
+    site.pages["/robots.txt"] = f"Sitemap: {other.url('/map.xml')}\n".encode()
+    assert tamias.crawl(site.url("/"), *words).returncode == 0
+    assert "/map.xml" not in paths(other)
+
+
+def test_a_host_that_was_opened_far_away_is_opened_again_by_a_shorter_way(tamias, site, site_at, reply):
+    """By the quick way its sitemap is at the limit, by the slow one it is not."""
+    slow, far = site_at("127.0.0.2"), site_at("127.0.0.3")
+
+    def later(handler):
+        time.sleep(1.5)
+        reply(200, f"<> <#next> <{far.url('/near')}> .".encode(), **{"Content-Type": "text/turtle"})(handler)
+
+    site.pages |= {
+        "/": f"<> <#next> <{slow.url('/slow')}>, </quick> .".encode(),
+        "/quick": b"<> <#next> </quicker> .",
+        "/quicker": f"<> <#next> <{far.url('/met')}> .".encode(),
+    }
+    slow.pages["/slow"] = later
+    far.pages |= {f"/{name}": b"<> <#p> <#o> ." for name in ("met", "near", "listed")}
+    far.pages["/robots.txt"] = f"Sitemap: {far.url('/map.xml')}\n".encode()
+    entry = f"<url><loc>{far.url('/listed')}</loc></url>"
+    far.pages["/map.xml"] = reply(200, sitemap(entry), **{"Content-Type": "application/xml"})
+    assert tamias.crawl(site.url("/"), "--depth", 3, "--workers", 2).returncode == 0
+    assert set(paths(far)) == {"/met", "/near", "/map.xml", "/listed"}
+
+
+def test_what_sitemaps_of_a_host_may_bring_is_bounded_and_told(tamias, neighbours, reply):
+    site, other = neighbours
+    parts = "".join(f"<sitemap><loc>{other.url(f'/map{n}.xml')}</loc></sitemap>" for n in range(3))
+    index = f"<sitemapindex {NAMESPACES}>{parts}</sitemapindex>".encode()
+    other.pages["/map.xml"] = reply(200, index, **{"Content-Type": "application/xml"})
+    for number in range(3):
+        entries = [f"<url><loc>{other.url(f'/{number}{name}')}</loc></url>" for name in "abcd"]
+        other.pages[f"/map{number}.xml"] = reply(
+            200, sitemap(*entries), **{"Content-Type": "application/xml"}
+        )
+    tamias.env |= {"TAMIAS_SEEDS__HOST_SITEMAPS": "2", "TAMIAS_SEEDS__HOST_SITEMAP_URLS": "5"}
+    assert tamias.crawl(site.url("/")).returncode == 0
+    assert len([path for path in paths(other) if path.startswith("/map")]) == 3
+    assert len([path for path in paths(other) if path[1].isdigit()]) == 5
+    told = {
+        url: each["problem"]
+        for url, tried in tamias.attempts().items()
+        for each in tried
+        if "problem" in each
+    }
+    assert "seeds.host_sitemaps (2)" in told[other.url("/map.xml")]
+    assert any("seeds.host_sitemap_urls (5)" in problem for problem in told.values())
+
+
+def test_a_sitemap_that_is_read_again_uses_up_nothing(tamias, neighbours):
+    _, other = neighbours
+    tamias.env["TAMIAS_SEEDS__HOST_SITEMAP_URLS"] = "3"
+    for _ in range(3):
+        assert tamias.crawl(other.url("/met"), "--crawl", "one").returncode == 0
+    assert paths(other) == ["/a", "/b", "/c", "/map.xml", "/met"]

@@ -17,6 +17,7 @@ from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.archiving.keeping import WATCH, Keeping
+from tamias.crawl.commits.listing import Listing
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.crawl.strategy.links import Sourced
@@ -107,6 +108,7 @@ class Committer:
         steps: Steps,
         after: Callable[[Sequence[Held], Sequence[Visited]], None],
         *,
+        listing: Listing,
         sinks: Sequence[int] = (),
         keeping: Keeping | None = None,
         strategist: Strategist | None = None,
@@ -121,6 +123,7 @@ class Committer:
         self._thread = thread
         self._steps = steps
         self._after = after
+        self._listing = listing
         self._sinks = sinks
         self._keeping = keeping
         self._strategist = strategist
@@ -183,6 +186,8 @@ class Committer:
 
         Returns what kept others out: bits of `tamias.model.cut`.
         """
+        if reference.listed:
+            return self.in_thread(lambda: self._put_listed(reference))
         return self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))[0]
 
     def put_items(self, items: list[Item]) -> None:
@@ -207,6 +212,16 @@ class Committer:
             with self._steps.step("score"):
                 self._strategist.keep()
         return [cut for _, cut in admitted]
+
+    def _put_listed(self, reference: Reference) -> int:
+        """The addresses of a sitemap, as many new ones as those of its host may add."""
+        items, cut = self._admission.admit(reference)
+        if self._strategist is not None:
+            items = self._strategist.scored(items, [Sourced(reference, reference.base)])
+        cut |= self._listing.put(reference, items, self._put)
+        if self._strategist is not None:
+            self._strategist.keep()
+        return cut
 
     def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
@@ -262,17 +277,19 @@ class Committer:
         reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
 
-    def _put(self, items: list[Item]) -> None:
+    def _put(self, items: list[Item]) -> int:
+        """Returns how many were new."""
         nearest: dict[tuple[int, str], Item] = {}
         for item in items:
             other = nearest.get((item.crawl, item.key))
             if other is None or item.depth <= other.depth:
                 nearest[item.crawl, item.key] = item
-        unique = list(nearest.values())
+        unique, new = list(nearest.values()), 0
         for start in range(0, len(unique), PUT_BATCH):
             batch = unique[start : start + PUT_BATCH]
-            self._frontier.put(batch)
+            new += self._frontier.put(batch).new
             self._admission.remember(batch)
+        return new
 
 
 def _noting(visited: Visited, cuts: list[int]) -> Visited:

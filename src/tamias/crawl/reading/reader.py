@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
+import msgspec
+
 from tamias.crawl.admit import FIRST, Reference
 from tamias.crawl.archiving.keeping import WATCH
 from tamias.crawl.commits.commit import Committer
@@ -18,9 +20,10 @@ from tamias.crawl.steps import Steps
 from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
 from tamias.crawl.visits.pace import Held, NotNow
 from tamias.model.capture import Body, Capture
-from tamias.model.kind import SITEMAP, kind_of
+from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.seed import TRUSTED
+from tamias.seeds.usual_places import kind_there
 
 MOST_NESTED = 3
 """Indexes of sitemaps inside each other."""
@@ -73,6 +76,9 @@ class Reader:
             take = self._collect(task, references)
             with self._marker.studying(held.lease, task), self._steps.step("study"):
                 found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
+            if _is_sitemap(task):
+                found.cut |= await aside(partial(self._put_all, references))
+                references = []
             return found, references
         async with self._shelf.one_large_at_a_time:
             # What is studied in the sandbox is not to blame for a worker's death.
@@ -81,6 +87,13 @@ class Reader:
                 given_up = threading.Event()
                 study = partial(self._study_large, capture, task, given_up)
                 return await aside(study, given_up.set), []
+
+    def _put_all(self, references: list[Reference]) -> int:
+        """What kept links out. For a thread."""
+        cut = 0
+        for each in references:
+            cut |= self._committer.put_now(each)
+        return cut
 
     def _is_read_at_once(self, capture: Capture, body: Body, task: Task) -> bool:
         """Whether a document is read in the event loop, and not in the sandbox or a thread."""
@@ -116,13 +129,19 @@ class Reader:
 
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
     """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
+    listed = _is_sitemap(task)
     if kind == SITEMAP:
-        return _parts(found, base, task)
+        return msgspec.structs.replace(_parts(found, base, task), listed=listed)
     if task.crawl != WATCH:
-        return Reference(found, base, task.depth + 1, task.crawl, kind)
+        return Reference(found, base, task.depth + 1, task.crawl, kind, listed=listed)
     # What a resource links to is not under watch; what a sitemap lists is, if a user named the sitemap.
-    listed = kind_of(task.tags) == SITEMAP and TRUSTED in task.tags
-    return Reference(found if listed else (), base, task.depth, task.crawl, kind)
+    watched = listed and TRUSTED in task.tags
+    return Reference(found if watched else (), base, task.depth, task.crawl, kind, listed=listed)
+
+
+def _is_sitemap(task: Task) -> bool:
+    kind = kind_of(task.tags)
+    return kind == SITEMAP or (kind == PROBE and kind_there(task.url) == SITEMAP)
 
 
 def _parts(found: Sequence[str], base: str, task: Task) -> Reference:

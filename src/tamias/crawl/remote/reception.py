@@ -163,14 +163,13 @@ class Reception:
     async def is_site_open(self, site: Site) -> bool:
         """Whether the signposts of a place were put."""
         return await self._office.in_database(
-            site_is_open, self._office.session, site.lease, site.crawl, site.authority
+            site_is_open, self._office.session, site.lease, site.crawl, site.authority, site.depth
         )
 
     async def open_site(self, site: Site) -> bool:
         """They are put now."""
-        await self._office.in_database(
-            open_site, self._office.session, site.lease, site.crawl, site.authority, site.now
-        )
+        told = (site.lease, site.crawl, site.authority, site.now, site.depth)
+        await self._office.in_database(open_site, self._office.session, *told)
         return True
 
     async def put(self, items: list[Item]) -> bool:

@@ -96,13 +96,13 @@ class Service:
         """Contexts that somebody tried since then."""
         return await self._ask("GetContexts", words.ContextsAsked(addresses, since), dict[str, bytes | None])
 
-    async def is_site_open(self, lease: Lease, crawl: int, authority: str) -> bool:
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
         """Whether the signposts of a place were put in this crawl."""
-        return await self._ask("IsSiteOpen", words.Site(bare(lease), crawl, authority), bool)
+        return await self._ask("IsSiteOpen", words.Site(bare(lease), crawl, authority, depth=depth), bool)
 
-    async def open_site(self, lease: Lease, crawl: int, authority: str, now: int) -> None:
+    async def open_site(self, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
         """They are put now."""
-        await self._ask("OpenSite", words.Site(bare(lease), crawl, authority, now), bool)
+        await self._ask("OpenSite", words.Site(bare(lease), crawl, authority, now, depth), bool)
 
     async def put(self, items: Sequence[Item]) -> None:
         """Makes items known. May be done twice."""

@@ -100,6 +100,7 @@ class Site(msgspec.Struct, frozen=True):
     crawl: int
     authority: str
     now: int = 0
+    depth: int = 0
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):

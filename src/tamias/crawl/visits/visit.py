@@ -24,14 +24,14 @@ from tamias.crawl.visits.wholes import PART, WAIT_MS, Also, News, Wholes
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
-from tamias.model.cut import BELOW
+from tamias.model.cut import BELOW, LISTED
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority, without_password
-from tamias.settings import Settings
+from tamias.settings import SeedsSettings, Settings
 
 _log = logging.getLogger(__name__)
 
@@ -151,6 +151,8 @@ class Visitor:
         if seen.put_off:
             later = Done(task=task, outcome=task.status, due=self._now() + WAIT_MS, fails=task.fails)
             return Visited(held=held, done=later, afterwards=seen.afterwards)
+        if seen.found.cut & LISTED:
+            seen.found.problems.append(_too_many_listed(self._settings.seeds))
         if seen.found.limit is not None:
             capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=seen.found.limit)
         capture_id = seen.capture_id or str(new_capture_id(capture.started_at))
@@ -257,6 +259,14 @@ def _cut(seen: Seen, capture: Capture) -> int | None:
     if capture.outcome in (Outcome.OK, Outcome.GONE) or seen.references:
         return seen.found.cut
     return None
+
+
+def _too_many_listed(settings: SeedsSettings) -> str:
+    return (
+        "not all that is listed was added: the sitemaps of a host may add "
+        f"seeds.host_sitemaps ({settings.host_sitemaps}) files and "
+        f"seeds.host_sitemap_urls ({settings.host_sitemap_urls}) URLs"
+    )
 
 
 def _context(seen: Seen, task: Task, *, settled: bool) -> Also | None:

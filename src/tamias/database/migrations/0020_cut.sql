@@ -2,3 +2,7 @@
 ALTER TABLE url ADD COLUMN cut int2 NOT NULL DEFAULT 0;
 -- How many URLs were opened again after their visit, since a shorter way or a wider option was found.
 ALTER TABLE queue ADD COLUMN again int8 NOT NULL DEFAULT 0;
+-- How deep the URL was that opened the place, and what its sitemaps have brought: files and addresses.
+ALTER TABLE site ADD COLUMN depth int2 NOT NULL DEFAULT 0,
+                 ADD COLUMN sitemaps int8 NOT NULL DEFAULT 0,
+                 ADD COLUMN sitemap_urls int8 NOT NULL DEFAULT 0;
