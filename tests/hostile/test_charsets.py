@@ -33,11 +33,23 @@ def test_an_archived_table_in_such_an_encoding_is_read_as_if_nothing_was_said(na
     assert encoding_of([b"a,b\n1,2\n"], f"text/csv; charset={name}") == "utf-8"
 
 
-@pytest.mark.parametrize(
-    "media_type",
-    ["application/n-triples", "application/n-quads", "text/turtle", "application/trig", "text/n3"],
+GIANT_TERM, GIANT_LINE = (
+    "a term of more than 16 MiB, not read on",
+    "line of more than 4194304 bytes, left out",
 )
-def test_a_term_larger_than_the_parsers_buffer_is_a_problem_and_never_raises(media_type):
+
+
+@pytest.mark.parametrize(
+    ("media_type", "problem"),
+    [
+        ("application/n-triples", GIANT_LINE),
+        ("application/n-quads", GIANT_LINE),
+        ("text/turtle", GIANT_TERM),
+        ("application/trig", GIANT_TERM),
+        ("text/n3", GIANT_TERM),
+    ],
+)
+def test_a_term_larger_than_the_parsers_buffer_is_a_problem_and_never_raises(media_type, problem):
     data = b'<http://e.test/s> <http://e.test/p> "' + b"x" * (17 << 20) + b'" .\n'
     reading = tamias.read(data, base="http://e.test/", media_type=media_type)
-    assert [problem.what for problem in reading.problems] == ["a term of more than 16 MiB, not read on"]
+    assert [each.what for each in reading.problems] == [problem]

@@ -60,7 +60,17 @@ _UNCLOSED = frozenset(
 """Elements without an end tag, or that the next of their kind ends."""
 _LONGEST_BASE = 8192
 """Every reference would be made as long."""
-_WINDOWS_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252", "latin-1": "cp1252", "iso8859-9": "cp1254"}
+FALLBACK = "cp1252"
+_BROWSER_NAMES = {
+    **dict.fromkeys(("iso8859-1", "ascii", "latin-1"), "cp1252"),
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+"""What browsers read in place of an encoding that it extends (Encoding Standard, section 4.2)."""
 
 
 class HtmlAnalyser:
@@ -89,7 +99,7 @@ class HtmlAnalyser:
                 f"only the first {len(data)} bytes of the page were read (limit analyse.html_bytes)"
             )
         page = Page(
-            _utf8(data, document.charset),
+            _utf8(data, document.charset, is_page=document.media_type not in XML),
             url=document.base,
             base=document.base,
             media_type=document.media_type,
@@ -129,12 +139,24 @@ class HtmlAnalyser:
         yield from portal_links(page, parsed, [content for name, content in metas if name == "generator"])
 
 
-def _utf8(page: bytes, charset: str | None) -> bytes:
+def _utf8(page: bytes, charset: str | None, *, is_page: bool) -> bytes:
+    """The text in UTF-8; of a page that declares no encoding and is no UTF-8, as browsers take it."""
+    if charset is None and is_page and not _may_be_utf8(page):
+        charset = FALLBACK
     if charset in (None, "utf-8"):
         return page.removeprefix(codecs.BOM_UTF8)
     charset = charset or "utf-8"
-    text = page.decode(_WINDOWS_NAMES.get(charset, charset), "replace")
+    text = page.decode(_BROWSER_NAMES.get(charset, charset), "replace")
     return text.removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def _may_be_utf8(page: bytes) -> bool:
+    """Whether it is, but for a character that may be cut off at the end (HTML standard, 13.2.3.2, step 7)."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(page)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:

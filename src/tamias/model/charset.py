@@ -10,6 +10,15 @@ REFUSED = frozenset(
 letter, or take time that grows with the square of the text (200 kB of Punycode take three seconds)."""
 
 
+_LABELS = {
+    "unicode-1-1-utf-8": "utf-8", "x-user-defined": "cp1252", "x-sjis": "cp932", "x-gbk": "gb18030",
+    "x-euc-jp": "euc_jp", "x-x-big5": "big5hkscs", "windows-949": "cp949", "dos-874": "cp874",
+    "iso-8859-8-i": "iso8859-8", "x-mac-roman": "mac-roman", "x-mac-cyrillic": "mac-cyrillic",
+    **{f"x-cp{number}": f"cp{number}" for number in range(1250, 1259)},
+}  # fmt: skip
+"""Names that browsers know and Python does not (Encoding Standard, section 4.2)."""
+
+
 def believed_charset(name: str) -> str | None:
     """Python's name of an encoding of text that documents may have; None for any other.
 
@@ -17,7 +26,7 @@ def believed_charset(name: str) -> str | None:
     ('utf-8', None, None)
     """
     try:
-        codec = codecs.lookup(name)
+        codec = codecs.lookup(_LABELS.get(name.lower(), name))
     except (LookupError, ValueError):
         return None
     return codec.name if codec._is_text_encoding and codec.name not in REFUSED else None

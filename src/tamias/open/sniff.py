@@ -8,6 +8,7 @@ import codecs
 import re
 
 from tamias.model.charset import believed_charset
+from tamias.open.page_charset import page_charset
 from tamias.open.rdf_share import TRIG, TURTLE, share_read
 from tamias.open.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
 from tamias.open.signatures import SHEET, signed_type
@@ -138,7 +139,6 @@ _JELLY_START = re.compile(
 _GEO_JSON = re.compile(rb'\{\s*"type"\s*:\s*"FeatureCollection"')
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
-_META_CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
 def found_type(head: bytes, told: str | None, name: str) -> str:
@@ -193,7 +193,8 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     """The character encoding, if anything but silence speaks for one that Python knows.
 
     A byte order mark comes first. XML's own declaration is believed before the server, whose charset is
-    often a default for the whole site; HTML has it the other way round; other RDF is UTF-8 by definition.
+    often a default for the whole site; the HTML standard has it the other way round; other RDF is UTF-8 by
+    definition.
     """
     if mark := next((name for bom, name in _BOMS if head.startswith(bom)), None):
         return mark
@@ -202,7 +203,7 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     spoken = _CHARSET.search(told) if told else None
     server = believed_charset(spoken[1]) if spoken else None
     if media_type in ("text/html", "application/xhtml+xml"):
-        return server or _declared(_META_CHARSET, head[:1024]) or _declared(_XML_ENCODING, head[:256])
+        return server or page_charset(head)
     if media_type.endswith(("+xml", "/xml", "/trix")):
         return _declared(_XML_ENCODING, head[:256]) or server
     if media_type.startswith("text/") and media_type not in SUPERSETS:
