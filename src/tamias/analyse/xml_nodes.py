@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from pyoxigraph import Quad, RdfFormat, parse
@@ -27,11 +26,19 @@ _BAD_BUT_WHOLE = re.compile(rb"""<([^\s/>"'<=!?]+)[^<]*(?:/>|</\1\s*>|/\s*(?=<))
 _COUNTED = re.compile(rb"<[^\s/>]*:li[\s/>]")
 
 
-class _Open(NamedTuple):
+class _Open:
     """A start tag that waits for its end; `holds_nodes` where nodes, not properties, stand in it."""
 
-    name: bytes
-    holds_nodes: bool
+    def __init__(self, name: bytes, attributes: bytes, *, is_property: bool) -> None:
+        self.name = name
+        self.holds_nodes = is_property and not _RESOURCE.search(attributes)
+        self.is_full = False
+        """It has text or an element, so that no further element can stand in it."""
+        self._holds_many = not self.holds_nodes or b"parseType" in attributes
+
+    def fill(self) -> None:
+        """Text or an element stands in it."""
+        self.is_full = not self._holds_many
 
 
 class Nodes:
@@ -62,17 +69,34 @@ class Nodes:
         return quads
 
     def salvage(self, piece: Piece) -> list[Quad]:
-        """Its complete properties before the first doubtful tag, where the node has a name of its own."""
-        node = TOKEN.match(piece.text)
-        if not node or not node[2] or not _IDENTITY.search(node[3]) or _COUNTED.search(piece.text):
-            return []
+        """Its complete properties before the first doubtful tag, where the node has a name of its own.
+
+        Where that tag stands in a node of the last property, the complete properties of that node too.
+        """
         quads: dict[Quad, None] = {}
-        for content in _children(piece.text, node.end()):
-            try:
-                quads.update(dict.fromkeys(self.read(b"%b%b</%b>" % (node[0], content, node[2]))))
-            except SyntaxError:
-                continue
+        text = piece.text
+        while (node := _named_node(text)) and not _COUNTED.search(text):
+            end = node.end()
+            contents = [b""]
+            for begin, end in _children(text, node.end()):
+                contents.append(text[begin:end])
+            last = TOKEN.search(text, end)
+            inner = (
+                TOKEN.search(text, last.end()) if last and last[2] and not last[1] and not last[4] else None
+            )
+            if last and inner and _named_node(inner[0]):
+                empty = inner[0] if inner[4] else b"%b</%b>" % (inner[0], inner[2])
+                contents.append(b"%b%b</%b>" % (last[0], empty, last[2]))
+            for content in contents:
+                quads.update(dict.fromkeys(self._read_if_good(b"%b%b</%b>" % (node[0], content, node[2]))))
+            text = text[inner.start() :] if inner else b""
         return list(quads)
+
+    def _read_if_good(self, text: bytes) -> list[Quad]:
+        try:
+            return self.read(text)
+        except SyntaxError:
+            return []
 
     def _pieces(self) -> list[Piece]:
         place = Place().after(self._text[: self._start])
@@ -101,49 +125,86 @@ def ends_early(text: bytes) -> bool:
 
 def _nodes(text: bytes, start: int) -> list[tuple[int, int]]:
     """Where each node element begins and ends, as far as a text with faults can tell."""
-    nodes: list[tuple[int, int, bytes]] = []
-    stack: list[_Open] = []
-    begun = start
+    scan, read_up_to = _Scan(start), start
     for token in TOKEN.finditer(text, start):
-        slash, name, attributes, empty = token[1], token[2], token[3], token[4]
-        if name is None:
-            continue
-        if not slash:
-            if stack and not stack[-1].holds_nodes and _must_be_node(name, attributes):
-                nodes.append((begun, token.start(), stack[0].name))
-                stack.clear()
-            if not stack:
-                begun = token.start()
-            if not empty:
-                stack.append(_Open(name, _holds_nodes(stack, attributes)))
-            elif not stack:
-                nodes.append((begun, token.end(), name))
-            continue
-        open_names = [each.name for each in stack]
-        if name in open_names:
-            del stack[open_names.index(name) :]
-            if not stack:
-                nodes.append((begun, token.end(), name))
+        if text[read_up_to : token.start()].strip():
+            scan.take_text()
+        read_up_to = token.end()
+        if token[2] is not None and token[1]:
+            scan.take_end(token[2], token.end())
+        elif token[2] is not None:
+            scan.take_start(token)
+    return scan.nodes(len(text))
+
+
+class _Scan:
+    """Goes through the tags of a document with faults, and knows which nodes were whole."""
+
+    def __init__(self, start: int) -> None:
+        self._nodes: list[tuple[int, int, bool]] = []
+        """Each with whether it is a node beyond doubt: a property never has rdf:about."""
+        self._stack: list[_Open] = []
+        self._begun = start
+        self._is_certain = False
+
+    def nodes(self, end: int) -> list[tuple[int, int]]:
+        """All of them, the last up to the end of the text where it is open."""
+        if self._stack:
+            self._note(end)
+        return [(begin, end) for begin, end, _ in self._nodes]
+
+    def take_text(self) -> None:
+        """There is text between two tags."""
+        if self._stack:
+            self._stack[-1].fill()
+
+    def take_start(self, token: re.Match[bytes]) -> None:
+        """A start tag, or an empty element."""
+        stack, is_node = self._stack, _must_be_node(token[2], token[3])
+        if stack and stack[-1].is_full:
+            stack.pop()  # a property that lost its end
+        if stack and not stack[-1].holds_nodes and is_node:
+            self._note(token.start())  # a node that did
+            stack.clear()
+        if stack:
+            stack[-1].fill()
+        else:
+            self._begun, self._is_certain = token.start(), is_node
+        if not token[4]:
+            is_property = bool(stack) and not stack[-1].holds_nodes
+            stack.append(_Open(token[2], token[3], is_property=is_property))
         elif not stack:
+            self._note(token.end())
+
+    def take_end(self, name: bytes, end: int) -> None:
+        """An end tag: of the innermost open element of that name, so that nested ones keep their places."""
+        stack = self._stack
+        open_names = [each.name for each in reversed(stack)]
+        if name in open_names:
+            del stack[len(stack) - 1 - open_names.index(name) :]
+            if not stack:
+                self._note(end)
+        elif not stack and not name.endswith(b"RDF"):
             # The start of a node is lost, so these are its properties, and perhaps more than those.
-            while nodes and nodes[-1][2] != name and not name.endswith(b"RDF"):
-                nodes.pop()
-    if stack:
-        nodes.append((begun, len(text), stack[0].name))
-    return [(begin, end) for begin, end, _ in nodes]
+            while self._nodes and not self._nodes[-1][2]:
+                self._nodes.pop()
+
+    def _note(self, end: int) -> None:
+        self._nodes.append((self._begun, end, self._is_certain))
 
 
 def _must_be_node(name: bytes, attributes: bytes) -> bool:
     return name.endswith(b":Description") or _ABOUT.search(attributes) is not None
 
 
-def _holds_nodes(stack: list[_Open], attributes: bytes) -> bool:
-    is_property = bool(stack) and not stack[-1].holds_nodes
-    return is_property and not _RESOURCE.search(attributes)
+def _named_node(text: bytes) -> re.Match[bytes] | None:
+    """The start tag that a text begins with, if it is of a node with a name of its own."""
+    node = TOKEN.match(text)
+    return node if node and node[2] and not node[1] and _IDENTITY.search(node[3]) else None
 
 
-def _children(text: bytes, start: int) -> Iterator[bytes]:
-    """The complete elements in an element, up to the first tag that leaves doubt where it belongs."""
+def _children(text: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Where the complete elements of an element are, up to the first tag that may belong elsewhere."""
     stack: list[bytes] = []
     begun = skipped = start
     for token in TOKEN.finditer(text, start):
@@ -164,11 +225,11 @@ def _children(text: bytes, start: int) -> Iterator[bytes]:
             if not empty:
                 stack.append(name)
             elif not stack:
-                yield text[begun : token.end()]
+                yield begun, token.end()
         elif not stack or stack.pop() != name:
             return
         elif not stack:
-            yield text[begun : token.end()]
+            yield begun, token.end()
 
 
 def _lost_its_end(begun: bytes) -> bool:
