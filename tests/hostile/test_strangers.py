@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from tamias.serve.strangers import KnownNames
 
 
-def status(host, server="127.0.0.1", address="https://archive.example/"):
+def status(host, server="127.0.0.1", address="https://archive.example/", more=()):
     """What is said to a request under this name."""
     sent = []
 
@@ -18,7 +18,7 @@ def status(host, server="127.0.0.1", address="https://archive.example/"):
     async def receive():
         return {"type": "http.request"}
 
-    headers = [] if host is None else [(b"host", host.encode())]
+    headers = [*([] if host is None else [(b"host", host.encode())]), *more]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "server": (server, 8080)}
     asyncio.run(KnownNames(PlainTextResponse("here"), address)(scope, receive, send))
     return sent[0]["status"]
@@ -45,6 +45,12 @@ def test_a_foreign_name_is_refused_on_loopback(host):
 )
 def test_our_own_names_are_answered(host):
     assert status(host) == 200
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "192.0.2.1"])
+def test_two_names_are_no_request(server):
+    assert status("localhost", server, more=[(b"host", b"evil.example")]) == 400
+    assert status("localhost", server, more=[(b"host", b"localhost")]) == 400
 
 
 def test_where_others_may_reach_it_any_name_is_answered():

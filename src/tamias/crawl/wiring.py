@@ -84,6 +84,7 @@ class DatabaseWorkplace:
         self.number = office.number
         self._room = Room(office.data, plan.settings.crawl.room)
         self._marker = Marker(office.data / "studying", office.number)
+        (office.data / "spool").mkdir(parents=True, mode=0o700, exist_ok=True)
         spool = office.data / "spool" / str(office.number)
         self._gate = Gate(plan.settings, spool, office.admission, office.now)
         cache = ContextCache()
@@ -227,6 +228,7 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
     robots = "obey" if plan.settings.permit.robots else "ignore"
     agent = user_agent(plan.settings)
     folder = Path(plan.data) / "warc"
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     return WarcWriter(folder, warc_prefix(number), agent=agent, accept=ACCEPT_RDF, robots=robots)
 
 

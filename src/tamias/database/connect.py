@@ -12,6 +12,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
+from tamias.database.disk import make_data_folder
 from tamias.database.embedded import Embedded
 from tamias.database.migrate import migrate
 from tamias.database.roles import Role, ready_roles
@@ -50,6 +51,8 @@ class Database:
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
         self._named = _read_url(url) if url else {}
+        if url and data.is_dir():
+            make_data_folder(data)
         self.embedded = None if url else Embedded(data, create=create)
         self._patience = patience
         self._role: Role | None = None

@@ -3,24 +3,35 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tamias.model.errors import DatabaseError, DiskFull
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_FOLDERS = ("blobs", "rdf", "warc", "log", "spool", "catalogue", "walks", "workers")
 _LEAST_ROOM = 16 << 20  # one segment of PostgreSQL's log of changes
 
 
 def make_data_folder(data: Path) -> None:
     """Makes a data directory that others cannot list; one that is there already stays as it is.
 
-    Root's may be passed through, because the account that its server runs under may have to.
+    Root's may be passed through, because the account that its server runs under may have to. So its folders
+    are closed to others one by one, also those that an earlier version left open.
     """
     try:
         data.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
     except FileExistsError:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(data)) from None
+    for folder in (data / name for name in _FOLDERS):
+        with suppress(OSError):  # not there yet, or somebody else's
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener of files that others cannot read."""
+    return os.open(path, flags, 0o600)
 
 
 @contextmanager

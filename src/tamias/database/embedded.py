@@ -62,7 +62,7 @@ class Embedded:
         self.worker = secrets.randbelow(2**31 - 1) + 1
         # Locked before it has its name: nobody can take it for a dead worker's.
         nameless = folder / f".{self.worker}"
-        self._worker_lock = nameless.open("wb")
+        self._worker_lock = opened(nameless)
         fcntl.flock(self._worker_lock, fcntl.LOCK_EX)
         nameless.rename(folder / str(self.worker))
         return self.worker

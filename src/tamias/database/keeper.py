@@ -138,7 +138,7 @@ def _make_sockets(sockets: Path, account: Account) -> None:
 
 def _log_file(folder: Path) -> Path:
     logs = folder.parent / "log"
-    logs.mkdir(exist_ok=True)
+    logs.mkdir(mode=0o700, exist_ok=True)
     log = logs / "postgres.log"
     if log.exists() and log.stat().st_size > _LOG_LIMIT:
         log.replace(logs / "postgres.log.old")

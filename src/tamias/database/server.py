@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tamias.database.account import Account
 from tamias.database.binaries import Binaries
-from tamias.database.disk import is_full, no_room, tells_of_no_room
+from tamias.database.disk import is_full, no_room, private, tells_of_no_room
 from tamias.database.locks import alone
 from tamias.model.errors import DatabaseError, DataInUse
 
@@ -63,7 +63,7 @@ class Server:
     def _try_start(self, lock: int) -> bool:
         """False when only the note of a server long gone was in the way."""
         deadline = time.monotonic() + SERVER_SECONDS
-        with self._log.open("ab") as log:
+        with open(self._log, "ab", opener=private) as log:
             told_before = log.tell()
             self._process = subprocess.Popen(
                 self._command(),

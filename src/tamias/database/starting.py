@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tamias.database.disk import private
+
 LONGEST_LINE = 64 * 1024
 
 
@@ -13,9 +15,9 @@ def start_keeper(module: str, *words: str, folder: Path, log: Path) -> tuple[int
 
     Returns how that first one ended, and the line that was written to the descriptor.
     """
-    log.parent.mkdir(exist_ok=True)
+    log.parent.mkdir(mode=0o700, exist_ok=True)
     reading, writing = os.pipe()
-    with log.open("ab") as said, os.fdopen(reading, "rb") as answer:
+    with open(log, "ab", opener=private) as said, os.fdopen(reading, "rb") as answer:
         # A session of its own: a terminal's Ctrl-C must not reach it.
         first = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *words, str(writing)],

@@ -20,11 +20,18 @@ class KnownNames:
         self._names = {"localhost", (urlsplit(address).hostname or "").lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_local(scope) and not self._knows(scope):
-            refusal = Problem(421, "this is not the name of the service; if it is, set serve.address")
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        if refusal is not None:
             await refusal.response()(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            return Problem(400, "a request has one Host header (RFC 9112, section 3.2)")
+        if _is_local(scope) and not self._knows(scope):
+            return Problem(421, "this is not the name of the service; if it is, set serve.address")
+        return None
 
     def _knows(self, scope: Scope) -> bool:
         given = next((value for name, value in scope["headers"] if name == b"host"), b"")

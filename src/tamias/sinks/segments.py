@@ -46,7 +46,7 @@ class SegmentWriter:
         self._document: DocumentWriter | None = None
         self._file = -1
         with self._failures_told():
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             _sync_folder(folder)
 
     @property

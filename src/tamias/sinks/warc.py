@@ -250,8 +250,9 @@ class _WarcFile:
         self._index_path = folder / (name + ".cdxj")
         self._unindexed: list[bytes] = []
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-        self._file = os.open(self._path, flags, 0o666)
-        self._index = os.open(self._index_path, flags, 0o666)
+        mode = folder.stat().st_mode & 0o666  # in a folder for nobody else, neither are its files
+        self._file = os.open(self._path, flags, mode)
+        self._index = os.open(self._index_path, flags, mode)
         sync_folder(folder)
 
     @contextmanager

@@ -97,7 +97,16 @@ def unpacked(content):
 def test_nobody_else_can_list_what_is_kept(crawled):
     of_others = stat.S_IMODE(crawled.data.stat().st_mode) & 0o077
     assert of_others == (0o011 if os.geteuid() == 0 else 0), "root's may be passed through by its database"
-    assert stat.S_IMODE((crawled.data / "pg").stat().st_mode) & 0o077 == 0
+    paths = [path for path in crawled.data.rglob("*") if not path.is_symlink()]
+    assert {"pg", "rdf", "warc", "log", "blobs"} <= {path.name for path in paths}
+    assert [str(path) for path in paths if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.usefixtures("crawled")
+def test_what_an_earlier_version_left_open_is_closed(tamias):
+    (tamias.data / "rdf").chmod(0o755)
+    assert tamias.run("stats").returncode == 0
+    assert stat.S_IMODE((tamias.data / "rdf").stat().st_mode) == 0o700
 
 
 def test_the_database_listens_on_a_socket_only(tamias):

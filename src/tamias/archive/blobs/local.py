@@ -24,7 +24,7 @@ class LocalPacks:
     def create(self, pack: UUID) -> "LocalWriter":
         with failures_told(self.folder):
             if not self.folder.is_dir():
-                self.folder.mkdir(parents=True, exist_ok=True)
+                self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
                 _sync_folder(self.folder.parent)
         return LocalWriter(self._path(pack), pack)
 
@@ -107,7 +107,7 @@ class LocalWriter:
         self._length = 0
         self._file = -1
         with failures_told(path):
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             fcntl.flock(self._file, fcntl.LOCK_EX)
             _sync_folder(path.parent)
 

@@ -71,7 +71,7 @@ class S3Writer:
         self._spool = spool
         self._length = 0
         with failures_told(spool):
-            spool.mkdir(parents=True, exist_ok=True)
+            spool.mkdir(parents=True, mode=0o700, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=spool, buffering=0)  # noqa: SIM115 (closed by `close`)
 
     @property

@@ -98,7 +98,7 @@ class Keeper:
         if new.exists():
             shutil.rmtree(store, ignore_errors=True)
             new.rename(store)
-        (store / "oxigraph").mkdir(parents=True, exist_ok=True)
+        (store / "oxigraph").mkdir(parents=True, mode=0o700, exist_ok=True)
         self._server.start()
         partial = self._folder / "running.json.new"
         partial.write_bytes(msgspec.json.encode(Running(self._server.pid, os.getpid(), self._seconds)))
@@ -170,7 +170,7 @@ def _listening(sockets: Path) -> socket.socket:
 
 def _log_file(folder: Path) -> Path:
     log = folder.parent / "log" / "sparql.log"
-    log.parent.mkdir(exist_ok=True)
+    log.parent.mkdir(mode=0o700, exist_ok=True)
     if log.exists() and log.stat().st_size > _LOG_LIMIT:
         log.replace(log.with_name("sparql.log.old"))
     return log

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tamias.crawl.catalogue.errors import StoreError
 from tamias.database.account import Account
+from tamias.database.disk import private
 
 START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
@@ -38,7 +39,7 @@ class StoreServer:
 
     def start(self) -> None:
         """Returns when it takes connections. Raises `StoreError`."""
-        with self._log.open("ab") as log:
+        with open(self._log, "ab", opener=private) as log:
             self._process = subprocess.Popen(
                 self._command(),
                 stdin=subprocess.DEVNULL,

@@ -24,7 +24,7 @@ class Marker:
     """Notes up to two documents at once: a small and a large one. For the event loop's thread."""
 
     def __init__(self, folder: Path, worker: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._path = folder / str(worker)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         self._free = list(range(_SLOTS))

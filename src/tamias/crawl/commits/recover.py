@@ -11,6 +11,7 @@ from tamias.archive.blobs.store import packs_of
 from tamias.archive.segments import commit_segments, open_segments
 from tamias.crawl.commits.marker import left_by
 from tamias.database.connect import Database, Session
+from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.sinks.segments import cut_tail, segment_path
 from tamias.sinks.warc_files import mend_warcs
@@ -23,7 +24,7 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
     embedded = database.embedded
     if embedded is None:
         return 0  # on a shared server leases end by themselves
-    with (data / "recover.lock").open("wb") as lock:
+    with opened(data / "recover.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         dead = embedded.dead_workers()
         for worker in dead:

@@ -28,7 +28,7 @@ class Shelf:
         warc: WarcWriter | None = None,
     ) -> None:
         """`in_database` runs a function in the thread that the session belongs to; `warc` is synced along."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._folder = folder
         self._in_database = in_database
         self._new_segment = partial(new_segment, session, worker)

@@ -74,7 +74,7 @@ class ScratchShelf:
     """Does what `Shelf` does for a reader, with packets instead of segments."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._folder = folder
         self._numbers = itertools.count(1)
         self._packets: dict[int, Packet] = {}

@@ -41,7 +41,7 @@ class FarSupervisor:
         self._target = target
         self._lines: list[Line] = []
         self._scratch = scratch.absolute()
-        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
         plan = FarPlan(
             target=target, scratch=str(self._scratch), concurrency=concurrency, allow_private=allow_private
         )

@@ -202,7 +202,7 @@ def _with_rules(policy: Policy, folder: Path) -> Settings:
     """The settings, with the scraping rules in files of ours."""
     places = []
     for number, (name, text) in enumerate(policy.rules):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         place = folder / f"{number}-{Path(name).name}"
         place.write_text(text, encoding="utf-8")
         places.append(str(place))

@@ -94,7 +94,7 @@ class Walker:
         hints: HintDesk,
         now: Callable[[], int],
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._doors = doors
         self._folder = folder
         self._session = session

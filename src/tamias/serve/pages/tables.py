@@ -24,10 +24,14 @@ def table_of(items: Sequence[msgspec.Struct], *columns: str) -> Table:
 
 
 def csv_answer(table: Table) -> Response:
-    """The table as RFC 4180 writes it, in UTF-8."""
+    """The table as RFC 4180 writes it, in UTF-8.
+
+    >>> csv_answer(Table(["=1+1"], [["=2+2"]])).body
+    b"'=1+1\\r\\n'=2+2\\r\\n"
+    """
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow(table.columns)
+    lines.writerow([_cell(name) for name in table.columns])
     lines.writerows([_cell(value) for value in row] for row in table.rows)
     headers = {"Cache-Control": "no-cache", "Content-Disposition": 'inline; filename="tamias.csv"'}
     return Response(text.getvalue(), headers=headers, media_type="text/csv; header=present")
