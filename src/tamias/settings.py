@@ -211,7 +211,11 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
         _about("auto: large, packed or suspicious documents; always: small ones too"),
     ] = "auto"
     memory: Annotated[int, _about("most bytes of address space", ge=256 << 20)] = 1536 << 20
-    cpu: Annotated[int, _about("seconds of processor time without anything found", ge=1)] = 60
+    processes: Annotated[int, _about("sandboxes of each worker, started when they are needed", ge=1)] = 2
+    cpu: Annotated[int, _about("seconds of processor time without anything found", ge=1)] = 20
+    cpu_per_mb: Annotated[
+        float, _about("seconds of processor time for each megabyte of a body, beyond sandbox.cpu", ge=0)
+    ] = 10.0
     cpu_whole: Annotated[int, _about("seconds of processor time for one document in all", ge=1)] = 1800
     documents: Annotated[int, _about("documents before the process is replaced by a new one", ge=1)] = 1000
 

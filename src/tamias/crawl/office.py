@@ -19,6 +19,7 @@ from tamias.crawl.fetching import user_agent
 from tamias.crawl.steps import Steps
 from tamias.crawl.strategy.strategist import Strategist
 from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.parking import Parking
 from tamias.crawl.visits.tagging import PageTags
 from tamias.crawl.visits.visit import Allowance, Sees, Visitor
 from tamias.crawl.visits.wholes import Coverage, Wholes
@@ -95,6 +96,7 @@ class Office:
                 self.session, self.frontier, self.admission, settings.strategy, not_of=[WATCH]
             ),
         )
+        self.parking = Parking(self.committer, self.now, int(settings.frontier.lease * 1000))
         self.hints = HintDesk(self.session, self.frontier, self.admission)
         self.coverage = Coverage(self.session)
 
@@ -110,9 +112,19 @@ class Office:
             committer=self.committer,
             recorder=Recorder(worker or str(self.number), user_agent(self.settings)),
             keeping=self.keeping,
+            parking=self.parking,
             pages=PageTags(self.settings.tags, self.session, self.in_database),
             now=self.now,
         )
+
+    def renew_parked(self) -> None:
+        """Keeps others away from the URLs whose documents are still being read; for the database's thread."""
+        parked = [each for each in self.parking.documents if each.apart.until is not None]
+        until = self.now() + int(self.settings.frontier.lease * 1000)
+        asked = [(each.held.lease, each.task, each.apart.until or 0) for each in parked]
+        for each, renewed in zip(parked, self.frontier.put_off_further(asked, until), strict=True):
+            if renewed:
+                each.apart.until = until
 
     async def in_database(self, work: Callable[..., T], *words: Any) -> T:
         """Runs a function in the thread that the session belongs to."""

@@ -253,13 +253,23 @@ class Supervisor:
         if limit is not None and time.monotonic() - self._begun > limit:
             return Ended.LIMIT
         wait = self._settings.crawl.max_wait * 1000
-        if not figures.leased and (figures.next_at is None or figures.next_at - self._session.time() > wait):
+        if (
+            not figures.leased
+            and not self._in_flight()
+            and (figures.next_at is None or figures.next_at - self._session.time() > wait)
+        ):
             return Ended.PAUSED if figures.next_at is None else Ended.WAITING
         return None
 
+    def _in_flight(self) -> int:
+        """Visits under way, also those whose hosts were given back before their documents were read."""
+        return sum(each.in_flight for each in self._crew.working)
+
     def _rests(self, figures: CrawlFigures) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
-        return not figures.leased and (figures.next_due is None or figures.next_due > self._begun_at)
+        return not (figures.leased or self._in_flight()) and (
+            figures.next_due is None or figures.next_due > self._begun_at
+        )
 
     async def _put_right(self, dead: Progress, count: bool) -> int:
         """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
@@ -289,7 +299,7 @@ class Supervisor:
             outcomes=outcomes,
             quads=sum(each.tally.quads for each in all_progress),
             bytes=sum(each.tally.bytes for each in all_progress),
-            in_flight=sum(each.in_flight for each in self._crew.working),
+            in_flight=self._in_flight(),
             known=figures.known,
             open=figures.open,
             hosts=figures.hosts,

@@ -20,7 +20,7 @@ from tamias.crawl.gate import Gate
 from tamias.crawl.office import Office
 from tamias.crawl.policy import CRAWL, terms_of
 from tamias.crawl.reading.reader import Reader
-from tamias.crawl.reading.sandbox import Sandbox
+from tamias.crawl.reading.sandbox_pool import SandboxPool
 from tamias.crawl.reading.study import Study
 from tamias.crawl.room import Room
 from tamias.crawl.visits.asking import Asker
@@ -88,8 +88,9 @@ class DatabaseWorkplace:
         spool = office.data / "spool" / str(office.number)
         self._gate = Gate(plan.settings, spool, office.admission, office.now)
         cache = ContextCache()
-        self._sandbox = Sandbox(plan.settings, cache) if plan.settings.sandbox.use != "never" else None
-        sight = _sight(office, self._gate, self._marker, cache, self._sandbox)
+        apart = plan.settings.sandbox.use != "never"
+        self._sandboxes = SandboxPool(plan.settings, cache) if apart else None
+        sight = _sight(office, self._gate, self._marker, cache, self._sandboxes)
         self._visitor = office.visitor(sight, self.allowance)
 
     @property
@@ -100,14 +101,20 @@ class DatabaseWorkplace:
         await self._office.in_database(self._office.shelf.reserve)
         await self._office.in_database(self._office.recover)
 
+    def parked(self) -> int:
+        return len(self._office.parking.documents)
+
     async def commit(self, after: After) -> None:
         self._after = after
         await self._office.committer.run()
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        if (trouble := self._office.parking.trouble) is not None:
+            raise trouble
         return await self._office.in_database(self._lease, hosts, per_host, seconds)
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
+        await self._office.in_database(self._office.renew_parked)
         return await self._office.in_database(self._office.frontier.renew, leases, seconds)
 
     async def repair(self) -> None:
@@ -124,6 +131,7 @@ class DatabaseWorkplace:
         self._office.committer.release(held)
 
     def stop(self) -> None:
+        self._office.parking.stop()
         self._marker.close()
 
     def end(self) -> None:
@@ -132,8 +140,8 @@ class DatabaseWorkplace:
     async def close(self) -> None:
         await self.count()
         await self._gate.close()
-        if self._sandbox is not None:
-            self._sandbox.close()
+        if self._sandboxes is not None:
+            self._sandboxes.close()
         self._office.close()
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
@@ -169,7 +177,7 @@ def _sight(
     gate: Gate,
     marker: Marker,
     cache: ContextCache,
-    sandbox: Sandbox | None,
+    sandboxes: SandboxPool | None,
 ) -> Sight:
     """All that a visit sees with."""
     settings, session, in_database, now = office.settings, office.session, office.in_database, office.now
@@ -199,7 +207,7 @@ def _sight(
             office.committer,
             marker,
             office.steps,
-            sandbox,
+            sandboxes,
             always_apart=settings.sandbox.use == "always",
         ),
         warc=office.warc,

@@ -53,6 +53,7 @@ class Worker:
         self._chance = asyncio.Event()
         self._stopped = False
         self._trouble: Exception | None = None
+        self._tell: Callable[[Progress], None] = lambda _progress: None
 
     def stop(self) -> None:
         """Lets `run` come to its end."""
@@ -86,7 +87,7 @@ class Worker:
                     task.result()
             self._chance.clear()
             if self._place.allowance.used_up:
-                if not self._held:
+                if not self._held and not self._place.parked():
                     return
             elif self._room() > self._least_room and await self._lease_some():
                 continue
@@ -126,6 +127,8 @@ class Worker:
 
     def _let_go(self, held: Held) -> None:
         self._held.discard(held)
+        if self._place.parked():
+            self._tell(self.progress())  # before the host is free in the database: the crawl is not over
         if self._room() == self._least_room + 1 or self._trouble or not self._held:
             self._chance.set()
 
@@ -154,6 +157,7 @@ class Worker:
 
     async def _look_regularly(self, tell: Callable[[Progress], None]) -> None:
         """Tells how it goes, and stops what goes on longer than its lease."""
+        self._tell = tell
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for held in self._held:
@@ -163,7 +167,8 @@ class Worker:
 
     def progress(self) -> Progress:
         """What was done so far."""
-        return Progress(worker=self._place.number, tally=self._place.tally, in_flight=len(self._held))
+        in_flight = len(self._held) + self._place.parked()
+        return Progress(worker=self._place.number, tally=self._place.tally, in_flight=in_flight)
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
         """Visits under way are dropped, finished ones committed, hosts given back."""

@@ -25,6 +25,10 @@ class Workplace(Protocol):
         """What was committed so far."""
         ...
 
+    def parked(self) -> int:
+        """How many documents are still being read whose hosts were given back."""
+        ...
+
     async def open(self) -> None:
         """Before the first lease: puts right what earlier workers left."""
         ...

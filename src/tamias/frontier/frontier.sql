@@ -363,3 +363,15 @@ GROUP BY queue.crawl
 UPDATE url SET deaths = least(url.deaths + 1, 1000)
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND url.uid = %(uid)b::int8
+
+-- name: find_put_off
+-- Whether a URL is still put off until a time that is to come: then nobody has been lent it since.
+SELECT FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = %(uid)b::int8 AND url.due = %(until)b::int8 AND url.due > %(now)b::int8
+
+-- name: put_off_further
+-- Puts such a URL off until later. Its queue may be looked at in vain before.
+UPDATE url SET due = %(until)b::int8
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = %(uid)b::int8 AND url.due = %(before)b::int8 AND url.due > %(now)b::int8

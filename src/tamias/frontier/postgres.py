@@ -20,7 +20,7 @@ from tamias.frontier.rows import Row
 from tamias.frontier.terms import Interest, Terms, buckets_of
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
-from tamias.model.lease import Lease, Return, Task
+from tamias.model.lease import Done, Lease, Return, Task
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
@@ -104,6 +104,22 @@ class PostgresFrontier:
             held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), moved, record))
         return held
 
+    def finish_apart(self, lease: Lease, done: Done, until: int, record: Record) -> bool:
+        """Settles a task that was put off until a time which is still to come, after its host was given back.
+
+        Whether it did: if anybody else has touched the URL, or could have, nothing is changed. `record` is
+        called either way, with the host or without.
+        """
+        moved = list(self._retagged(Return(lease=lease, done=(done,))))
+        return self._session.transact(partial(self._finish_apart, lease, done, until, moved, record))
+
+    def put_off_further(self, waiting: Sequence[tuple[Lease, Task, int]], until: int) -> list[bool]:
+        """Whether each task that was put off until a time still to come is put off until a later one now."""
+        return [
+            self._session.transact(partial(self._put_off_further, lease, task, before, until))
+            for lease, task, before in waiting
+        ]
+
     def release(self, leases: Iterable[Lease]) -> None:
         returns = [Return(lease=lease) for lease in leases]
         if returns:
@@ -120,8 +136,7 @@ class PostgresFrontier:
 
     def count_death(self, lease: Lease, task: Task) -> None:
         """Notes that a worker died over a document; the task says so when it is lent again."""
-        place = {"bucket": lease.bucket, "qid": lease.qid, "crawl": task.crawl, "uid": task.uid}
-        self._session.transact(partial(_do, name="count_death", parameters=place))
+        self._session.transact(partial(_do, name="count_death", parameters=_place(lease, task)))
 
     def sweep(self) -> int:
         return sum(self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in self._section)
@@ -279,6 +294,35 @@ class PostgresFrontier:
             _do(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
         return held
 
+    def _finish_apart(
+        self,
+        lease: Lease,
+        done: Done,
+        until: int,
+        moved: list[Retagged],
+        record: Record,
+        cursor: Cursor,
+    ) -> bool:
+        place = _place(lease, done.task)
+        hosts = {"bucket": lease.bucket, "qid": [lease.qid], "now": self.now()}
+        _do(cursor, "lock_hosts", hosts)
+        if not _all(cursor, "find_put_off", {**place, "until": until, "now": self.now()}):
+            record(cursor, frozenset())
+            return False
+        news = {"now": self.now(), **rows.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
+        retag(cursor, lease.bucket, moved)
+        _do(cursor, "count_settled", news)
+        _do(cursor, "settle", news)
+        done_by(cursor, "judge_limits", {"bucket": lease.bucket, "qid": [lease.qid]})
+        record(cursor, frozenset([lease.qid]))
+        _do(cursor, "refresh_queues", hosts)
+        _all(cursor, "refresh_hosts", hosts)
+        return True
+
+    def _put_off_further(self, lease: Lease, task: Task, before: int, until: int, cursor: Cursor) -> bool:
+        times = {"before": before, "until": until, "now": self.now()}
+        return _do(cursor, "put_off_further", {**_place(lease, task), **times}) == 1
+
     def _retagged(self, each: Return) -> Iterator[Retagged]:
         """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
         for done in each.done:
@@ -327,6 +371,10 @@ def _read_buckets(cursor: Cursor) -> int:
     row = cursor.execute("SELECT buckets FROM meta").fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _place(lease: Lease, task: Task) -> dict[str, Any]:
+    return {"bucket": lease.bucket, "qid": lease.qid, "crawl": task.crawl, "uid": task.uid}
 
 
 def _all(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:

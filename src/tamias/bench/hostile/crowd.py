@@ -25,6 +25,8 @@ ENDPOINTS = 122
 TRAP = "/hostile"
 """Where the hostile document of a good host stands."""
 _ROWS = 40
+_READ_SLOWLY = (0, 1, 2, 3, 5, 6, 9, 11, 12, 13)
+"""Of the hostile answers, those that come at once: a host is asked one thing at a time."""
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "flint")
 _V = "http://vocabulary.test/"
 Site = Mapping[str, Answer]
@@ -100,7 +102,7 @@ def _trap(name: str) -> str:
 
 
 def _site(name: str, number: int) -> dict[str, Answer]:
-    pages: dict[str, Answer] = {TRAP: _hostile()[number * 3 % len(_hostile())][1]}
+    pages: dict[str, Answer] = {TRAP: _hostile()[_READ_SLOWLY[number]][1]}
     for each in range(DOCUMENTS):
         _, media_type, write = _FORMATS[each % len(_FORMATS)] if each else _FORMATS[0]
         pages[_path(each)] = whole(write(_statements(name, each)), media_type)

@@ -256,7 +256,8 @@ def _command(order: Order, seeds: Path) -> list[str]:
         "--max-time",
         str(order.seconds - 20),
     ]
-    return [sys.executable, "-m", "tamias", *words, "--sink", "archive", "--sink", "warc"]
+    sinks = [] if order.crowd else ["--sink", "archive", "--sink", "warc"]
+    return [sys.executable, "-m", "tamias", *words, *sinks]
 
 
 def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.steps import Steps
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
-from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.pace import Apart, Held
 from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseUnavailable, DiskFull
@@ -50,6 +50,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     done: Done
     record: CaptureRecord | None = None
     """None when nothing was tried: the task is only put off."""
+    apart: Apart | None = None
+    """Where the host was given back before the document was read."""
     references: tuple[Reference, ...] = ()
     items: tuple[Item, ...] = ()
     """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
@@ -164,13 +166,14 @@ class Committer:
         self._news.clear()
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
-        ours = _newest([*(each.held for each in handed_over), *released])
+        ours = _newest([*(each.held for each in handed_over if each.apart is None), *released])
         committed: list[Visited] = []
-        if ours:
-            visited = [each for each in handed_over if each.held in ours]
+        apart = [each for each in handed_over if each.apart is not None]
+        if ours or apart:
+            visited = [each for each in handed_over if each.apart is None and each.held in ours]
             given_back = [held for held in released if held in ours]
             loop = asyncio.get_running_loop()
-            committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back)
+            committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back, apart)
         for each in committed:
             self.tally.count(each)
         there = set(map(id, committed))
@@ -223,7 +226,9 @@ class Committer:
             self._strategist.keep()
         return cut
 
-    def _commit_all(self, visited: list[Visited], released: list[Held]) -> list[Visited]:
+    def _commit_all(
+        self, visited: list[Visited], released: list[Held], apart: list[Visited]
+    ) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with self._steps.step("sync"):
             durable = self._shelf.sync()
@@ -232,13 +237,39 @@ class Committer:
                 self._keeping.sync()
             reached("blobs-synced")
         try:
-            return self._commit(visited, released, durable)
+            committed = self._commit(visited, released, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception:  # noqa: BLE001 (told, and looked at one by one)
             _log.exception("a commit failed; now each visit is committed alone")
-        committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
-        return committed + self._commit([], released, durable)
+            committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
+            committed += self._commit([], released, durable)
+        return committed + [each for each in apart if self._commit_apart(each, durable)]
+
+    def _commit_apart(self, visited: Visited, durable: list[Durable]) -> bool:
+        """Whether a visit became true whose host was given back before."""
+        try:
+            return self._finish_apart(visited, durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception as error:
+            _log.exception("a commit failed")
+            if visited.record is None:
+                raise
+            return self._finish_apart(_faulty(visited, error), durable)
+
+    def _finish_apart(self, visited: Visited, durable: list[Durable]) -> bool:
+        assert visited.apart is not None
+        assert visited.apart.until is not None
+        links = [_sourced(each, visited) for each in visited.references]
+        done = _noting(visited, self._put_references(links, visited.items)).done
+        reached("links-put")
+
+        def record(cursor: Any, held: frozenset[int]) -> None:
+            self._record(cursor, [visited] if held else [], durable)
+
+        with self._steps.step("finish"):
+            return self._frontier.finish_apart(visited.held.lease, done, visited.apart.until, record)
 
     def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
         try:
@@ -260,22 +291,25 @@ class Committer:
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
-            kept = [each for each in visited if each.held.lease.qid in held]
-            tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
-            changed = insert_captures(cursor, tried)
-            enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks)
-            commit_segments(cursor, durable)
-            reached("captures-inserted")
-            insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
-            for each in kept:
-                if each.also is not None:
-                    each.also(cursor)
-            reached("before-commit")
+            self._record(cursor, [each for each in visited if each.held.lease.qid in held], durable)
 
         with self._steps.step("finish"):
             held = self._frontier.finish(_returns(noted, released), record)
         reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
+
+    def _record(self, cursor: Any, kept: list[Visited], durable: Sequence[Durable] = ()) -> None:
+        """What visits brought, in the transaction that makes it true."""
+        tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
+        changed = insert_captures(cursor, tried)
+        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks)
+        commit_segments(cursor, durable)
+        reached("captures-inserted")
+        insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
+        for each in kept:
+            if each.also is not None:
+                each.also(cursor)
+        reached("before-commit")
 
     def _put(self, items: list[Item]) -> int:
         """Returns how many were new."""
@@ -328,7 +362,9 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
         agent=record.agent,
     )
     done = Done(task=task, outcome=Outcome.FAILED, due=visited.done.due, fails=visited.done.fails)
-    return Visited(held=visited.held, done=done, record=told, afterwards=visited.afterwards)
+    return Visited(
+        held=visited.held, done=done, record=told, apart=visited.apart, afterwards=visited.afterwards
+    )
 
 
 def _newest(held: Iterable[Held]) -> set[Held]:

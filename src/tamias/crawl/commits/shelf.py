@@ -17,7 +17,7 @@ SEGMENT_BYTES = 256_000_000
 
 
 class Shelf:
-    """Two writers, because a large document takes its time and small ones must not wait for it."""
+    """One writer for small documents and some for large ones, which take their time."""
 
     def __init__(
         self,
@@ -36,7 +36,8 @@ class Shelf:
         self._warc = warc
         self._reserved: int | None = None
         self._small: SegmentWriter | None = None
-        self._large: SegmentWriter | None = None
+        self._large: list[SegmentWriter] = []
+        """Those that nobody writes to now."""
         self._lock = threading.Lock()
         self.one_large_at_a_time = asyncio.Lock()
         """To be held, in the event loop, by whoever writes a large document."""
@@ -63,14 +64,21 @@ class Shelf:
 
     @contextmanager
     def large_document(self) -> Iterator[DocumentWriter]:
-        """For the thread of large documents; durable at the end."""
-        if self._large is None:
-            self._large = self._writer(self._folder, self._in_database(self._new_segment))
-        with self._large.document() as document:
-            yield document
-        durable, self._large = _synced(self._large)
+        """For a thread that can wait; durable at the end. Each that is open has a segment of its own."""
         with self._lock:
-            self._news.append(durable)
+            writer = self._large.pop() if self._large else None
+        writer = writer or self._writer(self._folder, self._in_database(self._new_segment))
+        still: SegmentWriter | None = writer
+        try:
+            with writer.document() as document:
+                yield document
+            durable, still = _synced(writer)
+            with self._lock:
+                self._news.append(durable)
+        finally:
+            if still is not None:
+                with self._lock:
+                    self._large.append(still)
 
     def sync(self) -> list[Durable]:
         """Makes all that was written durable, and tells what is; for the database's thread."""

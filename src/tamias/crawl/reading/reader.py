@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 
 import msgspec
@@ -13,13 +12,15 @@ from tamias.crawl.commits.commit import Committer
 from tamias.crawl.commits.marker import Marker
 from tamias.crawl.commits.shelf import Shelf
 from tamias.crawl.reading.aside import aside
-from tamias.crawl.reading.routing import is_read_at_once
+from tamias.crawl.reading.routing import is_plain, is_read_at_once
 from tamias.crawl.reading.sandbox import Sandbox
+from tamias.crawl.reading.sandbox_pool import SandboxPool
+from tamias.crawl.reading.sandbox_turns import Turn
 from tamias.crawl.reading.study import Found, Study, TakeLinks, Wanting, is_small
 from tamias.crawl.steps import Steps
 from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
-from tamias.crawl.visits.pace import Held, NotNow
-from tamias.model.capture import Body, Capture
+from tamias.crawl.visits.pace import Apart, Held, NotNow
+from tamias.model.capture import Capture
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.seed import TRUSTED
@@ -28,6 +29,8 @@ from tamias.seeds.usual_places import kind_there
 MOST_NESTED = 3
 """Indexes of sitemaps inside each other."""
 _NESTED = "nested-sitemap"
+MOST_GATHERED = 20_000
+"""Links of a large document that wait for its end: those of one that goes over a limit are not followed."""
 
 AskContext = Callable[[str], Awaitable[bytes | None]]
 
@@ -43,13 +46,13 @@ class Reader:
         committer: Committer,
         marker: Marker,
         steps: Steps,
-        sandbox: Sandbox | None = None,
+        sandboxes: SandboxPool | None = None,
         *,
         always_apart: bool = False,
     ) -> None:
-        """`sandbox` studies what is large, packed, suspicious or has killed a worker; or everything."""
+        """`sandboxes` study what is large, suspicious or has killed a worker; or everything."""
         self.study = study
-        self._sandbox = sandbox
+        self._sandboxes = sandboxes
         self._always_apart = always_apart
         self._contexts = contexts
         self._shelf = shelf
@@ -57,67 +60,90 @@ class Reader:
         self._marker = marker
         self._steps = steps
 
-    async def read(
-        self, capture: Capture, task: Task, held: Held, ask: AskContext
-    ) -> tuple[Found, list[Reference]]:
-        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue."""
-        for _ in range(ROUNDS):
-            try:
-                return await self._once(capture, task, held)
-            except Wanting as wanting:
-                await self._contexts.supply(wanting.addresses, task, ask)
-        return Found(limit=f"its contexts name each other more than {ROUNDS} times"), []
-
-    async def _once(self, capture: Capture, task: Task, held: Held) -> tuple[Found, list[Reference]]:
+    def is_read_at_once(self, capture: Capture, task: Task) -> bool:
+        """Whether a document is read in the event loop, and not in a sandbox or a thread."""
         body = capture.body
         assert body is not None
-        if self._is_read_at_once(capture, body, task):
+        if self._sandboxes is None:
+            return is_small(body)
+        return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
+
+    async def read(
+        self, capture: Capture, task: Task, held: Held, ask: AskContext, apart: Apart | None
+    ) -> tuple[Found, list[Reference]]:
+        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue.
+
+        `apart` is for a document that is not read at once.
+        """
+        for _ in range(ROUNDS):
+            try:
+                return await self._once(capture, task, held, at_once=apart is None)
+            except Wanting as wanting:
+                held_still = apart is None or not apart.is_parked
+                await self._contexts.supply(wanting.addresses, task, ask if held_still else None)
+        return Found(limit=f"its contexts name each other more than {ROUNDS} times"), []
+
+    async def _once(
+        self, capture: Capture, task: Task, held: Held, *, at_once: bool
+    ) -> tuple[Found, list[Reference]]:
+        body = capture.body
+        assert body is not None
+        if at_once:
             references: list[Reference] = []
             take = self._collect(task, references)
             with self._marker.studying(held.lease, task), self._steps.step("study"):
                 found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
             if _is_sitemap(task):
-                found.cut |= await aside(partial(self._put_all, references))
-                references = []
+                found.cut |= await aside(partial(self._put_now, references))
             return found, references
+        study = partial(self._study_large, capture, task)
+        if self._sandboxes is not None:
+            # What is studied in a sandbox is not to blame for a worker's death.
+            turn = Turn(held.lease.host, body.size, not is_plain(body))
+            return await self._sandboxes.read(turn, study)
         async with self._shelf.one_large_at_a_time:
-            # What is studied in the sandbox is not to blame for a worker's death.
-            marked = nullcontext() if self._sandbox else self._marker.studying(held.lease, task)
-            with marked:
+            with self._marker.studying(held.lease, task):
                 given_up = threading.Event()
-                study = partial(self._study_large, capture, task, given_up)
-                return await aside(study, given_up.set), []
+                return await aside(partial(study, self.study, given_up), given_up.set)
 
-    def _put_all(self, references: list[Reference]) -> int:
-        """What kept links out. For a thread."""
-        cut = 0
-        for each in references:
-            cut |= self._committer.put_now(each)
-        return cut
-
-    def _is_read_at_once(self, capture: Capture, body: Body, task: Task) -> bool:
-        """Whether a document is read in the event loop, and not in the sandbox or a thread."""
-        if self._sandbox is None:
-            return is_small(body)
-        return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
-
-    def _study_large(self, capture: Capture, task: Task, given_up: threading.Event) -> Found:
-        """Links are put as they come, so memory does not grow with the document."""
+    def _study_large(
+        self, capture: Capture, task: Task, reader: Study | Sandbox, given_up: threading.Event
+    ) -> tuple[Found, list[Reference]]:
+        """Where there are many links they are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
-        study = (self._sandbox or self.study).study
+        gathered: list[Reference] = []
+        known: set[str] = set()
         cut = 0
 
-        def put(found: Sequence[str], base: str, kind: str | None) -> None:
+        def take(found: Sequence[str], base: str, kind: str | None) -> None:
             nonlocal cut
             if given_up.is_set():
                 raise NotNow
-            if found:
-                cut |= self._committer.put_now(_reference(found, base, kind, task))
+            fresh = [each for each in found if each not in known] if kind is None else found
+            if fresh:
+                gathered.append(_reference(fresh, base, kind, task))
+                known.update(fresh)
+            if len(known) > MOST_GATHERED:
+                cut |= self._put_now(gathered)
+                known.clear()
 
         with self._steps.step("study"):
-            found = study(capture, capture.body, self._shelf.large_document, put, kind_of(task.tags))
+            kind = kind_of(task.tags)
+            found = reader.study(capture, capture.body, self._shelf.large_document, take, kind)
+        if found.limit:
+            gathered.clear()
+        elif _is_sitemap(task):
+            cut |= self._put_now(gathered)
         found.cut |= cut
-        return found
+        return found, gathered
+
+    def _put_now(self, gathered: list[Reference]) -> int:
+        """What kept some of them out: bits of `tamias.model.cut`."""
+        cut = 0
+        for reference in gathered:
+            cut |= self._committer.put_now(reference)
+        gathered.clear()
+        return cut
 
     def _collect(self, task: Task, references: list[Reference]) -> TakeLinks:
         def take(found: Sequence[str], base: str, kind: str | None) -> None:

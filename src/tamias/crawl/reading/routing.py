@@ -4,7 +4,7 @@ Almost everything is small and harmless, also when it is packed: waiting for a s
 hold up all of it. So a small packed body is unpacked on the spot, within the size of a small document.
 """
 
-from tamias.crawl.reading.study import PACKED_TYPES, SMALL_BODY, is_small
+from tamias.crawl.reading.study import PACKED_TYPES, SMALL_BODY, is_small, start_of
 from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded
 from tamias.open.documents import documents
@@ -38,6 +38,11 @@ def is_read_at_once(capture: Capture, body: Body) -> bool:
         )
     except LimitExceeded:
         return False
+
+
+def is_plain(body: Body) -> bool:
+    """Whether it is read as it is, without being unpacked."""
+    return signed_type(start_of(body, HEAD), ()) not in PACKED_TYPES
 
 
 def _claims_to_be_packed(capture: Capture) -> bool:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -42,7 +43,7 @@ from tamias.protocols import DocumentSink
 from tamias.settings import Settings
 
 START_SECONDS = 60.0
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.2
 SILENCE_PART = 4
 """Times the processor seconds that a document may take without finding anything: then it hangs."""
 KEPT_MEMORY = 256 << 20
@@ -51,6 +52,8 @@ _PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE"
 
 _log = logging.getLogger(__name__)
 Waiting = Callable[[], None]
+IsOver = Callable[[float], bool]
+"""Whether a document that has taken so many seconds of processor time makes room for another."""
 
 
 class Died(Exception):
@@ -61,6 +64,10 @@ class _Over(Exception):
     """What was written of a document is taken back: it went over a limit."""
 
 
+class MakeRoom(Exception):
+    """Others wait for the sandbox: the document is read again when its turn comes."""
+
+
 class Sandbox:
     """Studies as `Study` does, elsewhere. For one thread at a time."""
 
@@ -68,6 +75,14 @@ class Sandbox:
         self._settings = settings
         self._contexts = contexts
         self._child: Child | None = None
+        self._is_over: IsOver = lambda _seconds: False
+        self.spent = 0.0
+        """Seconds of processor time that the last document has taken."""
+
+    def lend(self, is_over: IsOver) -> None:
+        """For the next document, which makes room for others when `is_over` says so."""
+        self._is_over = is_over
+        self.spent = 0.0
 
     def study(
         self,
@@ -80,14 +95,16 @@ class Sandbox:
         """As `Study.study`. What killed the sandbox is the limit on record, and no statement is kept.
 
         `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
+        Raises `MakeRoom` when others wait and it has had its time.
         """
         child = self._ready_child()
         sound = False
         found = Found()
+        watch = partial(self._watch, child, child.cpu_seconds(), body.size, take_links)
         try:
             with new_document() as target:
                 child.send(Job(msgspec.structs.replace(capture, body=body), kind))
-                found = self._followed(child, target, take_links, found)
+                found = self._followed(child, target, take_links, watch, found)
                 if found.limit is not None:
                     raise _Over
             sound = True
@@ -115,9 +132,25 @@ class Sandbox:
             self._child = Child(self._settings)
         return self._child
 
-    def _followed(self, child: "Child", target: DocumentSink, take_links: TakeLinks, so_far: Found) -> Found:
+    def _watch(self, child: "Child", before: float, size: int, take_links: TakeLinks) -> None:
+        """Now and then while a document is read: ends it when it has had its time."""
+        take_links((), "", None)
+        self.spent = child.cpu_seconds() - before
+        if self._is_over(self.spent):
+            raise MakeRoom
+        limits = self._settings.sandbox
+        most = limits.cpu + limits.cpu_per_mb * size / 1e6
+        if self.spent > most:
+            raise child.killed(
+                f"its analysis took {most:.0f} s of processor time, too much for its size"
+                " (limits sandbox.cpu, sandbox.cpu_per_mb)"
+            )
+
+    def _followed(
+        self, child: "Child", target: DocumentSink, take_links: TakeLinks, watch: Waiting, so_far: Found
+    ) -> Found:
         while True:
-            answer = child.next_answer(lambda: take_links((), "", None))
+            answer = child.next_answer(watch)
             if isinstance(answer, Wrote):
                 target.write(answer.chunk)
             elif isinstance(answer, Linked):
@@ -138,7 +171,7 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.sandbox
         self._documents = 0
-        self._heard = time.monotonic()
+        self._heard = self._looked = time.monotonic()
         self.died = False
         self._scratch = tempfile.TemporaryDirectory(prefix="tamias-sandbox-", ignore_cleanup_errors=True)
         environment = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
@@ -170,25 +203,35 @@ class Child:
                 raise self._death() from error
 
     def next_answer(self, waiting: Waiting) -> Answer:
-        """What it says next; `waiting` is called meanwhile and may raise. Raises `Died`."""
+        """What it says next; `waiting` is called now and then and may raise. Raises `Died`."""
         while True:
+            if time.monotonic() - self._looked > LOOK_SECONDS:
+                self._looked = time.monotonic()
+                waiting()
             try:
                 answer = self._frames.receive(answers, LOOK_SECONDS)
             except EOFError as error:
                 raise self._death() from error
             except FrameError as error:
-                raise self._killed(f"its analysis talked nonsense: {error}") from error
+                raise self.killed(f"its analysis talked nonsense: {error}") from error
             if answer is not None:
                 self._heard = time.monotonic()
                 if isinstance(answer, Broke) and answer.memory:
-                    raise self._killed(self._over_memory())
+                    raise self.killed(self._over_memory())
                 return answer
-            waiting()
             silence = self._settings.cpu * SILENCE_PART
             if time.monotonic() - self._heard > silence:
-                raise self._killed(
+                raise self.killed(
                     f"its analysis was silent for {silence} s (limit sandbox.cpu, {SILENCE_PART} times)"
                 )
+
+    def cpu_seconds(self) -> float:
+        """The processor time that it has taken so far."""
+        try:
+            told = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+        except OSError:
+            return 0.0
+        return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         """Kills it, if it still lives."""
@@ -219,7 +262,8 @@ class Child:
             return 0
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def _killed(self, reason: str) -> Died:
+    def killed(self, reason: str) -> Died:
+        """Kills it at once; what is to be raised."""
         self.died = True
         self._process.kill()
         return Died(reason)

@@ -10,7 +10,7 @@ from tamias.crawl.remote.post import Post
 from tamias.crawl.remote.service import bare
 from tamias.crawl.remote.shelf import ScratchShelf
 from tamias.crawl.remote.words import Brought
-from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.visits.pace import Apart, Held, NotNow
 from tamias.crawl.visits.sight import Seen, Sight
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
@@ -61,7 +61,8 @@ class FarVisitor:
 
     async def _see(self, task: Task, held: Held) -> Seen:
         try:
-            return await self._sight.see(task, held)
+            seen = await self._sight.see(task, held)
+            return seen if seen.later is None else await seen.later(Apart())
         except (TamiasError, NotNow):
             raise
         except Exception as error:  # noqa: BLE001 (the last line of defence)

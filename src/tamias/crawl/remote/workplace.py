@@ -13,7 +13,7 @@ from tamias.crawl.commits.commit import Tally
 from tamias.crawl.commits.marker import Marker
 from tamias.crawl.gate import Gate
 from tamias.crawl.reading.reader import Reader
-from tamias.crawl.reading.sandbox import Sandbox
+from tamias.crawl.reading.sandbox_pool import SandboxPool
 from tamias.crawl.reading.study import Study
 from tamias.crawl.remote.desks import (
     FromAfar,
@@ -71,7 +71,7 @@ class FarWorkplace:
         self._shelf = ScratchShelf(scratch / "quads" / str(number))
         self._marker = Marker(scratch / "studying", number)
         cache = ContextCache()
-        self._sandbox = Sandbox(settings, cache) if settings.sandbox.use != "never" else None
+        self._sandboxes = SandboxPool(settings, cache) if settings.sandbox.use != "never" else None
         admission = Admission(settings, policy.seeds)
         self._gate = Gate(settings, scratch / "spool" / str(number), admission, service.now)
         self._post = Post(service, line, admission.remember)
@@ -91,6 +91,9 @@ class FarWorkplace:
 
     async def open(self) -> None:
         pass
+
+    def parked(self) -> int:
+        return 0
 
     async def commit(self, after: After) -> None:
         await self._post.run(after)
@@ -133,8 +136,8 @@ class FarWorkplace:
 
     async def close(self) -> None:
         await self._gate.close()
-        if self._sandbox is not None:
-            self._sandbox.close()
+        if self._sandboxes is not None:
+            self._sandboxes.close()
         self._line.close()
 
     def _sight(self, settings: Settings, admission: Admission, cache: ContextCache) -> Sight:
@@ -168,7 +171,7 @@ class FarWorkplace:
                 sender,
                 self._marker,
                 Steps(),
-                self._sandbox,
+                self._sandboxes,
                 always_apart=settings.sandbox.use == "always",
             ),
             warc=None,

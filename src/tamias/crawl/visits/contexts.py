@@ -75,16 +75,17 @@ class ContextDesk:
         self._now = now
 
     async def supply(
-        self, addresses: list[str], task: Task, ask: Callable[[str], Awaitable[bytes | None]]
+        self, addresses: list[str], task: Task, ask: Callable[[str], Awaitable[bytes | None]] | None
     ) -> None:
         """Waits until each address is at hand, or known not to be had, or it took too long.
 
-        `ask` fetches an address of the queue that the document's own visit holds.
+        `ask` fetches an address of the queue that the document's own visit holds, if it still does.
         """
         since = self._now() - FRESH_MS
         left = await self._take([each for each in addresses if self._is_wanted(each)], since)
         own = self._admission.queue(task.url)
-        for address in [each for each in left if self._admission.queue(each) == own]:
+        for address in [each for each in left if ask and self._admission.queue(each) == own]:
+            assert ask is not None
             self._cache.put(address, await ask(address))
             left.remove(address)
         if left:

@@ -17,6 +17,19 @@ class NotNow(Exception):
     """The host may not be asked any more in this lease; what was under way did not happen."""
 
 
+class Apart:
+    """A document that is read beside its visit: if that takes long, its host is given back meanwhile."""
+
+    def __init__(self) -> None:
+        self.until: int | None = None
+        """Until then nobody else visits the URL, in the frontier's time; renewed as long as it is read."""
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether the host may be somebody else's by now."""
+        return self.until is not None
+
+
 class Held:
     """A lease in the hands of this worker: paced, and given up in time."""
 

@@ -1,7 +1,7 @@
 """What an address brings, by the way that its kind asks for: one request and a study, or a walk."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
@@ -15,7 +15,7 @@ from tamias.crawl.reading.study import Found, discard, whole
 from tamias.crawl.visits.asking import Asker, asked_to_wait
 from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visits.guide import PoliteGuide
-from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.visits.pace import Apart, Held, NotNow
 from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.crawl.visits.sites import SiteDesk
 from tamias.crawl.visits.usage import UsageDesk
@@ -56,6 +56,8 @@ class Seen(msgspec.Struct):
     context: bytes | None = None
     capture_id: str | None = None
     """Where it has one already."""
+    later: "Callable[[Apart], Awaitable[Seen]] | None" = None
+    """The rest of the visit, where reading the document may take long."""
 
 
 class Sight:
@@ -125,22 +127,29 @@ class Sight:
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
         self._traps.visited(held.lease.host)
         capture = await self._asker.ask(_request(task, kind), task, held)
+        if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
+            return await self._digest(capture, task, held, None)
+        return Seen(capture, later=partial(self._digest, capture, task, held))
+
+    async def _digest(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+        """What came is kept and read."""
+        kind = kind_of(task.tags)
         try:
             await self._to_warc(capture, _request(task, kind))
             if self._keeping is not None and self._keeping.wants(task):
-                return await self._archived(capture, task, held)
+                return await self._archived(capture, task, held, apart)
             if kind == CONTEXT:
                 return self._context(capture)
             if capture.body is None:
                 return Seen(capture, Found(signals=await self._usage.signals(capture, ())))
             if kind == PROBE and not self._reader.study.stands_there(capture):
                 return Seen(nothing_there(capture))
-            seen = await self._read(capture, task, held)
+            seen = await self._read(capture, task, held, apart)
             return self._usual(seen, task) if kind == PROBE else seen
         finally:
             discard(capture.body)
 
-    async def _archived(self, capture: Capture, task: Task, held: Held) -> Seen:
+    async def _archived(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
         """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
         assert self._keeping is not None
         found_type = self._reader.study.found_type(capture)
@@ -151,15 +160,15 @@ class Sight:
         elif capture.body is not None and (
             kept.prepared is not None or task.reopened or task.status not in _READ
         ):
-            seen = await self._read(capture, task, held)
+            seen = await self._read(capture, task, held, apart)
             if seen.found.overblown:
                 kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)
             seen.kept = kept
         return seen
 
-    async def _read(self, capture: Capture, task: Task, held: Held) -> Seen:
+    async def _read(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
         ask = partial(self._context_here, task=task, held=held)
-        found, references = await self._reader.read(capture, task, held, ask)
+        found, references = await self._reader.read(capture, task, held, ask, apart)
         self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
         found.signals = await self._usage.signals(capture, found.metas)
         return Seen(capture, found, references)

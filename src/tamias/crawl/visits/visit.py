@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
@@ -17,7 +17,8 @@ from tamias.crawl.archiving.keeping import WATCH, Keeping, Kept
 from tamias.crawl.commits.commit import Committer, Visited
 from tamias.crawl.commits.records import Recorder
 from tamias.crawl.reading.study import Found
-from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.visits.pace import Apart, Held, NotNow
+from tamias.crawl.visits.parking import Parking
 from tamias.crawl.visits.sight import Seen
 from tamias.crawl.visits.tagging import PageTags, tagged
 from tamias.crawl.visits.wholes import PART, WAIT_MS, Also, News, Wholes
@@ -93,9 +94,11 @@ class Visitor:
         recorder: Recorder,
         keeping: Keeping | None,
         pages: PageTags,
+        parking: Parking,
         now: Callable[[], int],
     ) -> None:
         self._settings = settings
+        self._parking = parking
         self._pages = pages
         self._allowance = allowance
         self._sight = sight
@@ -123,21 +126,35 @@ class Visitor:
         self._committer.release(held)
 
     async def visit(self, task: Task, held: Held) -> None:
-        """One URL: seen, judged, handed over."""
+        """One URL: seen, judged, handed over; what takes long to read is handed over by itself."""
+        seen = await self._faults_told(self._sight.see(task, held), task)
+        if seen.later is not None:
+            apart = Apart()
+            reading = self._faults_told(seen.later(apart), task)
+            found = await self._parking.wait(reading, apart, seen.capture, task, held, self._hand_over)
+            if found is None:
+                return
+            seen = found
+        await self._hand_over(seen, task, held, None)
+
+    async def _hand_over(self, seen: Seen, task: Task, held: Held, apart: Apart | None) -> None:
+        if seen.found.hints:
+            said = said_by_sitemap(seen.found.hints)
+            await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
+        visited = await self._visited(seen, task, held)
+        await self._committer.add(msgspec.structs.replace(visited, apart=apart))
+
+    async def _faults_told(self, seeing: Awaitable[Seen], task: Task) -> Seen:
         try:
-            seen = await self._sight.see(task, held)
+            return await seeing
         except (TamiasError, NotNow):
             raise
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFull(f"no room left ({error}); free some space and go on") from error
-            seen = self._faulty(task, error)
+            return self._faulty(task, error)
         except Exception as error:  # noqa: BLE001 (the last line of defence)
-            seen = self._faulty(task, error)
-        if seen.found.hints:
-            said = said_by_sitemap(seen.found.hints)
-            await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
-        await self._committer.add(await self._visited(seen, task, held))
+            return self._faulty(task, error)
 
     def _faulty(self, task: Task, error: Exception) -> Seen:
         """A fault of ours, not of the document: told as such, and the crawl goes on."""
