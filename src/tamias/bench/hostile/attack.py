@@ -54,7 +54,7 @@ class Attack(msgspec.Struct, frozen=True, kw_only=True):
     """One hostile host, or a hostile question to the service."""
 
     number: str
-    """Of the list in docs/hostile-web.md: `H1` to `H28`."""
+    """Of the list in docs/hostile-web.md: `H1` to `H29`."""
     name: str
     what: str
     """What it does."""
@@ -62,6 +62,8 @@ class Attack(msgspec.Struct, frozen=True, kw_only=True):
     """What stops it."""
     holds: Check
     pages: Mapping[str, Answer] = {}
+    more: Mapping[str, Mapping[str, Answer]] = {}
+    """Further hosts that it needs, with their pages."""
     seeds: tuple[str, ...] = ("/",)
     """Paths of its own, or whole addresses."""
 

@@ -16,7 +16,7 @@ MOST_MEMORY = 1536 << 20
 MOST_RATIO = 1.3
 SECONDS = 320.0
 DELAY = 0.1
-NUMBERS = [f"H{number}" for number in range(1, 29)]
+NUMBERS = [f"H{number}" for number in range(1, 30)]
 Out = Callable[[str], None]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tamias.bench.hostile.attacks import ATTACKS
 from tamias.bench.hostile.server import Web
-from tamias.bench.hostile.trial import prepare
+from tamias.bench.hostile.trial import hosts_of, prepare
 
 ADDRESS = "127.0.0.1"
 
@@ -20,7 +20,7 @@ def serve(port: int, out: Callable[[str], None]) -> None:
 
 
 async def _serve(port: int) -> None:
-    sites = {attack.host: attack.pages for attack in ATTACKS}
+    sites = hosts_of(ATTACKS)
     prepare(sites)
     web = Web(sites)
     await web.listen(ADDRESS, port)

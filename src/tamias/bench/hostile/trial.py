@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -198,9 +198,10 @@ def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator
         table |= {name: [[at[name]]] for name in bad}
         prepare(sites)
     elif order.hostile:
-        sites |= {attack.host: attack.pages for attack in ATTACKS}
+        hostile = hosts_of(ATTACKS)
+        sites |= hostile
         sites |= dict.fromkeys(TLS_NAMES, sites["tls.test"])
-        table |= {attack.host: [[HOSTILE]] for attack in ATTACKS}
+        table |= {name: [[HOSTILE]] for name in hostile}
         table |= {name: [[address]] for name, address in zip(TLS_NAMES, TLS, strict=True)}
         table |= {"inside.test": [[INSIDE]], "rebind.test": [[HOSTILE], [INSIDE]]}
         table |= {"rebind-both.test": [[INSIDE, HOSTILE]], "localhost": [["127.0.0.1"]]}
@@ -231,6 +232,12 @@ def _listen_hostile(do: Do, web: Web, folder: Path) -> None:
     )
     for address, context in zip(TLS, contexts, strict=True):
         do(web.listen(address, 443, context))
+
+
+def hosts_of(attacks: Sequence[Attack]) -> dict[str, Site]:
+    """All that they serve, by host."""
+    own = {attack.host: attack.pages for attack in attacks}
+    return own | {name: site for attack in attacks for name, site in attack.more.items()}
 
 
 async def _names(table: dict[str, list[list[str]]]) -> None:

@@ -1,7 +1,17 @@
-"""The attacks H1 to H28, by what they aim at."""
+"""The attacks H1 to H29, by what they aim at."""
 
 from tamias.bench.hostile.attack import Attack
-from tamias.bench.hostile.attacks import addresses, markup, meanings, packed, service, texts, traps, wires
+from tamias.bench.hostile.attacks import (
+    addresses,
+    amplifier,
+    markup,
+    meanings,
+    packed,
+    service,
+    texts,
+    traps,
+    wires,
+)
 
 ATTACKS: tuple[Attack, ...] = (
     *addresses.ATTACKS,
@@ -12,4 +22,5 @@ ATTACKS: tuple[Attack, ...] = (
     *meanings.ATTACKS,
     *texts.ATTACKS,
     *service.ATTACKS,
+    *amplifier.ATTACKS,
 )
