@@ -1,12 +1,11 @@
 """From references in documents to items of the frontier: resolved, filtered, and only those not known yet."""
 
-import socket
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
 import msgspec
 
 from tamias.analyse.tags.rules import TagRules
+from tamias.fetch.names import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
@@ -57,6 +56,7 @@ class Admission:
         self._max_depth = settings.crawl.depth
         self._session_names = frozenset(settings.filters.session_names)
         self._queue_key = queue_key(settings.frontier.queue)
+        self._by_address = settings.frontier.queue == "ip"
         self._tag_rules = TagRules(settings.tags.rules)
         self._most_known = settings.frontier.known_links
         self._known: dict[int, KnownLinks] = {}
@@ -124,7 +124,7 @@ class Admission:
         return Item(
             url=url,
             key=kind_key(key, kind),
-            host=self._queue_key(url),
+            host=self.queue(url),
             crawl=crawl,
             depth=min(depth, MOST_DEPTH),
             score=usual_score(depth) if score is None else score,
@@ -136,7 +136,9 @@ class Admission:
         return url_key(url, self._session_names)
 
     def queue(self, url: str) -> str:
-        """The key of the queue that a URL belongs to."""
+        """The key of the queue that a URL belongs to; the name of an excluded host is not even looked up."""
+        if self._by_address and self.blocked(url, ROBOTS) is not None:
+            return host(url)
         return self._queue_key(url)
 
     def refusal(self, url: str, depth: int) -> str | None:
@@ -226,17 +228,8 @@ def queue_key(by: str) -> Callable[[str], str]:
     return {"domain": host_key, "host": host, "ip": _address_key}[by]
 
 
-@lru_cache(maxsize=65536)
-def _address_of(name: str) -> str:
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return name
-    return str(found[0][4][0])
-
-
 def _address_key(url: str) -> str:
-    return _address_of(host(url))
+    return address_of(host(url))
 
 
 def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:

@@ -1,15 +1,18 @@
 """A SPARQL server as a sink: graphs are put by the Graph Store Protocol, or by SPARQL Update where that is
 refused."""
 
+import re
 from collections.abc import Iterator
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 from urllib.parse import quote, urlsplit
 
+import msgspec
+
 from tamias.model.errors import ConfigError
+from tamias.service_client import Credentials, NoResponse, Response, ServiceClient
 from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.exchange import Answer, Credentials, Exchange, Unreachable
 from tamias.sinks.placement import Triples
 from tamias.sinks.sparql_text import batches, drop, insert
 
@@ -20,6 +23,12 @@ BATCH_BYTES = 4 * 1024 * 1024
 """N-Triples in one SPARQL Update."""
 
 MEMORY_BYTES = 8 * 1024 * 1024
+
+_SILENT_SECONDS = 120
+"""How long a server may neither take nor send anything."""
+_REQUEST_SECONDS = 3600
+_ANSWER_BYTES = 64 * 1024
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]+")
 
 _PROBE = "urn:tamias:probe"
 _PROBE_TRIPLE = b"<urn:tamias:probe> <urn:tamias:probe> <urn:tamias:probe> .\n"
@@ -34,7 +43,8 @@ class SparqlStore:
 
     def __init__(self, url: str, who: Credentials | None = None, *, batch_bytes: int = BATCH_BYTES) -> None:
         self._url = checked_address(url)
-        self._exchange = Exchange(who)
+        self._client = ServiceClient(idle_seconds=_SILENT_SECONDS)
+        self._who = who
         self._batch_bytes = batch_bytes
         self._by_update: bool | None = None
 
@@ -77,9 +87,9 @@ class SparqlStore:
             self._expect_done(answer)
 
     def close(self) -> None:
-        self._exchange.close()
+        self._client.close()
 
-    def _put(self, graph: str, triples: Triples, beat: Beat) -> Answer:
+    def _put(self, graph: str, triples: Triples, beat: Beat) -> Response:
         with SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
             for piece in triples():
                 spool.write(piece)
@@ -102,7 +112,7 @@ class SparqlStore:
         if before:
             self._expect_done(self._update(drop(graph), beat))
 
-    def _update(self, text: bytes, beat: Beat) -> Answer:
+    def _update(self, text: bytes, beat: Beat) -> Response:
         return self._exchanged(
             "POST",
             self._url,
@@ -112,12 +122,12 @@ class SparqlStore:
             content_type="application/sparql-update",
         )
 
-    def _expect_done(self, answer: Answer) -> None:
+    def _expect_done(self, answer: Response) -> None:
         status = answer.status
         if 200 <= status < 300:
             return
         if status in _AWAY:
-            raise SinkAway(f"{self._url} wants a pause: {_said(answer)}", answer.retry_after)
+            raise SinkAway(f"{self._url} wants a pause: {_said(answer)}", _retry_after(answer))
         if status in _NOT_ALLOWED:
             raise ConfigError(
                 f"{self._url} does not let us write ({_said(answer)}); set {CREDENTIALS} to user:password or "
@@ -139,11 +149,27 @@ class SparqlStore:
         body: BinaryIO | None = None,
         size: int = 0,
         content_type: str = "",
-    ) -> Answer:
+    ) -> Response:
+        """One request and its answer, whatever it says. Raises `SinkAway` when there is none."""
+        headers = {"Content-Type": content_type} if content_type else {}
         try:
-            return self._exchange.send(method, url, beat, body=body, size=size, content_type=content_type)
-        except Unreachable as error:
-            raise SinkAway(str(error)) from error
+            answer = self._client.send(
+                method,
+                url,
+                headers=headers,
+                seconds=_REQUEST_SECONDS,
+                most=_ANSWER_BYTES,
+                body=body,
+                size=size,
+                who=self._who,
+                beat=beat,
+            )
+        except NoResponse as error:
+            raise SinkAway(f"{url.partition('?')[0]} does not answer: {error}") from error
+        if answer.status == 401 and self._who and not self._who.digest and _wants_digest(answer):
+            self._who = msgspec.structs.replace(self._who, digest=True)
+            return self._exchanged(method, url, beat, body=body, size=size, content_type=content_type)
+        return answer
 
     def _graph_url(self, graph: str) -> str:
         mark = "&" if "?" in self._url else "?"
@@ -163,5 +189,18 @@ def checked_address(url: str) -> str:
     return url.partition("#")[0]
 
 
-def _said(answer: Answer) -> str:
-    return f"{answer.status} {answer.text}".strip()
+def _said(answer: Response) -> str:
+    """Status and beginning of the body, for people."""
+    text = _UNPRINTABLE.sub(" ", answer.content.decode("utf-8", "replace")).strip()[:300]
+    return f"{answer.status} {text}".strip()
+
+
+def _retry_after(answer: Response) -> float | None:
+    """The seconds that the server asked us to wait, if it said so in seconds."""
+    value = answer.headers.get("retry-after", "")
+    return float(value) if value.isdigit() and len(value) < 7 else None
+
+
+def _wants_digest(answer: Response) -> bool:
+    offered = answer.headers.get("www-authenticate", "").lower()
+    return "digest" in offered and "basic" not in offered

@@ -7,8 +7,8 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
+from tamias.sinks.credentials import credentials
 from tamias.sinks.delivery import GraphSink, Read
-from tamias.sinks.exchange import credentials
 from tamias.sinks.hdt_files import HdtFiles
 from tamias.sinks.placement import Placement, PostgresLedger
 from tamias.sinks.sparql import CREDENTIALS, SparqlStore, checked_address

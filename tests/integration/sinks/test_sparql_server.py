@@ -6,8 +6,8 @@ import pytest
 from pyoxigraph import RdfFormat, Store, parse
 
 from tamias.model.errors import ConfigError
+from tamias.service_client import Credentials
 from tamias.sinks.delivery import DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.exchange import Credentials
 from tamias.sinks.sparql import SparqlStore
 
 GRAPH, OTHER = "http://example.org/doc", "http://example.org/é#graph=http%3A%2F%2Fx"

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
 from tamias.model.errors import ConfigError
-from tamias.sinks.exchange import Credentials, credentials
+from tamias.service_client import Credentials
+from tamias.sinks.credentials import credentials
 from tamias.sinks.hdt_files import HdtFiles
 from tamias.sinks.sparql import CREDENTIALS, SparqlStore
 from tamias.sinks.sparql_text import batches, drop, insert

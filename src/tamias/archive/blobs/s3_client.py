@@ -1,6 +1,5 @@
-"""One bucket of an S3-compatible store, asked through libcurl; what may pass is tried again."""
+"""One bucket of an S3-compatible store, asked through the service client; what may pass is tried again."""
 
-import io
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -8,30 +7,21 @@ from typing import BinaryIO
 from urllib.parse import quote, urlsplit
 
 import msgspec
-import pycurl
 from lxml import etree
 
 from tamias.archive.blobs.packs import PackError
 from tamias.archive.blobs.signing import EMPTY_SHA256, Asked, Credentials, query_text, signed
 from tamias.model.errors import ConfigError, DiskFull
+from tamias.service_client import NoResponse, Response, ServiceClient
 
 _TRIES = 4
 _PAUSE = 0.2
 _PASSING = {429, 500, 502, 503, 504}
 _NO_ROOM = 507
-_CONNECT_SECONDS = 10
 _IDLE_SECONDS = 30
+_REQUEST_SECONDS = 3600
 _MOST_ANSWER = 16 * 1024 * 1024
 """Of answers that are no part of an object: lists and errors."""
-_OPTIONS = (
-    (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-    (pycurl.PATH_AS_IS, 1),
-    (pycurl.NOSIGNAL, 1),
-    (pycurl.NETRC, pycurl.NETRC_IGNORED),
-    (pycurl.CONNECTTIMEOUT, _CONNECT_SECONDS),
-    (pycurl.LOW_SPEED_LIMIT, 1),
-    (pycurl.LOW_SPEED_TIME, _IDLE_SECONDS),
-)
 
 
 class S3Address(msgspec.Struct, frozen=True):
@@ -49,14 +39,6 @@ class Upload(msgspec.Struct, frozen=True):
     file: BinaryIO
     size: int
     sha256: str
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """What the store said; 404 included, other refusals are raised."""
-
-    status: int
-    headers: dict[str, str]
-    content: bytes
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -91,11 +73,11 @@ class S3Client:
 
     def __init__(self, address: S3Address) -> None:
         self._address = address
-        self._curl = pycurl.Curl()
+        self._client = ServiceClient(idle_seconds=_IDLE_SECONDS, proxied=True)
 
     def close(self) -> None:
         """Lets go of the connection."""
-        self._curl.close()
+        self._client.close()
 
     def put(self, name: str, upload: Upload) -> None:
         """Writes an object; it is there as a whole or not at all."""
@@ -141,7 +123,7 @@ class S3Client:
         headers: Mapping[str, str] | None = None,
         upload: Upload | None = None,
         most: int = _MOST_ANSWER,
-    ) -> Answer:
+    ) -> Response:
         asked = Asked(
             method=method,
             host=urlsplit(self._address.endpoint).netloc,
@@ -155,47 +137,36 @@ class S3Client:
             time.sleep(_PAUSE * (2**attempt - 1))
             try:
                 answer = self._once(asked, upload, max(most, _MOST_ANSWER))
-            except pycurl.error as error:
-                trouble = str(error.args[1])
+            except NoResponse as error:
+                trouble = str(error)
             else:
                 if answer.status not in _PASSING:
                     return _refusals_raised(answer, what)
                 trouble = f"it answered {answer.status}"
         raise PackError(f"the store cannot be reached ({what}): {trouble}")
 
-    def _once(self, asked: Asked, upload: Upload | None, most: int) -> Answer:
-        content = io.BytesIO()
-        heard: dict[str, str] = {}
-
-        def take(piece: bytes) -> int:
-            return content.write(piece) if content.tell() + len(piece) <= most else 0
-
-        def hear(line: bytes) -> None:
-            key, colon, value = line.decode("latin-1").partition(":")
-            heard.update({key.strip().lower(): value.strip()} if colon else {})
-
-        self._curl.reset()
-        for option, value in (*_OPTIONS, *self._options(asked), *_upload_options(upload)):
-            self._curl.setopt(option, value)
-        self._curl.setopt(pycurl.WRITEFUNCTION, take)
-        self._curl.setopt(pycurl.HEADERFUNCTION, hear)
-        self._curl.perform()
-        return Answer(self._curl.getinfo(pycurl.RESPONSE_CODE), heard, content.getvalue())
-
-    def _options(self, asked: Asked) -> Iterator[tuple[int, object]]:
+    def _once(self, asked: Asked, upload: Upload | None, most: int) -> Response:
         headers = signed(asked, self._address.credentials, datetime.now(UTC))
         query = f"?{query_text(asked.query)}" if asked.query else ""
         scheme = urlsplit(self._address.endpoint).scheme
-        yield pycurl.URL, f"{scheme}://{asked.host}{asked.path}{query}"
-        yield pycurl.CUSTOMREQUEST, asked.method
-        yield pycurl.NOBODY, int(asked.method == "HEAD")
-        yield pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in headers.items()] + ["expect:"]
+        response = self._client.send(
+            asked.method,
+            f"{scheme}://{asked.host}{asked.path}{query}",
+            headers=headers,
+            seconds=_REQUEST_SECONDS,
+            most=most,
+            body=upload.file if upload else None,
+            size=upload.size if upload else None,
+        )
+        if response.is_cut:
+            raise NoResponse(f"the answer is larger than {most:,} bytes")
+        return response
 
     def _path(self, name: str | None) -> str:
         key = "" if name is None else f"/{quote(self._address.prefix + name, safe='/-_.~')}"
         return f"{urlsplit(self._address.endpoint).path}/{quote(self._address.bucket, safe='')}{key}"
 
-    def _expect(self, answer: Answer, name: str) -> None:
+    def _expect(self, answer: Response, name: str) -> None:
         if answer.status >= 300:
             raise PackError(
                 f"the bucket {self._address.bucket} at {self._address.endpoint} answered {answer.status} "
@@ -203,15 +174,7 @@ class S3Client:
             )
 
 
-def _upload_options(upload: Upload | None) -> Iterator[tuple[int, object]]:
-    if upload is not None:
-        upload.file.seek(0)
-        yield pycurl.UPLOAD, 1
-        yield pycurl.READFUNCTION, upload.file.read
-        yield pycurl.INFILESIZE_LARGE, upload.size
-
-
-def _refusals_raised(answer: Answer, what: str) -> Answer:
+def _refusals_raised(answer: Response, what: str) -> Response:
     if answer.status == _NO_ROOM:
         raise DiskFull(f"the store has no room left ({what}); free some and go on")
     if answer.status >= 300 and answer.status not in (404, 416):
@@ -219,7 +182,7 @@ def _refusals_raised(answer: Answer, what: str) -> Answer:
     return answer
 
 
-def _code(answer: Answer) -> str:
+def _code(answer: Response) -> str:
     """The word for the error that such stores send as XML."""
     try:
         return etree.fromstring(answer.content, _parser()).findtext("{*}Code") or ""

@@ -4,14 +4,14 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, Protocol, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
+from tamias.service_client import NoResponse, Response, ServiceClient
 from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
 from tamias.sinks.placement import Triples
 from tamias.sinks.sparql_text import drop, insert
@@ -20,8 +20,9 @@ ANSWER_BYTES = 256 << 20
 _MEMORY_BYTES = 1 << 20
 _TOLD_BYTES = 4096
 _IDLE = 8
-_WRITE_SECONDS = 600.0
-_PIECE = 64 * 1024
+_WRITE_SECONDS = 600
+KEPT = "http://127.0.0.1"
+"""Of the server that is ours. Its keeper gives the connections: the address does not matter."""
 # The server has sent its status when it stops a query, so it says so where the rest would be.
 _CANCELLED = b"The SPARQL operation has been cancelled"
 
@@ -45,10 +46,10 @@ class Answer(msgspec.Struct, frozen=True):
 class Place(Protocol):
     """Where a SPARQL server is."""
 
-    query_path: str
+    query_url: str
 
-    def connect(self) -> HTTPConnection:
-        """A new connection. Raises `StoreAway`."""
+    def client(self) -> ServiceClient:
+        """A client of its own, for one thread at a time; it may raise `StoreAway`."""
         ...
 
 
@@ -56,18 +57,10 @@ class RemotePlace:
     """A server by the URL at which it answers queries."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._host = parts.netloc.rpartition("@")[2]
-        self.query_path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self.query_url = url
 
-    def connect(self) -> HTTPConnection:
-        connection = self._kind(self._host, timeout=10)
-        try:
-            connection.connect()
-        except OSError as error:
-            raise StoreAway(f"the SPARQL server at {self._host} cannot be reached: {error}") from error
-        return connection
+    def client(self) -> ServiceClient:
+        return ServiceClient(idle_seconds=_WRITE_SECONDS)
 
 
 class SparqlClient:
@@ -75,7 +68,7 @@ class SparqlClient:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._idle: list[HTTPConnection] = []
+        self._idle: list[ServiceClient] = []
         self._lock = threading.Lock()
 
     def ask(
@@ -98,84 +91,101 @@ class SparqlClient:
         """Lets go of idle connections. May be called twice."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        for client in idle:
+            client.close()
 
     def _ask(
         self, query: str, accept: str, limits: Limits, graphs: Mapping[str, list[str]], deadline: float
     ) -> Answer:
-        path = self._place.query_path
+        url = self._place.query_url
         if graphs:
-            path += ("&" if "?" in path else "?") + urlencode(graphs, doseq=True)
+            url += ("&" if "?" in url else "?") + urlencode(graphs, doseq=True)
         headers = {"Content-Type": "application/sparql-query; charset=utf-8", "Accept": accept}
-        with self._connection() as connection, _failures_told(limits, deadline):
-            _until(connection, deadline)
-            connection.request("POST", path, query.encode("utf-8", "replace"), headers)
-            response = connection.getresponse()
-            if response.status != 200:
-                raise _refusal(response)
-            return _whole(connection, response, limits, deadline)
+        spool = SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - closed below, or by whoever asked
+        try:
+            with self._client() as client, _failures_told(limits):
+                response = client.send(
+                    "POST",
+                    url,
+                    headers=headers,
+                    body=query.encode("utf-8", "replace"),
+                    seconds=deadline - time.monotonic(),
+                    most=limits.bytes,
+                    into=cast("BinaryIO", spool),
+                )
+            return _whole(response, spool, limits)
+        except BaseException:
+            spool.close()
+            raise
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[HTTPConnection]:
-        """An idle connection or a new one; kept for the next only if all went well."""
+    def _client(self) -> Iterator[ServiceClient]:
+        """An idle one or a new one; kept for the next only if all went well."""
         with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._place.connect()
+            client = self._idle.pop() if self._idle else None
+        client = client or self._place.client()
         try:
-            yield connection
+            yield client
         except BaseException:
-            connection.close()
+            client.close()
             raise
         with self._lock:
-            if connection.sock is not None and len(self._idle) < _IDLE:
-                self._idle.append(connection)
+            if len(self._idle) < _IDLE:
+                self._idle.append(client)
                 return
-        connection.close()
+        client.close()
 
 
 class KeptGraphs:
     """The graphs of the server that is ours, for what is delivered to it: a `GraphStore`."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._connection: HTTPConnection | None = None
+        self._client = place.client()
 
     def replace(self, graph: str, triples: Triples, beat: Beat) -> None:
         with SpooledTemporaryFile(max_size=_MEMORY_BYTES) as spool:
             for piece in triples():
                 spool.write(piece)
-            size = spool.tell()
-            spool.seek(0)
-            headers = {"Content-Type": "application/n-triples", "Content-Length": str(size)}
-            self._done("PUT", _graph_path(graph), cast("BinaryIO", spool), headers)
+            self._done(
+                "PUT", _graph_path(graph), cast("BinaryIO", spool), "application/n-triples", spool.tell()
+            )
 
     def remove(self, graph: str, beat: Beat) -> None:
-        self._done("DELETE", _graph_path(graph), None, {})
+        self._done("DELETE", _graph_path(graph), None)
 
     def replace_all(self, contents: Mapping[str, bytes]) -> None:
         """Many graphs at once, each by its N-Triples; one without any is removed. All or nothing is seen."""
         if contents:
             words = [drop(graph) for graph in contents]
             words += [insert(graph, [content]) for graph, content in contents.items() if content]
-            self._done("POST", "/update", b" ;\n".join(words), {"Content-Type": "application/sparql-update"})
+            self._done("POST", "/update", b" ;\n".join(words), "application/sparql-update")
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._client.close()
 
-    def _done(self, method: str, path: str, body: BinaryIO | bytes | None, headers: dict[str, str]) -> None:
+    def _done(
+        self,
+        method: str,
+        path: str,
+        body: BinaryIO | bytes | None,
+        content_type: str = "",
+        size: int | None = None,
+    ) -> None:
+        headers = {"Content-Type": content_type} if content_type else {}
         try:
-            self._connection = self._connection or self._place.connect()
-            self._connection.sock.settimeout(_WRITE_SECONDS)
-            self._connection.request(method, path, body, headers)
-            response = self._connection.getresponse()
-            told = response.read(_TOLD_BYTES).decode("utf-8", "replace")
-        except (OSError, HTTPException, StoreAway) as error:
-            self.close()
+            response = self._client.send(
+                method,
+                KEPT + path,
+                headers=headers,
+                body=body,
+                size=size,
+                seconds=_WRITE_SECONDS,
+                most=_TOLD_BYTES,
+            )
+        except (NoResponse, StoreAway) as error:
             raise SinkAway(f"the SPARQL server was lost: {error}") from error
         if response.status >= 300 and not (method == "DELETE" and response.status == 404):
+            told = response.content.decode("utf-8", "replace")
             raise SinkStumbled(f"the SPARQL server refused {path[:200]}: {response.status} {told}")
 
 
@@ -183,48 +193,30 @@ def _graph_path(graph: str) -> str:
     return f"/store?graph={quote(graph, safe='')}"
 
 
-def _whole(connection: HTTPConnection, response: HTTPResponse, limits: Limits, deadline: float) -> Answer:
-    spool = SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - closed below, or by whoever asked
-    try:
-        tail = b""
-        while piece := response.read1(_PIECE):
-            spool.write(piece)
-            tail = (tail + piece)[-len(_CANCELLED) :]
-            if spool.tell() > limits.bytes:
-                raise AnswerTooLarge(
-                    f"the answer is larger than {limits.bytes:,} bytes ([serve] sparql_bytes); ask for less"
-                )
-            _until(connection, deadline)
-        if tail == _CANCELLED:
-            raise _too_long(limits)
-        size = spool.tell()
+def _whole(response: Response, spool: "SpooledTemporaryFile[bytes]", limits: Limits) -> Answer:
+    if response.status != 200:
         spool.seek(0)
-    except BaseException:
-        spool.close()
-        raise
+        raise _refusal(response.status, spool.read(_TOLD_BYTES).decode("utf-8", "replace").strip())
+    if response.is_cut:
+        raise AnswerTooLarge(
+            f"the answer is larger than {limits.bytes:,} bytes ([serve] sparql_bytes); ask for less"
+        )
+    size = spool.tell()
+    spool.seek(max(0, size - len(_CANCELLED)))
+    if spool.read() == _CANCELLED:
+        raise _too_long(limits)
+    spool.seek(0)
     return Answer(response.headers.get("content-type", ""), size, cast("BinaryIO", spool))
 
 
-def _until(connection: HTTPConnection, deadline: float) -> None:
-    """The next read may last no longer than until then; later than that is too late."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    # At the end of an answer that is not kept alive there is no socket any more.
-    if connection.sock is not None:
-        connection.sock.settimeout(left)
-
-
 @contextlib.contextmanager
-def _failures_told(limits: Limits, deadline: float) -> Iterator[None]:
+def _failures_told(limits: Limits) -> Iterator[None]:
     try:
         yield
-    except TimeoutError as error:
-        raise _too_long(limits) from error
-    except (OSError, HTTPException) as error:
-        if time.monotonic() >= deadline:
+    except NoResponse as error:
+        if error.late:
             raise _too_long(limits) from error
-        raise StoreAway(f"the SPARQL server was lost: {type(error).__name__} {error}".rstrip()) from error
+        raise StoreAway(f"the SPARQL server cannot be reached: {error}") from error
 
 
 def _too_long(limits: Limits) -> QueryTooLong:
@@ -233,9 +225,7 @@ def _too_long(limits: Limits) -> QueryTooLong:
     )
 
 
-def _refusal(response: HTTPResponse) -> Exception:
-    told = response.read(_TOLD_BYTES).decode("utf-8", "replace").strip()
-    response.close()
-    if response.status in (400, 406, 414, 415):
-        return QueryRefused(told or "the SPARQL server does not take the query", response.status)
-    return StoreAway(f"the SPARQL server failed: {response.status} {told}")
+def _refusal(status: int, told: str) -> Exception:
+    if status in (400, 406, 414, 415):
+        return QueryRefused(told or "the SPARQL server does not take the query", status)
+    return StoreAway(f"the SPARQL server failed: {status} {told}")

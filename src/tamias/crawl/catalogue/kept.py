@@ -5,28 +5,29 @@ import os
 import shutil
 import socket
 import time
-from http.client import HTTPConnection
 from pathlib import Path
 
 import msgspec
 
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
+from tamias.crawl.catalogue.exchange import KEPT
 from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, Running
 from tamias.database.disk import refusals
 from tamias.database.locks import is_free, opened, shared
 from tamias.database.starting import start_keeper
+from tamias.service_client import ServiceClient
 
 QUERY_SECONDS = 60.0
 _NEWCOMER_SECONDS = 120.0
 _ADOPT_SECONDS = 150.0
 _CONNECT_SECONDS = 30.0
+_IDLE_SECONDS = 600
 
 
 class KeptStore:
     """This process's use of the store of one data directory, from now until `close`. For any thread."""
 
-    query_path = "/query"
-    update_path = "/update"
+    query_url = f"{KEPT}/query"
 
     def __init__(self, data: Path, *, seconds: float = QUERY_SECONDS, guarded: bool = True) -> None:
         """`seconds` holds for all queries until the server ends; `guarded` is False where nobody else is."""
@@ -50,8 +51,12 @@ class KeptStore:
         except FileNotFoundError as error:
             raise StoreAway(f"the SPARQL server of {self.folder} has just ended; try again") from error
 
-    def connect(self) -> HTTPConnection:
-        """A connection of HTTP to the server. Raises `StoreAway`."""
+    def client(self) -> ServiceClient:
+        """A client of HTTP on connections that the keeper gives."""
+        return ServiceClient(connect=self._connect, idle_seconds=_IDLE_SECONDS)
+
+    def _connect(self) -> socket.socket:
+        """A connection to the server. Raises `StoreAway`."""
         deadline = time.monotonic() + _CONNECT_SECONDS
         while True:
             try:
@@ -83,17 +88,14 @@ class KeptStore:
             os.close(self._directory)
             self._users.close()
 
-    def _connected(self) -> HTTPConnection:
+    def _connected(self) -> socket.socket:
         self._see_to_keeper()
         with self._asking(CONNECT, 10.0) as asking:
             word, descriptors, _, _ = socket.recv_fds(asking, 1, 1)
         if word != CONNECT or not descriptors:
             raise EOFError("the keeper gave no connection")
-        connection = HTTPConnection("catalogue")
-        connection.auto_open = 0
-        connection.sock = socket.socket(fileno=descriptors[0])
-        connection.sock.setblocking(True)
-        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = socket.socket(fileno=descriptors[0])
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
     def _asking(self, word: bytes, seconds: float) -> socket.socket:

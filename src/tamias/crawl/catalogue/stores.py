@@ -14,7 +14,7 @@ from tamias.crawl.catalogue.exchange import KeptGraphs
 from tamias.crawl.catalogue.kept import KeptStore
 from tamias.crawl.catalogue.refresh import by_graph, ntriples
 from tamias.database.connect import Session
-from tamias.sinks.exchange import credentials
+from tamias.sinks.credentials import credentials
 from tamias.sinks.sparql import CREDENTIALS, SparqlStore
 
 

@@ -1,8 +1,6 @@
 """Webhooks over REST: made, listed and taken away by whoever knows the secret."""
 
-import asyncio
 import re
-import socket
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -29,6 +27,7 @@ from tamias.serve.webhooks.store import (
     list_webhooks,
     put_webhook,
 )
+from tamias.service_client import addresses_of
 
 MOST_WEBHOOKS = 1000
 MOST_BYTES = 64 * 1024
@@ -120,22 +119,12 @@ async def _check_address(url: str, *, allow_private: bool) -> None:
         raise Problem(422, "'url' must be an http or https address without a user name")
     if allow_private:
         return
-    for address in await _addresses(parts.hostname):
+    for address in await addresses_of(parts.hostname, _RESOLVE_SECONDS):
         reason = forbidden(address)
         if reason is not None:
             raise Problem(
                 422, f"{parts.hostname[:200]} is a {reason}; that needs 'tamias serve --allow-private'"
             )
-
-
-async def _addresses(host: str) -> list[str]:
-    """Of a name; none where it has none now."""
-    try:
-        async with asyncio.timeout(_RESOLVE_SECONDS):
-            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError, UnicodeError):
-        return []
-    return [str(each[4][0]) for each in found]
 
 
 def _named(request: Request) -> str:

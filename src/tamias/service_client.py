@@ -1,0 +1,252 @@
+"""The service client: the only way to ask for addresses that the operator set.
+
+These are webhooks, S3 stores and SPARQL servers. There is no lease and no delay, but limits of time and
+bytes. Redirects are not followed, as they would take a password elsewhere. Addresses that the Web told us
+pass the gate of the crawl instead (`crawl/gate.py`).
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import msgspec
+import pycurl
+
+from tamias.model.errors import TamiasError
+
+CONNECT_SECONDS = 10
+_MOST_HEADERS = 200
+_MOST_VALUE = 1000
+
+
+class NoResponse(TamiasError):
+    """No answer came, or not all of it."""
+
+    retry_can_help = True
+
+    def __init__(self, reason: str, *, late: bool = False) -> None:
+        super().__init__(reason)
+        self.late = late
+        """Whether the time was over."""
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What a server answered."""
+
+    status: int
+    headers: dict[str, str]
+    """By names in lower case; of several values the last."""
+    content: bytes
+    """Empty where the body was written elsewhere."""
+    is_cut: bool = False
+    """Whether there was more than the most that was wanted."""
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """How to tell a server who we are: a user and a password, or a token."""
+
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    digest: bool = False
+    """How the password is sent."""
+
+    def __repr__(self) -> str:
+        return "Credentials(hidden)"
+
+
+class ServiceClient:
+    """One connection, kept open. Not for two threads at once."""
+
+    def __init__(
+        self,
+        *,
+        forbidden: Callable[[str], str | None] | None = None,
+        connect: Callable[[], socket.socket] | None = None,
+        idle_seconds: int = 120,
+        proxied: bool = False,
+    ) -> None:
+        """`forbidden` gives the reason not to connect to an IP address.
+
+        `connect` gives a connection that is made already. A server may be silent for `idle_seconds`.
+        Only if `proxied` the proxies that the environment names are used.
+        """
+        self._curl = pycurl.Curl()
+        self._forbidden = forbidden
+        self._connect = connect
+        self._idle_seconds = idle_seconds
+        self._proxied = proxied
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        seconds: float,
+        most: int,
+        body: BinaryIO | bytes | None = None,
+        size: int | None = None,
+        into: BinaryIO | None = None,
+        who: Credentials | None = None,
+        beat: Callable[[], None] | None = None,
+    ) -> Response:
+        """One request; of the answer's body `most` bytes at most, in memory or written `into` a file.
+
+        `size` is that of a body that is a file; `beat` is called about once a second, and may raise. Raises
+        `NoResponse`.
+        """
+        memory = BytesIO()
+        reply = _Reply(into or memory, most, self._forbidden, self._connect, beat)
+        asked = {**headers, **_token(who)}
+        options = [*self._options(method, url, asked, seconds), *reply.options(), *_login(who)]
+        if body is not None:
+            file = BytesIO(body) if isinstance(body, bytes) else body
+            options += _upload(file, len(body) if isinstance(body, bytes) else size or 0)
+        try:
+            for option, value in options:
+                self._curl.setopt(option, value)
+            self._curl.perform()
+        except pycurl.error as error:
+            if reply.raised is not None:
+                raise reply.raised from None
+            if not reply.is_cut:
+                late = error.args[0] == pycurl.E_OPERATION_TIMEDOUT
+                raise NoResponse(reply.refusal or str(error.args[1]), late=late) from error
+        finally:
+            for opened in reply.opened:
+                opened.close()
+            status: int = self._curl.getinfo(pycurl.RESPONSE_CODE)
+            self._curl.reset()  # keeps the connection, and nothing of the request
+        return Response(status, reply.headers, memory.getvalue(), reply.is_cut)
+
+    def close(self) -> None:
+        """Closes the connection; another request opens another. May be called twice."""
+        self._curl.close()
+        self._curl = pycurl.Curl()
+
+    def _options(
+        self, method: str, url: str, headers: Mapping[str, str], seconds: float
+    ) -> Iterator[tuple[int, Any]]:
+        yield pycurl.URL, url
+        yield pycurl.CUSTOMREQUEST, method
+        yield pycurl.NOBODY, int(method == "HEAD")
+        yield pycurl.HTTPHEADER, [*(f"{name}: {value}" for name, value in headers.items()), "Expect:"]
+        yield pycurl.USERAGENT, "tamias"
+        yield pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
+        yield pycurl.FOLLOWLOCATION, 0
+        yield pycurl.PATH_AS_IS, 1
+        if not self._proxied:
+            yield pycurl.PROXY, ""
+        yield pycurl.NETRC, pycurl.NETRC_IGNORED
+        yield pycurl.NOSIGNAL, 1
+        yield pycurl.CONNECTTIMEOUT, CONNECT_SECONDS
+        yield pycurl.TIMEOUT_MS, max(1, int(seconds * 1000))
+        yield pycurl.LOW_SPEED_LIMIT, 1
+        yield pycurl.LOW_SPEED_TIME, self._idle_seconds
+
+
+class _Reply:
+    """What has come so far, and what the callbacks could not raise through C."""
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        most: int,
+        forbidden: Callable[[str], str | None] | None,
+        connect: Callable[[], socket.socket] | None,
+        beat: Callable[[], None] | None,
+    ) -> None:
+        self._file = file
+        self.headers: dict[str, str] = {}
+        self.is_cut = False
+        self.refusal: str | None = None
+        self.raised: BaseException | None = None
+        self.opened: list[socket.socket] = []
+        """Curl has duplicates of its own."""
+        self._left = most
+        self._forbidden = forbidden
+        self._connect = connect
+        self._beat = beat
+
+    def options(self) -> Iterator[tuple[int, Any]]:
+        yield pycurl.HEADERFUNCTION, self._take_header
+        yield pycurl.WRITEFUNCTION, self._take_body
+        if self._forbidden is not None or self._connect is not None:
+            yield pycurl.OPENSOCKETFUNCTION, self._open
+        if self._connect is not None:
+            yield pycurl.SOCKOPTFUNCTION, lambda *_: pycurl.SOCKOPT_ALREADY_CONNECTED
+        if self._beat is not None:
+            yield pycurl.NOPROGRESS, 0
+            yield pycurl.XFERINFOFUNCTION, self._take_time
+
+    def _take_header(self, line: bytes) -> None:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if line.startswith(b"HTTP/"):
+            self.headers.clear()
+        elif colon and len(self.headers) < _MOST_HEADERS:
+            self.headers[name.strip().lower()] = value.strip()[:_MOST_VALUE]
+
+    def _take_body(self, chunk: bytes) -> int:
+        self._file.write(chunk[: self._left])
+        self.is_cut = len(chunk) > self._left
+        self._left -= min(self._left, len(chunk))
+        return 0 if self.is_cut else len(chunk)
+
+    def _take_time(self, *_: int) -> int:
+        assert self._beat is not None
+        return int(self._caught(self._beat) is None and self.raised is not None)
+
+    def _open(self, _purpose: int, peer: Any) -> socket.socket | int:
+        """What a name leads to is only known here."""
+        if self._connect is not None:
+            opened = self._caught(self._connect)
+        else:
+            self.refusal = self._forbidden(str(peer.addr[0])) if self._forbidden else None
+            opened = socket.socket(peer.family, peer.socktype, peer.protocol) if not self.refusal else None
+        self.opened += [opened] if opened else []
+        return opened or int(pycurl.SOCKET_BAD)
+
+    def _caught(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except BaseException as error:  # noqa: BLE001 - it must pass through C, and is raised again there
+            self.raised = error
+            return None
+
+
+def _upload(file: BinaryIO, size: int) -> list[tuple[int, Any]]:
+    def seek(offset: int, origin: int) -> int:
+        file.seek(offset, origin)
+        return int(pycurl.SEEKFUNC_OK)
+
+    file.seek(0)
+    return [
+        (pycurl.UPLOAD, 1),
+        (pycurl.INFILESIZE_LARGE, size),
+        (pycurl.READFUNCTION, file.read),
+        (pycurl.SEEKFUNCTION, seek),
+    ]
+
+
+def _token(who: Credentials | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {who.token}"} if who and who.token else {}
+
+
+def _login(who: Credentials | None) -> list[tuple[int, Any]]:
+    if who is None or who.token:
+        return []
+    way = pycurl.HTTPAUTH_DIGEST if who.digest else pycurl.HTTPAUTH_BASIC
+    return [(pycurl.HTTPAUTH, way), (pycurl.USERNAME, who.user), (pycurl.PASSWORD, who.password)]
+
+
+async def addresses_of(name: str, seconds: float) -> list[str]:
+    """The IP addresses of a host's name; none where it has none now."""
+    try:
+        async with asyncio.timeout(seconds):
+            found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError, UnicodeError):
+        return []
+    return [str(each[4][0]) for each in found]
