@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
@@ -61,7 +61,7 @@ class JsonLd:
     def _read(self, data: bytes, base: str | None) -> list[QuadLines] | list[list[Quad]]:
         """All or nothing. Not lenient, which changes results."""
         source = with_known_contexts(data)
-        if any(mark in source for mark in _MARKS) and _DIFFICULT.search(source):
+        if (any(mark in source for mark in _MARKS) and _DIFFICULT.search(source)) or _drops_types(source):
             source = self._expanded(source, base)
         try:
             found = _lines(source, base)
@@ -110,6 +110,47 @@ class JsonLd:
         else:
             faults.good += sum(map(len, found))
             yield from found
+
+
+def _drops_types(source: bytes) -> bool:
+    """Whether a node with a type stands under a key that no context defines.
+
+    Such a key is left out with all that stands under it, but pyoxigraph 0.5 still says the nodes' types.
+    """
+    if b'"@vocab"' in source or source.count(b'"@type"') < 2:
+        return False
+    try:
+        document = msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    terms = {
+        name for context in _contexts(document) for name, meaning in context.items() if meaning is not None
+    }
+    waiting: list[tuple[Any, bool]] = [(document, False)]
+    while waiting:
+        value, is_dropped = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(each, is_dropped) for each in value]
+        elif isinstance(value, dict):
+            if is_dropped and "@type" in value:
+                return True
+            for key, each in value.items():
+                is_term = not key.startswith("@") and ":" not in key
+                waiting.append((each, is_dropped or (is_term and key not in terms)))
+    return False
+
+
+def _contexts(document: Any) -> Iterator[dict[str, Any]]:
+    """All contexts in a document, also those in the terms of others."""
+    waiting: list[tuple[Any, bool]] = [(document, False)]
+    while waiting:
+        value, is_context = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(each, is_context) for each in value]
+        elif isinstance(value, dict):
+            if is_context:
+                yield value
+            waiting += [(each, key == "@context") for key, each in value.items()]
 
 
 def _message(fault: SyntaxError | Unreadable | RefusedError) -> str:

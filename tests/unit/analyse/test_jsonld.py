@@ -353,3 +353,31 @@ def test_two_readings_say_the_same():
         dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
         found.append(dataset)
     assert found[0] == found[1]
+
+
+# What pyoxigraph gets wrong
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"@type": "Thing"},
+        [{"@type": ["Thing"], "name": "b"}],
+        {"name": {"@id": "http://a.example/b", "@type": "Thing"}},
+        {"@context": {"other": "http://a.example/other"}, "other": {"@type": "Thing"}},
+    ],
+)
+def test_a_key_that_no_context_defines_is_left_out_with_the_types_under_it(lost):
+    context = {"Thing": "http://a.example/Thing", "name": "http://a.example/name", "no": None}
+    for key in ("undefined", "no"):
+        document = {
+            "@context": context,
+            "@id": "http://a.example/a",
+            "name": "a",
+            "@type": "Thing",
+            key: lost,
+        }
+        assert clean(document) == [
+            '<http://a.example/a> <http://a.example/name> "a"',
+            "<http://a.example/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.example/Thing>",
+        ]
