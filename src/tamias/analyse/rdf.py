@@ -20,7 +20,7 @@ from tamias.analyse.recover import Faults, Place, Read, batched, read_on
 from tamias.analyse.trig import Trig
 from tamias.analyse.turtle import Lines, Turtle, valid_base
 from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import Note, has_unknown_parse_type, mended
+from tamias.analyse.xml_leniency import Note, has_unknown_parse_type, mended, with_sound_xml_literals
 from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
@@ -175,7 +175,8 @@ def _of_xml(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
 def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
     if has_forbidden(text):
         raise SyntaxError("a character that XML forbids")
-    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
+    found = written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
+    return with_sound_xml_literals(found)
 
 
 def _if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """RDF/XML as lenient as rapper: what was meant is read, and each leniency is a problem with its line."""
 
 import pytest
+from lxml import etree
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 import tamias
@@ -105,3 +106,16 @@ def test_many_leniencies_are_counted_and_nothing_is_lost_by_them():
     assert len(list(reading.quads)) == 500
     assert len(reading.problems) == 101
     assert reading.problems[-1].what == "400 more leniencies (limit analyse.max_errors)"
+
+
+def test_an_xml_literal_is_xml_also_where_its_element_changes_the_default_namespace():
+    text = (
+        f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://a.example/" xmlns:e="http://e.example/">'
+        '<rdf:Description rdf:about="http://a.example/x"><e:p rdf:parseType="Literal">'
+        '<div xmlns="http://b.example/" class="c"><b>bold</b></div></e:p>'
+        '<e:q>&lt;a xmlns="x" xmlns="x"></e:q></rdf:Description></rdf:RDF>'
+    )
+    reading = tamias.read(text.encode(), base=BASE, media_type="application/rdf+xml")
+    literal, plain = (quad.object.value for quad in reading.quads)
+    assert etree.canonicalize(literal) == ('<div xmlns="http://b.example/" class="c"><b>bold</b></div>')
+    assert plain == '<a xmlns="x" xmlns="x">'

@@ -9,7 +9,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.plain import plain_lines
 from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import has_unknown_parse_type
+from tamias.analyse.xml_leniency import has_unknown_parse_type, with_sound_xml_literals
 from tamias.analyse.xml_nodes import has_forbidden
 from tamias.model.capture import Capture
 from tamias.model.quad_lines import QuadLines
@@ -55,7 +55,8 @@ def quick_lines(
 def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:
-        return written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
+        found = written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
+        return with_sound_xml_literals(found) if syntax == RdfFormat.RDF_XML else found
     plain = plain_lines(data, has_graphs=has_graphs)
     if sum(len(lines.nquads) for lines in plain) == len(data):
         return plain
