@@ -241,3 +241,14 @@ def test_the_delay_is_kept_also_by_a_worker_to_whom_the_database_s_time_came_lat
     while not exact.lease(1):
         time.sleep(0.01)
     assert exact.now() - asked_until >= 1000
+
+
+def test_the_host_of_a_dead_worker_waits_for_the_request_that_may_be_under_way(make):
+    dead, alive = make(delay_ms=500, worker=7), make()
+    dead.put(items(2))
+    dead.lease(1, per_host=1)
+    died = alive.now()
+    alive.give_back([7])
+    while not alive.lease(1):
+        time.sleep(0.01)
+    assert alive.now() - died >= 1000

@@ -5,6 +5,7 @@ JSON-LD context, a well-known place, a harvester's question. It asks block lists
 queue that is held, waits for the queue's turn, and the fetchers behind it ask the address guard.
 """
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tamias.crawl.fetching import http_options
 from tamias.crawl.visits.pace import Held
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.cut import FILTER
+from tamias.model.lease import ABANDONED
 from tamias.model.outcome import Outcome
 from tamias.permit.addresses import forbidden
 from tamias.permit.retry_after import retry_after_ms
@@ -55,6 +57,10 @@ class Gate:
         await held.turn()
         try:
             return await self._fetchers[_scheme(request.url)].fetch(request, hop)
+        except asyncio.CancelledError:
+            # The server may still be at work on it: the delay begins when it has ended.
+            held.blocked_until = max(held.blocked_until or 0, self._now() + ABANDONED * held.delay_ms)
+            raise
         finally:
             held.asked()
 

@@ -334,7 +334,7 @@ WHERE host.bucket = %(bucket)b::int2 AND (host.token IS NULL OR host.lease_end +
 
 -- name: held_by
 -- The leases of workers, by the workers' numbers.
-SELECT host.qid, host.token FROM host
+SELECT host.qid, host.token, host.delay_ms FROM host
 WHERE host.bucket = %(bucket)b::int2 AND host.token IS NOT NULL AND (host.token >> 32) = ANY(%(workers)b::int8[])
 
 -- name: host_figures

@@ -20,7 +20,7 @@ from tamias.frontier.rows import Row
 from tamias.frontier.terms import Interest, Terms, buckets_of
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
-from tamias.model.lease import Done, Lease, Return, Task
+from tamias.model.lease import ABANDONED, Done, Lease, Return, Task
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
@@ -130,7 +130,16 @@ class PostgresFrontier:
         given = 0
         for bucket in range(self.buckets):
             held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
-            self.release([rows.bare_lease(bucket, qid, token) for qid, token in held])
+            now = self._now_at_latest()
+            self.finish(
+                [
+                    Return(
+                        lease=rows.bare_lease(bucket, qid, token),
+                        blocked_until=now + ABANDONED * delay_ms if delay_ms else None,
+                    )
+                    for qid, token, delay_ms in held
+                ]
+            )
             given += len(held)
         return given
 

@@ -60,6 +60,11 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     """What cut its links: bits of `tamias.model.cut`; None leaves what is known."""
 
 
+ABANDONED = 2
+"""Delays that a host waits after a request that was given up, or whose worker died: nobody knows when the
+server is done with it."""
+
+
 class Return(msgspec.Struct, frozen=True, kw_only=True):
     """A host's news at the end of a piece of work.
 

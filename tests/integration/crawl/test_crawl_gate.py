@@ -1,6 +1,7 @@
 """Every request of a crawl passes one gate: read from the logs of the servers, whatever led there."""
 
 import json
+import time
 from itertools import pairwise
 
 import pytest
@@ -179,6 +180,7 @@ def test_the_delay_holds_between_eight_workers_some_of_which_are_killed(tamias, 
         if sum(len(site.log) for site in sites) % 9 == 0:
             for worker in tamias.workers()[:2]:
                 kill(worker)
+        time.sleep(0.2)  # a request lasts, also when nobody waits for its answer
         reply(200, PAGE, **{"Content-Type": "text/turtle"})(handler)
 
     for site in sites:

@@ -5,7 +5,6 @@ import signal
 import socket
 from collections import Counter
 from contextlib import closing, suppress
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -128,8 +127,7 @@ def test_eight_workers_half_of_them_far_ask_for_every_url_once_although_one_and_
         assert sum(asked.values()) - len(asked) <= 1, "repeated: what the dead worker was asking for"
         assert set(asked) == {"/robots.txt", *(f"/{page}" for page in range(PAGES))}
     for site in web.sites:
-        gaps = [later - sooner for (_, sooner), (_, later) in pairwise(site.log)]
-        assert min(gaps) >= DELAY * 0.9
+        assert min(site.gaps()) >= DELAY
     assert near > 0
     assert delivered > 0
 
@@ -161,6 +159,32 @@ def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, se
     assert refused.returncode == 4
     assert "say --allow-private if it may" in refused.stderr
     assert web.requests() == 0
+
+
+def test_far_workers_ask_for_the_rules_behind_robots_redirects_in_the_turn_of_their_host(
+    tamias, service, site_at, reply, tmp_path
+):
+    victim = site_at("127.0.2.1")
+    victim.pages["/rules?"] = b"User-agent: *\nDisallow: /shut\n"
+    hosts = [site_at(f"127.0.3.{number}") for number in range(1, 5)]
+    for number, host in enumerate(hosts):
+        host.pages |= {
+            "/robots.txt": reply(302, Location=victim.url(f"/rules?{number}")),
+            "/": b"<> <#to> </open>, </shut> .",
+            "/open": b"<> <#is> <#open> .",
+            "/shut": b"<> <#is> <#shut> .",
+        }
+    words = ("--allow-private", "--delay", str(DELAY), "--max-time", "0")
+    begun = tamias.run("crawl", *words, *(host.url("/") for host in hosts))
+    assert begun.returncode == LIMIT, begun.stderr
+    far = start_far(tamias, service().address, tmp_path / "scratch", workers=2)
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: urls_left(session) == 0)
+    ended(far)
+    assert {path for path, _ in victim.log} >= {f"/rules?{number}" for number in range(4)}
+    assert min(victim.gaps()) >= DELAY
+    for host in hosts:
+        assert (host.asked("/robots.txt"), host.asked("/open"), host.asked("/shut")) == (1, 1, 0)
 
 
 def urls_left(session):

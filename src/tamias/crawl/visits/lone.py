@@ -9,6 +9,7 @@ from tamias.crawl.admit import Admission
 from tamias.crawl.gate import Gate, leads_out
 from tamias.crawl.visits.pace import Held
 from tamias.crawl.visits.robots import few_hops, forbidden_by, robots_request, rules_in
+from tamias.crawl.visits.robots_elsewhere import TOO_MANY
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.kind import ROBOTS
 from tamias.model.lease import Lease
@@ -50,7 +51,8 @@ class LoneClient:
         place = authority(url)
         if place not in self._rules:
             request = robots_request(robots_address(url))
-            self._rules[place] = rules_in(await self._request(request, few_hops(), MOST_REDIRECTS, ROBOTS))
+            found = rules_in(await self._request(request, few_hops(), MOST_REDIRECTS, ROBOTS))
+            self._rules[place] = found if found.leads_to is None else TOO_MANY
         rules = self._rules[place]
         held.delay_ms = max(held.delay_ms, host_delay_ms(0, rules.crawl_delay, obey_robots=True))
         return forbidden_by(rules, url)

@@ -16,7 +16,7 @@ from tamias.crawl.visits.pace import Held, NotNow
 from tamias.database.connect import Session
 from tamias.model.item import Item
 from tamias.model.kind import ROBOTS, kind_key
-from tamias.permit.availability import LONGEST_CACHED, MOST_REDIRECTS, Meaning, meaning
+from tamias.permit.availability import LONGEST_CACHED, MOST_REDIRECTS, meaning
 from tamias.permit.robots import Rules, Verdict
 from tamias.permit.store import Known
 
@@ -24,7 +24,8 @@ _FIRST_WAIT_MS = 500
 _LONGEST_WAIT_MS = 30_000
 _REMEMBERED = 10_000
 _DAY_MS = LONGEST_CACHED * 1000
-_TOO_MANY: Meaning = meaning(302)
+TOO_MANY = Rules(blanket=Verdict(True, meaning(302).reason))
+"""What more redirects than are followed lead to."""
 
 
 class RobotsElsewhere:
@@ -52,9 +53,7 @@ class RobotsElsewhere:
             if rules.leads_to is None:
                 return msgspec.structs.replace(known, rules=rules)
             rules = await self._rules_at(rules.leads_to, held)
-        if rules.leads_to is not None:
-            rules = Rules(blanket=Verdict(True, _TOO_MANY.reason))
-        return msgspec.structs.replace(known, rules=rules)
+        return msgspec.structs.replace(known, rules=rules if rules.leads_to is None else TOO_MANY)
 
     async def _rules_at(self, address: str, held: Held) -> Rules:
         reason = self._admission.blocked(address, ROBOTS)
