@@ -20,7 +20,8 @@ from tamias.analyse.recover import Faults, Place, Read, batched, read_on
 from tamias.analyse.trig import Trig
 from tamias.analyse.turtle import Lines, Turtle, valid_base
 from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import Note, has_unknown_parse_type, mended, with_sound_xml_literals
+from tamias.analyse.xml_leniency import Note, has_unheeded, mended
+from tamias.analyse.xml_literals import with_canonical_literals
 from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
@@ -90,6 +91,8 @@ class RdfAnalyser:
             found = Turtle(base).found(stream, faults)
         elif syntax == RdfFormat.JSON_LD:
             found = self._of_json_ld(stream, base, faults, document.context)
+        elif syntax == RdfFormat.RDF_XML:
+            found = with_canonical_literals(_at_once(stream, syntax, base, faults))
         else:
             found = _at_once(stream, syntax, base, faults)
         yield from batched(found)
@@ -157,7 +160,7 @@ def _of_xml(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
     """As it stands; else with its legacy and its slips mended, and told; else node by node."""
     notes: list[Note] = []
     try:
-        found = None if has_unknown_parse_type(text) else _strictly(text, base)
+        found = None if has_unheeded(text) else _strictly(text, base)
     except SyntaxError:
         found = None
     if found is None:
@@ -175,8 +178,7 @@ def _of_xml(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
 def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
     if has_forbidden(text):
         raise SyntaxError("a character that XML forbids")
-    found = written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
-    return with_sound_xml_literals(found)
+    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
 
 
 def _if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:

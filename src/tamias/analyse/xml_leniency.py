@@ -1,6 +1,6 @@
 """RDF/XML that breaks a rule, brought to what was meant: every change is noted, so that it can be told.
 
-Legacy attributes without a namespace, unknown parse types, relative `xml:base`, characters no IRI may hold.
+Attributes of old, unknown parse types, relative `xml:base`, characters that no IRI may hold.
 """
 
 import re
@@ -10,7 +10,6 @@ import msgspec
 
 from tamias.analyse.recover import Place
 from tamias.analyse.xml_nodes import TOKEN
-from tamias.model.quad_lines import QuadLines
 
 RDF = rb"http://www\.w3\.org/1999/02/22-rdf-syntax-ns#"
 _PREFIX = re.compile(rb"""\sxmlns:([^\s=]{1,100})\s*=\s*["']%b["']""" % RDF)
@@ -22,10 +21,6 @@ _UNKNOWN_PARSE_TYPE = re.compile(rb"""parseType\s*=\s*(["'])(?!(?:%b)\1)""" % b"
 _FORBIDDEN = re.compile(rb"""&lt;|&gt;|&quot;|[\t\n\r <>"{}|\\^`]""")
 _ENTITIES = {b"&lt;": b"<", b"&gt;": b">", b"&quot;": b'"'}
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:")
-_XML_LITERAL = re.compile(rb"^[^\n]*\^\^<%bXMLLiteral> \.$" % RDF, re.MULTILINE)
-_TAG = re.compile(rb"<[^<>]*>")
-_DEFAULT = b' xmlns=\\"'
-"""In a literal of N-Triples."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -41,9 +36,9 @@ class _Element(msgspec.Struct, frozen=True):
     """Whether what stands in it is a value, which nobody changes."""
 
 
-def has_unknown_parse_type(text: bytes) -> bool:
-    """Whether there is one, which the parser passes over in silence with all that it holds."""
-    return b"parseType" in text and _UNKNOWN_PARSE_TYPE.search(text) is not None
+def has_unheeded(text: bytes) -> bool:
+    """Whether the parser passes over something in silence: `rdf:bagID`, an unknown parse type."""
+    return b"bagID" in text or (b"parseType" in text and _UNKNOWN_PARSE_TYPE.search(text) is not None)
 
 
 def mended(text: bytes, base: str | None) -> tuple[bytes, list[Note]]:
@@ -87,6 +82,9 @@ class _Mending:
         if not prefix and local in _LEGACY and self._prefix:
             self._note(f"attribute {local.decode()} without a namespace, read as rdf:{local.decode()}")
             prefix, name = self._prefix, self._prefix + b":" + local
+        if prefix == self._prefix and local == b"bagID":
+            self._note("rdf:bagID is no longer part of RDF, left out")
+            return b""
         if prefix == self._prefix and local == b"parseType":
             value = self._parse_type(value)
         elif self._is_iri(prefix, local):
@@ -131,27 +129,3 @@ class _Mending:
 
 def _percent(found: re.Match[bytes]) -> bytes:
     return b"%%%02X" % ord(_ENTITIES.get(found[0], found[0]))
-
-
-def with_sound_xml_literals(found: list[QuadLines]) -> list[QuadLines]:
-    """The same, where pyoxigraph 0.5 declared the default namespace of an XML literal's element twice.
-
-    It writes the namespaces in force and then the element's own declarations, which is not XML any more.
-    """
-    return [
-        QuadLines(_XML_LITERAL.sub(_sound, lines.nquads), lines.graph) if _DEFAULT in lines.nquads else lines
-        for lines in found
-    ]
-
-
-def _sound(line: re.Match[bytes]) -> bytes:
-    return _TAG.sub(_with_one_default, line[0])
-
-
-def _with_one_default(tag: re.Match[bytes]) -> bytes:
-    before, *others = tag[0].split(_DEFAULT)
-    if len(others) != 2:
-        return tag[0]
-    first, second = others
-    value, _, rest = second.partition(b'\\"')
-    return before + _DEFAULT + first + rest if first.startswith(value + b'\\"') else tag[0]

@@ -68,6 +68,12 @@ CASES = [
         [3],
     ),
     (
+        "rdf:bagID",
+        '<e:T rdf:about="http://a.example/x" rdf:bagID="b"><e:p>1</e:p></e:T>',
+        f'{TYPED}{X} {P} "1" .',
+        [3],
+    ),
+    (
         "a leniency beside a fault",
         '<e:T about="http://a.example/x"><e:p>1</e:p></e:T>\n<e:T rdf:about="http://a.example/y" foo="bar"/>',
         f'{TYPED}{X} {P} "1" .',
@@ -96,7 +102,7 @@ def test_what_stands_in_a_literal_is_left_as_it_is():
     node = '<e:T rdf:about="x y"><e:p rdf:parseType="Literal"><a resource="{}" type="t">b</a></e:p></e:T>'
     reading = tamias.read(f"{HEAD}{node}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
     [literal] = [quad.object.value for quad in reading.quads if quad.predicate.value == "http://e.example/p"]
-    assert literal.startswith('<a resource="{}" type="t" ')
+    assert literal == '<a resource="{}" type="t">b</a>'
     assert len(reading.problems) == 1
 
 
@@ -119,3 +125,14 @@ def test_an_xml_literal_is_xml_also_where_its_element_changes_the_default_namesp
     literal, plain = (quad.object.value for quad in reading.quads)
     assert etree.canonicalize(literal) == ('<div xmlns="http://b.example/" class="c"><b>bold</b></div>')
     assert plain == '<a xmlns="x" xmlns="x">'
+
+
+def test_xml_literals_are_canonical():
+    content = '<h:b xmlns:h="http://h.example/" z="1" a="2"/>&lt; <e:c><![CDATA[&]]></e:c>'
+    node = f'<e:T rdf:about="x"><e:p rdf:parseType="Literal">{content}</e:p></e:T>'
+    reading = tamias.read(f"{HEAD}{node}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
+    [literal] = [quad.object.value for quad in reading.quads if quad.predicate.value == "http://e.example/p"]
+    assert literal == (
+        '<h:b xmlns:h="http://h.example/" a="2" z="1"></h:b>&lt; <e:c xmlns:e="http://e.example/">&amp;</e:c>'
+    )
+    assert not reading.problems

@@ -50,6 +50,16 @@ LONG = [
         RDF,
         b'<?xml version="1.0" encoding="iso-8859-1"?><rdf:RDF ' + NS + b">" + NODE + b"</rdf:RDF>",
     ),
+    (
+        "an XML literal",
+        RDF,
+        b"<rdf:RDF " + NS + b'><e:T><e:p rdf:parseType="Literal"><b/></e:p></e:T></rdf:RDF>',
+    ),
+    (
+        "an unknown parse type",
+        RDF,
+        b"<rdf:RDF " + NS + b'><e:T><e:p rdf:parseType="x"><b/></e:p></e:T></rdf:RDF>',
+    ),
     ("a root of another kind", RDF, b"<e:T " + NS + b' rdf:about="x"/>'),
     ("a large document", TTL, b"<a> <b> <c> .\n" + b"#" * QUICK_BYTES),
 ]

@@ -9,7 +9,7 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.plain import plain_lines
 from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import has_unknown_parse_type, with_sound_xml_literals
+from tamias.analyse.xml_leniency import has_unheeded
 from tamias.analyse.xml_nodes import has_forbidden
 from tamias.model.capture import Capture
 from tamias.model.quad_lines import QuadLines
@@ -55,8 +55,7 @@ def quick_lines(
 def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:
-        found = written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
-        return with_sound_xml_literals(found) if syntax == RdfFormat.RDF_XML else found
+        return written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
     plain = plain_lines(data, has_graphs=has_graphs)
     if sum(len(lines.nquads) for lines in plain) == len(data):
         return plain
@@ -75,6 +74,7 @@ def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: Analy
         and _XML_START.match(data) is not None
         and data.rstrip().endswith(b"RDF>")
         and found_charset(data[:256], told, "application/rdf+xml") in (None, "utf-8")
-        and not has_unknown_parse_type(data)
+        and b"Literal" not in data
+        and not has_unheeded(data)
         and not has_forbidden(data)
     )
