@@ -231,6 +231,20 @@ MUTATIONS = (
         ("integration/strategy/test_escapes.py", "-k", "time_limit and 18"),
     ),
     Mutation(
+        "an export goes on behind missing bytes",
+        "sinks/segments.py",
+        "        if not missing:\n            raise",
+        "        raise",
+        ("integration/crawl/test_damaged_segment.py", "-k", "mends"),
+    ),
+    Mutation(
+        "what is repaired is read as if for the first time",
+        "frontier/hasten.py",
+        '        cursor.execute(_HASTEN["forget_answers"].text, {"bucket": bucket, **wanted})\n',
+        "",
+        ("integration/crawl/test_damaged_segment.py", "-k", "mends"),
+    ),
+    Mutation(
         "a lease that ended settles nothing",
         "frontier/postgres.py",
         "if (each.lease.qid, each.lease.token) in locked]",

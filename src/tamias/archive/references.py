@@ -1,6 +1,7 @@
 """Whether versions, blobs and resources agree, and which versions a broken blob takes with it."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -21,6 +22,16 @@ class Lost(msgspec.Struct, frozen=True):
     url: str
     sha256: str
     missing: bool
+
+
+class LostDocument(msgspec.Struct, frozen=True):
+    """A document whose quads cannot be read, and the URL that is to be visited for it."""
+
+    document: str
+    bucket: int
+    qid: int
+    crawl: int
+    uid: int
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -61,6 +72,29 @@ def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
     rows = session.rows(_SQL["segments"].text)
     for (segment, committed), group in groupby(rows, key=lambda row: (row[0], row[1])):
         yield segment, committed, [Extent(segment, *row[2:]) for row in group if row[2] is not None]
+
+
+def committed_lengths(session: Session) -> dict[int, int]:
+    """How long each segment is at least."""
+    return dict(_rows(session, "committed", {}))
+
+
+def lost_documents(session: Session, extents: Sequence[Extent]) -> list[LostDocument]:
+    """The documents whose present quads stood there."""
+    return [LostDocument(*row) for row in _rows(session, "lost_documents", _places(extents))]
+
+
+def lost_captures(session: Session, extents: Sequence[Extent]) -> list[tuple[str, datetime]]:
+    """The documents and times of captures whose quads stood there."""
+    return [(document, at) for document, at in _rows(session, "lost_captures", _places(extents))]
+
+
+def _places(extents: Sequence[Extent]) -> dict[str, Any]:
+    return {
+        "segment": [each.segment for each in extents],
+        "frame": [each.frame for each in extents],
+        "start": [each.start for each in extents],
+    }
 
 
 def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -42,6 +42,26 @@ ORDER BY version.resource, version.number LIMIT %(most)b::int4
 -- Every body that a version or a suspect needs.
 SELECT encode(version.sha256, 'hex') FROM version UNION SELECT encode(suspect.sha256, 'hex') FROM suspect
 
+-- name: lost_documents
+-- The documents whose quads stand at these places now, and the URLs by which they came.
+SELECT known.document, capture.bucket, capture.qid, capture.crawl, capture.uid
+FROM unnest(%(segment)b::int8[], %(frame)b::int8[], %(start)b::int8[]) AS lost (segment, frame, start)
+     JOIN current_document AS known
+     ON known.segment = lost.segment AND known.frame = lost.frame AND known.start = lost.start
+     JOIN capture ON capture.bucket = known.bucket AND capture.capture = known.capture
+ORDER BY known.document
+
+-- name: lost_captures
+-- The captures whose quads stand at these places: documents and times.
+SELECT coalesce(capture.final_url, capture.url), to_timestamp(capture.started_at / 1000.0)
+FROM unnest(%(segment)b::int8[], %(frame)b::int8[], %(start)b::int8[]) AS lost (segment, frame, start)
+     JOIN capture ON capture.segment = lost.segment AND capture.frame = lost.frame AND capture.start = lost.start
+ORDER BY 1, 2
+
+-- name: committed
+-- How long each segment is at least.
+SELECT segment.segment, segment.committed FROM segment
+
 -- name: segments
 -- Every segment with the extents of its documents, as of one moment, in the order of the files.
 SELECT segment.segment, segment.committed, place.frame, place.start, place.length

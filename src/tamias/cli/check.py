@@ -69,6 +69,8 @@ def _tell_fault(fault: "Fault") -> None:
     say(f"BAD  {fault.kind} {fault.name}: {fault.problem}")
     for holder in fault.versions:
         say(f"     lost with it: {holder.version} of {holder.url}")
+    for document in fault.documents:
+        say(f"     lost with it: the statements of {document}")
 
 
 def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed: "Collected | None") -> None:
@@ -80,6 +82,8 @@ def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed:
     for fault in faults:
         if fault.mended:
             say(f"mended    {fault.kind} {fault.name}")
+        if fault.due:
+            say(f"due       {fault.due:,} URLs of {fault.name}: the next crawl reads them anew")
     if freed is not None:
         say(f"freed     {freed.bytes:,} bytes, {freed.blobs:,} blobs")
     say("nothing is damaged" if not left else f"{len(left)} damaged")

@@ -14,12 +14,13 @@ from tamias.cli.common import Place, common
 from tamias.cli.opening import archive_at
 from tamias.cli.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
-from tamias.model.errors import UsageError
+from tamias.model.errors import TamiasError, UsageError
 from tamias.sinks.export import ExportFormat, export
 
 if TYPE_CHECKING:
     from tamias.archive.library import Archive
     from tamias.database.connect import Database
+    from tamias.model.record import Extent
     from tamias.sinks.packages import Package
     from tamias.sinks.warc_files import Part
 
@@ -85,11 +86,31 @@ def _quads(place: Place, form: Any, graph: str, history: bool, output: Path | No
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
     ):
-        chunks = _chunks(session, place.data, graph, history)
+        lost: list[Extent] = []
+        chunks = _chunks(session, place.data, graph, history, lost)
         if form == "parquet":
             _parquet(chunks, database, output)
         else:
             _written(_statements(chunks, form), output)
+        if lost:
+            raise _incomplete(session, lost, history)
+
+
+def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> TamiasError:
+    """The end of an export that is whole but for what stood in damaged places: what that is, to the last."""
+    from tamias.archive.references import lost_captures, lost_documents
+
+    if history:
+        missing = [f"{url} of {at:%Y-%m-%dT%H:%M:%SZ}" for url, at in lost_captures(session, lost)]
+    else:
+        missing = [each.document for each in lost_documents(session, lost)]
+    for each in missing:
+        click.echo(f"missing: {each}", err=True)
+    files = ", ".join(sorted({f"rdf/{extent.segment}.nq.zst" for extent in lost}))
+    return TamiasError(
+        f"{len(missing)} documents are not in the export, the rest is: {files} is damaged;"
+        " 'tamias check --repair' makes them due again, and a crawl reads them anew"
+    )
 
 
 def _frontier(place: Place, output: Path | None) -> None:
@@ -176,12 +197,12 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None)
         export_parquet(chunks, all_captures(session), output)
 
 
-def _chunks(session: Session, data: Path, graph: str, history: bool) -> Iterator[bytes]:
+def _chunks(session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]") -> Iterator[bytes]:
     from tamias.crawl.corpus import data_quads, metadata_quads
 
     parts = []
     if graph != "metadata":
-        parts.append(data_quads(session, data, history=history))
+        parts.append(data_quads(session, data, history=history, lost=lost))
     if graph != "data":
         parts.append(metadata_quads(session))
     return chain.from_iterable(parts)

@@ -7,18 +7,29 @@ from pathlib import Path
 from pyoxigraph import RdfFormat, serialize
 
 from tamias.archive.captures import all_captures, all_extents, current_extents
+from tamias.archive.references import committed_lengths
 from tamias.database.connect import Session
+from tamias.model.record import Extent
 from tamias.sinks.metadata import activity_quads
 from tamias.sinks.segments import SegmentReader
 
 RECORDS_AT_ONCE = 500
 
 
-def data_quads(session: Session, data: Path, *, history: bool = False) -> Iterator[bytes]:
-    """The crawled quads as N-Quads: of the latest capture of each document, or of all."""
-    with SegmentReader(data / "rdf") as reader:
+def data_quads(
+    session: Session, data: Path, *, history: bool = False, lost: list[Extent] | None = None
+) -> Iterator[bytes]:
+    """The crawled quads as N-Quads: of the latest capture of each document, or of all.
+
+    Documents that cannot be read to their end are left out and noted in `lost`. Raises `SegmentError` where
+    there is no such list.
+    """
+    with SegmentReader(data / "rdf", committed_lengths(session)) as reader:
         for extent in all_extents(session) if history else current_extents(session):
-            yield from reader.read(extent)
+            if lost is None or reader.holds(extent):
+                yield from reader.read(extent)
+            else:
+                lost.append(extent)
 
 
 def metadata_quads(session: Session) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
+from tamias.frontier.columns import Ints, Longs
 from tamias.frontier.keys import hash64
 from tamias.frontier.offer import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.frontier.postgres import PostgresFrontier
@@ -28,14 +29,35 @@ def hasten(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) 
     )
 
 
+def make_due_unread(
+    session: Session, frontier: PostgresFrontier, bucket: int, places: Sequence[tuple[int, int, int]]
+) -> int:
+    """Makes known URLs due now, to be read as if for the first time; returns how many were not due.
+
+    The places are queues, crawls and URLs by their numbers.
+    """
+    qids, crawls, uids = zip(*places, strict=True)
+    wanted = {"qid": Longs(qids), "crawl": Ints(crawls), "uid": Longs(uids)}
+
+    def work(cursor: Cursor) -> int:
+        now = frontier.now()
+        cursor.execute(_HASTEN["forget_answers"].text, {"bucket": bucket, **wanted})
+        return _make_due(cursor, {"bucket": bucket, "now": now, **wanted}, now)
+
+    return session.transact(work)
+
+
 def _hasten_bucket(bucket: int, offered: list[Offered], clock: Callable[[], int], cursor: Cursor) -> int:
     now = clock()
-    wanted = {"bucket": bucket, "now": now, **url_columns(offered)}
+    return _make_due(cursor, {"bucket": bucket, "now": now, **url_columns(offered)}, now)
+
+
+def _make_due(cursor: Cursor, wanted: dict[str, Any], now: int) -> int:
     cursor.execute(_FRONTIER["lock_hosts"].text, wanted)
     rows = cursor.execute(_HASTEN["hasten_urls"].text, wanted).fetchall()
     if rows:
         news = wake_columns(_queue_news(rows, now))
-        cursor.execute(_FRONTIER["wake"].text, {"bucket": bucket, "now": now, **news})
+        cursor.execute(_FRONTIER["wake"].text, {"bucket": wanted["bucket"], "now": now, **news})
     return len(rows)
 
 

@@ -1,5 +1,11 @@
 -- Known URLs that somebody wants visited now. The rules of frontier.sql hold; the hosts are locked before.
 
+-- name: forget_answers
+-- Nothing is known of what these URLs answered: their next visit asks for all, and reads it.
+UPDATE url SET status = 0, etag = NULL, last_modified = NULL
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS wanted (qid, crawl, uid)
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl AND url.uid = wanted.uid
+
 -- name: hasten_urls
 -- Makes known URLs due now, except those that are due already or that a client holds.
 UPDATE url

@@ -5,7 +5,7 @@ Small documents share a frame; a large one has frames of its own. `zstd -d` read
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -164,8 +164,10 @@ class DocumentWriter:
 class SegmentReader:
     """Reads documents back. Fast when they are asked for in the order in which they were written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, committed: Mapping[int, int] | None = None) -> None:
+        """With the `committed` lengths it also finds what stands behind a place where bytes are missing."""
         self._folder = folder
+        self._committed = committed or {}
         self._segment: int | None = None
         self._file: BinaryIO | None = None
         self._place = -1
@@ -184,6 +186,15 @@ class SegmentReader:
             place, skip = behind, 0
             yield piece
 
+    def holds(self, extent: Extent) -> bool:
+        """Whether a document can be read to its end. Costs nothing more where it stands in one frame."""
+        try:
+            for _ in self.read(extent):
+                pass
+        except SegmentError:
+            return False
+        return True
+
     def close(self) -> None:
         """Lets go of the open file."""
         if self._file:
@@ -200,11 +211,11 @@ class SegmentReader:
         """A frame unpacked, and where the next one begins. The last one is kept at hand."""
         file = self._opened(segment)
         if place != self._place:
+            self._place = -1
+            missing = max(0, self._committed.get(segment, 0) - os.fstat(file.fileno()).st_size)
             try:
-                file.seek(place)
-                self._frame, self._next = unpacked_frame(file)
-            except (OSError, EOFError, zstandard.ZstdError) as error:
-                self._place = -1
+                self._frame, self._next = _frame_in(file, place, missing)
+            except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
                 raise self._damage(segment, f"no sound frame at byte {place} ({error})") from error
             self._place = place
         return self._frame, self._next
@@ -221,6 +232,19 @@ class SegmentReader:
 
     def _damage(self, segment: int, what: str) -> SegmentError:
         return SegmentError(f"segment {segment_path(self._folder, segment)} is damaged: {what}")
+
+
+def _frame_in(file: BinaryIO, place: int, missing: int) -> tuple[bytes, int]:
+    """The frame that was written at a place, and where the next was; bytes before it may be missing."""
+    try:
+        file.seek(place)
+        return unpacked_frame(file)
+    except (EOFError, zstandard.ZstdError):
+        if not missing:
+            raise
+    file.seek(place - missing)
+    frame, behind = unpacked_frame(file)
+    return frame, behind + missing
 
 
 def read_extent(folder: Path, extent: Extent) -> Iterator[bytes]:

@@ -13,15 +13,21 @@ from tamias.archive.blobs.repair import repair
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import (
     Holder,
+    LostDocument,
     agree,
     disagreeing,
     holders,
+    lost_documents,
     lost_versions,
     referenced,
     segments,
 )
 from tamias.database.connect import Database
+from tamias.frontier.hasten import make_due_unread
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.record import Extent
 from tamias.sinks.segment_check import SegmentCheck
+from tamias.sinks.segments import SegmentReader
 from tamias.sinks.warc_files import Part, records, warc_parts
 
 Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
@@ -35,7 +41,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
     versions: tuple[Holder, ...] = ()
     """Those that cannot be given back because of it; not all, if they are many."""
+    documents: tuple[str, ...] = ()
+    """Those whose present quads cannot be read because of it."""
     mended: bool = False
+    due: int = 0
+    """Of its documents, made due again: the next crawl mends it."""
 
 
 class Looked(msgspec.Struct):
@@ -59,6 +69,7 @@ class Checkup:
         self._rows = database.session()
         self.looked = Looked()
         self._damages: dict[str, Damage] = {}
+        self._lost: dict[str, list[LostDocument]] = {}
 
     def close(self) -> None:
         """Lets go of the database."""
@@ -88,7 +99,8 @@ class Checkup:
         for fault in faults:
             rows = fault.kind in ("version", "resource")
             mended = fault.name not in left if rows else done.get(fault.name, False)
-            yield msgspec.structs.replace(fault, mended=mended)
+            due = self._make_due(self._lost.get(fault.name, ()))
+            yield msgspec.structs.replace(fault, mended=mended, due=due)
 
     def collected(self) -> Collected:
         """Frees what no version needs."""
@@ -125,9 +137,28 @@ class Checkup:
     def _segments(self) -> Iterator[Fault]:
         check = SegmentCheck(self._data / "rdf")
         for segment, committed, extents in segments(self._rows):
-            for problem in check.faults(segment, committed, extents):
-                yield Fault(kind="segment", name=f"rdf/{segment}.nq.zst", problem=problem)
+            problems = list(check.faults(segment, committed, extents))
+            if problems:
+                yield self._segment_fault(segment, committed, extents, problems)
         self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
+
+    def _segment_fault(
+        self, segment: int, committed: int, extents: Sequence[Extent], problems: Sequence[str]
+    ) -> Fault:
+        name = f"rdf/{segment}.nq.zst"
+        with SegmentReader(self._data / "rdf", {segment: committed}) as reader:
+            lost = [extent for extent in extents if not reader.holds(extent)]
+        self._lost[name] = lost_documents(self._session, lost)
+        documents = tuple(each.document for each in self._lost[name])
+        return Fault(kind="segment", name=name, problem="; ".join(problems), documents=documents)
+
+    def _make_due(self, lost: Sequence[LostDocument]) -> int:
+        """The documents of a damaged segment are visited again, and read as if for the first time."""
+        frontier = PostgresFrontier(self._session, same_url=str.__eq__)
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for each in lost:
+            places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
+        return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
 
     def _warc(self, part: Part) -> Iterator[Fault]:
         end = 0

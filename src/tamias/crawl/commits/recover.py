@@ -1,6 +1,7 @@
 """What a dead worker left behind is put right: leases given back, torn tails cut, its documents suspected."""
 
 import fcntl
+import logging
 import shutil
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from tamias.crawl.commits.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.sinks.segments import cut_tail, segment_path
+from tamias.sinks.segments import SegmentError, cut_tail, segment_path
 from tamias.sinks.warc_files import mend_warcs
 
 WARC_PREFIX = "tamias"
+_log = logging.getLogger(__name__)
 
 
 def recover(database: Database, session: Session, frontier: PostgresFrontier, data: Path) -> int:
@@ -42,7 +44,10 @@ def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, wor
     frontier.give_back([worker])
     left = open_segments(session, [worker])
     for segment in left:
-        cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
+        try:
+            cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
+        except SegmentError as error:  # no reason to crawl no more: what can be read of it is read
+            _log.warning("%s; 'tamias check --repair' makes due again what is lost", error)
     sealed = [msgspec.structs.replace(segment, sealed=True) for segment in left]
     session.transact(lambda cursor: commit_segments(cursor, sealed))
     mend_warcs(data / "warc", warc_prefix(worker))
