@@ -133,8 +133,16 @@ class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...], _about("hosts whose operators permit what their robots.txt forbids")
     ] = ()
     host_visits: Annotated[
-        int, _about("most visits to one queue by one worker in a run, for sites without an end", ge=1)
-    ] = 1_000_000
+        int, _about("most URLs of one queue that are visited, whatever they hold", ge=1)
+    ] = 10_000_000
+    host_budget: Annotated[
+        int,
+        _about(
+            "URLs of one queue that are visited before it must earn more with new words, statements or links"
+            " from other hosts; 0: no such budget",
+            ge=0,
+        ),
+    ] = 1000
     monotony: Annotated[
         int,
         _about("pages alike but for numbers, and without data, until such are left alone; 0: never", ge=0),

@@ -23,42 +23,95 @@ def read_all(traps, days, body=page, quads=0):
 def test_pages_that_differ_in_numbers_only_are_left_alone_after_so_many():
     traps = Traps(host_visits=1000, monotony=50)
     read_all(traps, 49)
-    assert traps.refusal(QUEUE, url(49)) is None
+    assert traps.refusal(QUEUE, url(49), 0, 0.0) is None
     read_all(traps, 1)
-    assert "permit.monotony" in traps.refusal(QUEUE, url(50))
+    assert "permit.monotony" in traps.refusal(QUEUE, url(50), 0, 0.0)
 
 
 def test_pages_with_statements_are_never_left_alone():
     traps = Traps(host_visits=1000, monotony=50)
     read_all(traps, 200, quads=1)
-    assert traps.refusal(QUEUE, url(200)) is None
+    assert traps.refusal(QUEUE, url(200), 0, 0.0) is None
 
 
 def test_pages_that_differ_in_words_go_on():
     traps = Traps(host_visits=1000, monotony=50)
     read_all(traps, 200, body=lambda day: b"page of " + bytes([97 + day % 26]) * (1 + day // 26))
-    assert traps.refusal(QUEUE, url(200)) is None
+    assert traps.refusal(QUEUE, url(200), 0, 0.0) is None
 
 
 def test_other_pages_of_the_site_go_on():
     traps = Traps(host_visits=1000, monotony=50)
     read_all(traps, 50)
-    assert traps.refusal(QUEUE, "http://a.test/data") is None
+    assert traps.refusal(QUEUE, "http://a.test/data", 0, 0.0) is None
 
 
 def test_nothing_is_looked_at_when_it_is_off():
     traps = Traps(host_visits=1000, monotony=0)
     read_all(traps, 500)
-    assert traps.refusal(QUEUE, url(500)) is None
+    assert traps.refusal(QUEUE, url(500), 0, 0.0) is None
 
 
 def test_a_queue_is_left_alone_after_so_many_visits():
     traps = Traps(host_visits=3, monotony=0)
-    for _ in range(3):
-        assert traps.refusal(QUEUE, url(1)) is None
-        traps.visited(QUEUE)
-    assert "permit.host_visits" in traps.refusal(QUEUE, url(1))
-    assert traps.refusal("b.test", "http://b.test/") is None
+    assert traps.refusal(QUEUE, url(1), 2, 0.0) is None
+    assert "permit.host_visits" in traps.refusal(QUEUE, url(1), 3, 99.0)
+
+
+BUDGET = 20
+
+
+def visits_until_refusal(document, quads, most=400):
+    """How many documents a site shows before it is left alone; `most` if it never is."""
+    traps, visits, earned = Traps(10**6, 0, BUDGET), 0, 0.0
+    while visits < most and traps.refusal(QUEUE, url(visits), visits, earned) is None:
+        if traps.looks(visits):
+            earned += traps.earned(QUEUE, document(visits), quads)
+        visits += 1
+    return visits
+
+
+def word(number):
+    """Another one for each number, without digits."""
+    return "".join(chr(97 + int(digit)) for digit in f"{number:05}")
+
+
+def chain(number):
+    return (
+        f'<http://a.test/{number}> <http://v/p> "Number {number}" ; <http://v/q> </{number + 1}> .'.encode()
+    )
+
+
+def data(number):
+    return f'<http://a.test/{number}> <http://v/label> "{word(number)}" .'.encode()
+
+
+def paths(number):
+    path = "/".join(["amber", "birch"] * (number % 9))
+    return f"<title>A place</title><a href='/{path}/cedar'>more</a>".encode()
+
+
+def prose(number):
+    return f"<p>About {word(number)}</p>".encode()
+
+
+@pytest.mark.parametrize(
+    ("document", "quads", "visits"),
+    [
+        pytest.param(chain, 2, range(BUDGET, 2 * BUDGET), id="a chain of Linked Data that counts"),
+        pytest.param(paths, 0, range(BUDGET, BUDGET + 2), id="paths that grow"),
+        pytest.param(prose, 0, range(5 * BUDGET, 11 * BUDGET), id="words without statements"),
+        pytest.param(data, 1, range(400, 401), id="statements with new words"),
+    ],
+)
+def test_the_budget_of_a_site_grows_with_what_is_new(document, quads, visits):
+    assert visits_until_refusal(document, quads) in visits
+
+
+def test_links_from_other_hosts_earn_visits():
+    traps = Traps(10**6, 0, BUDGET)
+    assert "permit.host_budget" in traps.refusal(QUEUE, url(1), BUDGET, 0.0)
+    assert traps.refusal(QUEUE, url(1), BUDGET, 1.0) is None
 
 
 @pytest.mark.parametrize(

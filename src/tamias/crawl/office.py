@@ -117,6 +117,10 @@ class Office:
             now=self.now,
         )
 
+    def credit_hosts(self) -> None:
+        """What links between hosts have earned since the last time; for the database's thread."""
+        self.frontier.credit(self.committer.invitations.take())
+
     def renew_parked(self) -> None:
         """Keeps others away from the URLs whose documents are still being read; for the database's thread."""
         parked = [each for each in self.parking.documents if each.apart.until is not None]

@@ -123,6 +123,7 @@ class DatabaseWorkplace:
 
     async def count(self) -> None:
         await self._office.in_database(self._count_blocked)
+        await self._office.in_database(self._office.credit_hosts)
 
     async def work(self, held: Held) -> None:
         await self._visitor.work(held)
@@ -213,7 +214,7 @@ def _sight(
         warc=office.warc,
         keeping=office.keeping,
         retries=settings.crawl.retries,
-        traps=Traps(settings.permit.host_visits, settings.permit.monotony),
+        traps=Traps(settings.permit.host_visits, settings.permit.monotony, settings.permit.host_budget),
     )
 
 

@@ -128,10 +128,11 @@ WITH chosen AS MATERIALIZED (
     FROM (SELECT chosen.qid FROM chosen
           GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
-    RETURNING host.qid, host.hkey, host.delay_ms,
+    RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned,
+       task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
@@ -183,10 +184,11 @@ WITH wanted AS MATERIALIZED (
     FROM (SELECT chosen.qid FROM chosen
           GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
-    RETURNING host.qid, host.hkey, host.delay_ms,
+    RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, task.uid, task.url, task.crawl, task.depth, task.score,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned,
+       task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
     SELECT best.* FROM (
@@ -288,12 +290,15 @@ SET token = NULL,
     not_before = greatest(host.not_before, %(now)b::int8 + first.delay_ms),
     ready_at = greatest(host.not_before, %(now)b::int8 + first.delay_ms, first.blocked_until, first.due),
     class = first.class,
-    address = coalesce(first.address, host.address)
-FROM (SELECT held.qid, held.token, held.address, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
+    address = coalesce(first.address, host.address),
+    visits = host.visits + first.visits,
+    earned = host.earned + first.earned
+FROM (SELECT held.qid, held.token, held.address, held.visits, held.earned, coalesce(held.delay_ms, host.delay_ms) AS delay_ms,
              greatest(host.blocked_until, held.blocked_until) AS blocked_until,
              coalesce(ahead.due, 9223372036854775807) AS due, coalesce(ahead.class, 0) AS class
       FROM unnest(%(qid)b::int8[], %(token)b::int8[], %(delay_ms)b::int4[], %(blocked_until)b::int8[],
-                  %(address)b::text[]) AS held (qid, token, delay_ms, blocked_until, address)
+                  %(address)b::text[], %(visits)b::int8[], %(earned)b::float8[])
+           AS held (qid, token, delay_ms, blocked_until, address, visits, earned)
       JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = held.qid
       CROSS JOIN LATERAL (
           SELECT min(near.next_due) AS due,
@@ -375,3 +380,9 @@ WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = 
 UPDATE url SET due = %(until)b::int8
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND url.uid = %(uid)b::int8 AND url.due = %(before)b::int8 AND url.due > %(now)b::int8
+
+-- name: credit_hosts
+-- Visits that the links of other hosts have earned.
+UPDATE host SET earned = host.earned + news.earned
+FROM unnest(%(qid)b::int8[], %(earned)b::float8[]) AS news (qid, earned)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = news.qid

@@ -1,7 +1,7 @@
 """The frontier on PostgreSQL. What it says to the database stands in `frontier.sql`; this file says when."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -13,7 +13,7 @@ from tamias.frontier.addresses import one_at_a_time, thinned
 from tamias.frontier.asking import done_by
 from tamias.frontier.columns import Longs
 from tamias.frontier.crawls import Neighbours
-from tamias.frontier.keys import hash64
+from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.lanes import Lanes, Retagged, retag
 from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_columns, url_columns
 from tamias.frontier.rows import Row
@@ -103,6 +103,17 @@ class PostgresFrontier:
         for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
             held |= self._session.transact(partial(self._finish_bucket, bucket, list(group), moved, record))
         return held
+
+    def credit(self, earned: Mapping[str, float]) -> None:
+        """Visits that the links of other hosts have earned, by host key."""
+        by_bucket: dict[int, dict[int, float]] = {}
+        for host, credit in earned.items():
+            qid = host_hash(host)
+            by_bucket.setdefault(bucket_of(qid, self.buckets), {})[qid] = credit
+        for bucket, gained in sorted(by_bucket.items()):
+            qids = sorted(gained)
+            news = {"bucket": bucket, "qid": qids, "earned": [gained[qid] for qid in qids]}
+            self._session.transact(partial(_credit, news))
 
     def finish_apart(self, lease: Lease, done: Done, until: int, record: Record) -> bool:
         """Settles a task that was put off until a time which is still to come, after its host was given back.
@@ -380,6 +391,11 @@ def _read_buckets(cursor: Cursor) -> int:
     row = cursor.execute("SELECT buckets FROM meta").fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _credit(news: dict[str, Any], cursor: Cursor) -> None:
+    _do(cursor, "lock_hosts", news)
+    _do(cursor, "credit_hosts", news)
 
 
 def _place(lease: Lease, task: Task) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def probes(rotating: int, hosts: int) -> dict[str, list[int]]:
 def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> list[Lease]:
     """The rows of `lease`, one for each task; a host with nothing due has one row without a task."""
     leases = []
-    for (qid, host, delay_ms), group in groupby(rows, key=lambda row: row[:3]):
-        tasks = tuple(_task(row[3:]) for row in group if row[3] is not None)
+    for (qid, host, delay_ms, visits, earned), group in groupby(rows, key=lambda row: row[:5]):
+        tasks = tuple(_task(row[5:]) for row in group if row[5] is not None)
         leases.append(
             Lease(
                 host=host,
@@ -37,6 +37,8 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
                 token=token,
                 ends_at=ends_at,
                 delay_ms=delay_ms,
+                visits=visits,
+                earned=earned,
                 tasks=tasks,
             )
         )
@@ -108,6 +110,8 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
         "delay_ms": [each.delay_ms for each in returns],
         "blocked_until": [each.blocked_until for each in returns],
         "address": [each.address for each in returns],
+        "visits": [each.visits for each in returns],
+        "earned": [each.earned for each in returns],
     }
 
 

@@ -43,6 +43,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: int
     delay_ms: int
     tasks: tuple[Task, ...]
+    visits: int = 0
+    """First visits to URLs of the host so far, by all workers."""
+    earned: float = 0.0
+    """How many of these its documents and the links of other hosts have earned."""
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,3 +85,7 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """The host asked for a pause until then (Retry-After); None leaves it."""
     address: str | None = None
     """The IP address that answered, where addresses have a cap; None leaves what was known."""
+    visits: int = 0
+    """First visits to URLs of the host since it was leased; counted when it is given back."""
+    earned: float = 0.0
+    """What they have earned."""

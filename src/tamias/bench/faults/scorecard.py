@@ -61,10 +61,8 @@ _NOT = """## What Tamias does not promise
   by then is due; when it is set back, time stands still until it is reached again.
 - **Repair of flipped bits.** They are found and told, and the body is not given back; it comes back from a
   backup, or from the web if the web still has it.
-- **One count of visits for all workers.** The limits on traps (`permit.host_visits`, `permit.monotony`) are
-  counted by each worker for itself, so that more workers ask an endless site more often before all of them
-  leave it alone: with eight, a calendar was asked 170 times and made-up pages 335 times, where two ask at
-  most 150 and 250 times.
+- **One count of monotonous pages for all workers.** `permit.host_visits` and `permit.host_budget` are
+  counted with the host for all workers; `permit.monotony` (pages alike but for numbers) by each for itself.
 - **Speed while something is broken.** While the database is away or the disk is full, nothing is fetched.
 - **Politeness across archives.** Two Tamias with two databases do not know of each other.
 - **Machines without Linux**: nothing of this was measured elsewhere.

@@ -5,6 +5,7 @@ Visits hand over what they did; many of them are committed together, in a thread
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from itertools import islice
@@ -38,6 +39,9 @@ _log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
 PUT_BATCH = 1000
+MOST_INVITED = 100
+"""Visits that the links of one host can earn another one."""
+_MOST_PAIRS = 100_000
 MOST_WAITING = 4000
 T = TypeVar("T")
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
@@ -98,6 +102,30 @@ def _seen_under_watch(done: Done) -> bool:
     return done.task.crawl == WATCH and not done.fails
 
 
+class Invitations:
+    """Counts the URLs of each host that documents of other hosts named: they earn it visits."""
+
+    def __init__(self) -> None:
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._news: Counter[str] = Counter()
+
+    def note(self, source: str, items: Iterable[Item]) -> None:
+        """What a document of `source` named. Two hosts cannot earn each other more than so much."""
+        if not source:
+            return
+        for item in items:
+            if item.host != source and self._pairs[source, item.host] < MOST_INVITED:
+                self._pairs[source, item.host] += 1
+                self._news[item.host] += 1
+        if len(self._pairs) > _MOST_PAIRS:
+            self._pairs.clear()
+
+    def take(self) -> Counter[str]:
+        """What was counted since this was last asked."""
+        news, self._news = self._news, Counter()
+        return news
+
+
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
@@ -135,6 +163,7 @@ class Committer:
         self._room = asyncio.Condition()
         self._ending = False
         self.tally = Tally()
+        self.invitations = Invitations()
 
     async def add(self, visited: Visited) -> None:
         """Hands a visit over; waits when too many are waiting."""
@@ -206,6 +235,8 @@ class Committer:
         with self._steps.step("admit"):
             admitted = [self._admission.admit(each.reference) for each in links]
             found = [item for items, _ in admitted for item in items]
+            for each, (items_of, _) in zip(links, admitted, strict=True):
+                self.invitations.note(each.host, items_of)
         if self._strategist is not None:
             with self._steps.step("score"):
                 found = self._strategist.scored(found, links)
@@ -340,8 +371,8 @@ def _sourced(reference: Reference, visited: Visited) -> Sourced:
     """The links with what a strategy may want to know of the page."""
     task, record = visited.done.task, visited.record
     if record is None:
-        return Sourced(reference, task.url, task.score)
-    return Sourced(reference, record.final_url, task.score, record.quads)
+        return Sourced(reference, task.url, task.score, host=visited.held.lease.host)
+    return Sourced(reference, record.final_url, task.score, record.quads, visited.held.lease.host)
 
 
 def _faulty(visited: Visited, error: Exception) -> Visited:
@@ -387,6 +418,8 @@ def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
             delay_ms=held.delay_ms,
             blocked_until=held.blocked_until,
             address=held.address,
+            visits=held.visits if held in gone else 0,
+            earned=held.earned if held in gone else 0.0,
         )
         for held, news in done.items()
     ]

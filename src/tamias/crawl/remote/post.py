@@ -41,7 +41,7 @@ class Parcel(msgspec.Struct, frozen=True):
         """What is sent; `again` if it was before."""
         if self.released is not None:
             held = self.released
-            told = Released(bare(held.lease), held.delay_ms, held.blocked_until)
+            told = Released(bare(held.lease), held.delay_ms, held.blocked_until, held.visits, held.earned)
             yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
             return
         visit = packed(self.brought)

@@ -208,6 +208,7 @@ class Reception:
         """Gives a host back; what comes tells that it is done."""
         held = self._holding(told.lease)
         held.delay_ms, held.blocked_until = told.delay_ms, told.blocked_until
+        held.visits, held.earned = told.visits, told.earned
         return self._release(held)
 
     async def _take(

@@ -129,6 +129,8 @@ class Released(msgspec.Struct, frozen=True):
     lease: Lease
     delay_ms: int
     blocked_until: int | None
+    visits: int = 0
+    earned: float = 0.0
 
 
 def packed(value: Any) -> bytes:

@@ -177,7 +177,7 @@ class FarWorkplace:
             warc=None,
             keeping=None,
             retries=settings.crawl.retries,
-            traps=Traps(settings.permit.host_visits, settings.permit.monotony),
+            traps=Traps(settings.permit.host_visits, settings.permit.monotony, settings.permit.host_budget),
         )
 
 

@@ -26,6 +26,8 @@ class Sourced(msgspec.Struct, frozen=True):
     url: str
     score: float | None = None
     quads: int | None = None
+    host: str = ""
+    """Of the document, where it is known."""
 
 
 class Target(msgspec.Struct):

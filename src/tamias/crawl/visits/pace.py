@@ -44,6 +44,10 @@ class Held:
         """The IP address that answered, where addresses have a cap."""
         self.granted: str | None = None
         """A rule of robots.txt that the operator's permission sets aside for the request under way."""
+        self.visits = 0
+        """First visits to URLs of the host in this lease, and requests of walks."""
+        self.earned = 0.0
+        """What these have earned the host: see `tamias.permit.traps`."""
         self.lost = False
         """Whether somebody else may have the host by now: what was done since does not count."""
         self.task: asyncio.Task[None] | None = None

@@ -11,7 +11,7 @@ from tamias.crawl.admit import Reference
 from tamias.crawl.archiving.keeping import Keeping, Kept
 from tamias.crawl.reading.aside import aside
 from tamias.crawl.reading.reader import Reader
-from tamias.crawl.reading.study import Found, discard, whole
+from tamias.crawl.reading.study import Found, discard, start_of, whole
 from tamias.crawl.visits.asking import Asker, asked_to_wait
 from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visits.guide import PoliteGuide
@@ -33,6 +33,7 @@ from tamias.sinks.warc import WarcWriter
 
 DEATHS_ALLOWED = 1
 TDMREP = "tdmrep"
+PROLOG = 16 * 1024
 _READ = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
 
@@ -123,9 +124,9 @@ class Sight:
         if covering is not None:
             reason = f"part of a dataset that {covering.sitemap} offers as a whole"
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, reason), put_off=not covering.had)
-        if (trap := self._traps.refusal(held.lease.host, task.url)) is not None:
+        if task.depth and (trap := self._trap(task.url, held)) is not None:
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
-        self._traps.visited(held.lease.host)
+        held.visits += _is_first(task, kind)
         capture = await self._asker.ask(_request(task, kind), task, held)
         if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
             return await self._digest(capture, task, held, None)
@@ -170,12 +171,13 @@ class Sight:
         ask = partial(self._context_here, task=task, held=held)
         found, references = await self._reader.read(capture, task, held, ask, apart)
         self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
+        self._earn(capture, held, found.quads)
         found.signals = await self._usage.signals(capture, found.metas)
         return Seen(capture, found, references)
 
     async def _walked(self, kind: str, task: Task, held: Held) -> Seen:
         guide = PoliteGuide(
-            lambda request: self._asker.ask(request, task, held), self._reader.study, self._to_warc
+            partial(self._ask_of_walk, task=task, held=held), self._reader.study, self._to_warc
         )
         try:
             last_try = task.fails >= self._retries
@@ -183,6 +185,24 @@ class Sight:
         finally:
             guide.step_ends()
         return Seen(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
+
+    async def _ask_of_walk(self, request: Request, task: Task, held: Held) -> Capture:
+        """Each request of a walk counts as a visit: an endpoint may have no end either."""
+        if (trap := self._trap(request.url, held)) is not None:
+            return self._asker.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
+        held.visits += 1
+        capture = await self._asker.ask(request, task, held)
+        self._earn(capture, held, quads=1)
+        return capture
+
+    def _trap(self, url: str, held: Held) -> str | None:
+        lease = held.lease
+        return self._traps.refusal(lease.host, url, lease.visits + held.visits, lease.earned + held.earned)
+
+    def _earn(self, capture: Capture, held: Held, quads: int) -> None:
+        if capture.body is not None and self._traps.looks(held.lease.visits + held.visits):
+            start = start_of(capture.body, PROLOG)
+            held.earned += self._traps.earned(held.lease.host, start, quads)
 
     def _context(self, capture: Capture) -> Seen:
         """A context is kept for those who wait for it, and not read."""
@@ -227,3 +247,8 @@ def _request(task: Task, kind: str | None) -> Request:
     if task.reopened:
         return Request(url=task.url, accept=accept)
     return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)
+
+
+def _is_first(task: Task, kind: str | None) -> bool:
+    """Whether a visit counts against the budget of its host: the first one to a URL that a document named."""
+    return task.depth > 0 and task.status is Outcome.NEW and not task.fails and kind not in (PROBE, CONTEXT)
