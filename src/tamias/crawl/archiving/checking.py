@@ -99,7 +99,7 @@ class Checkup:
         for fault in faults:
             rows = fault.kind in ("version", "resource")
             mended = fault.name not in left if rows else done.get(fault.name, False)
-            due = self._make_due(self._lost.get(fault.name, ()))
+            due = self._make_due(self._lost[fault.name]) if fault.documents else 0
             yield msgspec.structs.replace(fault, mended=mended, due=due)
 
     def collected(self) -> Collected:
@@ -137,20 +137,19 @@ class Checkup:
     def _segments(self) -> Iterator[Fault]:
         check = SegmentCheck(self._data / "rdf")
         for segment, committed, extents in segments(self._rows):
+            name = f"rdf/{segment}.nq.zst"
             problems = list(check.faults(segment, committed, extents))
-            if problems:
-                yield self._segment_fault(segment, committed, extents, problems)
+            documents = self._lost_in(name, segment, committed, extents) if problems else ()
+            for problem in problems:
+                last = problem is problems[-1]
+                yield Fault(kind="segment", name=name, problem=problem, documents=documents if last else ())
         self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
 
-    def _segment_fault(
-        self, segment: int, committed: int, extents: Sequence[Extent], problems: Sequence[str]
-    ) -> Fault:
-        name = f"rdf/{segment}.nq.zst"
+    def _lost_in(self, name: str, segment: int, committed: int, extents: Sequence[Extent]) -> tuple[str, ...]:
         with SegmentReader(self._data / "rdf", {segment: committed}) as reader:
             lost = [extent for extent in extents if not reader.holds(extent)]
         self._lost[name] = lost_documents(self._session, lost)
-        documents = tuple(each.document for each in self._lost[name])
-        return Fault(kind="segment", name=name, problem="; ".join(problems), documents=documents)
+        return tuple(each.document for each in self._lost[name])
 
     def _make_due(self, lost: Sequence[LostDocument]) -> int:
         """The documents of a damaged segment are visited again, and read as if for the first time."""
