@@ -21,6 +21,8 @@ SYNTAXES = {
 BY_LINE = (NTRIPLES, NQUADS)
 MOST_STATEMENTS = 100
 """Statements that are tried one by one, where not all can be read at once."""
+MOST_BYTES = 128 * 1024
+"""Bytes that are parsed for that, as each statement is read under all prefixes before it."""
 
 _BASE = "http://base.invalid/"
 _END = re.compile(rb"\.[ \t]{0,9}\r?\n")
@@ -68,15 +70,16 @@ def _up_to_last_end(text: bytes, media_type: str) -> bytes:
 
 def _each_read(text: bytes, syntax: RdfFormat) -> Iterator[bool]:
     """Of each statement that is no directive, whether it can be read; in Turtle none inside braces can."""
-    directives = b""
+    directives, left = b"", MOST_BYTES
     for opening, statement in _statements(text):
         if not opening and _DIRECTIVE.match(statement):
-            if _reads(directives + statement, syntax):
+            if _reads(statement, syntax):
                 directives += statement + b"\n"
         elif opening and syntax != RdfFormat.TRIG:
             yield False
-        else:
+        elif left > 0:
             graph = b"%b%b}" % (opening, statement) if opening else statement
+            left -= len(directives) + len(graph)
             yield _reads(directives + graph, syntax)
 
 
