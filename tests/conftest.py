@@ -59,7 +59,8 @@ def clean_database(database):
 def empty_tables(cursor):
     """Leaves the schema, takes the rows."""
     cursor.execute(
-        "TRUNCATE host, queue, url, capture, segment, robots, sink, outbox, placed, current_document"
+        "TRUNCATE host, queue, url, capture, segment, robots, unreachable, sink, outbox, placed, "
+        "current_document"
     )
     cursor.execute("DELETE FROM crawl WHERE crawl > 2")
     cursor.execute("UPDATE meta SET buckets = 1")

@@ -94,6 +94,10 @@ class Frontier(Protocol):
         """Gives hosts back untouched: their tasks stay due, the delay is still kept."""
         ...
 
+    def resume_deferred(self) -> int:
+        """Makes due what waits for a later try because it could not be reached; returns on how many hosts."""
+        ...
+
     def sweep(self) -> int:
         """Repairs what should never need it: sleeping hosts, ended leases. Returns how many."""
         ...

@@ -30,11 +30,18 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_time: Annotated[float | None, _about("stop after this many seconds")] = None
     max_wait: Annotated[
         float,
-        _about("wait at most this many seconds for hosts that asked for a pause, or for room on the disk"),
+        _about(
+            "wait at most this many seconds for hosts that asked for a pause or cannot be reached, or for "
+            "room on the disk"
+        ),
     ] = 600.0
     workers: Annotated[int | None, _about("worker processes; one for each core unless set")] = None
     retries: Annotated[int, _about("try a URL again this often when that can help", ge=0)] = 3
-    retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 5.0
+    retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 10.0
+    unreachable: Annotated[
+        tuple[int, float],
+        _about("give up a host that cannot be reached after so many tries over so many hours"),
+    ] = (3, 24.0)
     room: Annotated[
         float,
         _about(

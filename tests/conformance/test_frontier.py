@@ -11,7 +11,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.terms import Interest, Terms
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
-from tamias.model.lease import Done, Return
+from tamias.model.lease import Done, Return, Unreachable
 from tamias.model.outcome import Outcome
 
 HOUR = 3_600_000
@@ -579,3 +579,83 @@ def test_what_is_put_as_visited_is_opened_by_a_shorter_way(frontier, clock):
     assert frontier.lease(1) == []
     frontier.put([item("http://a/1", depth=2)])
     assert frontier.lease(1)[0].tasks[0].depth == 2
+
+
+def away(authority, clock, seconds, **more):
+    more = {"tries": 1, "reason": "no answer", "since": clock(), **more}
+    return Unreachable(authority=authority, next_at=clock() + int(seconds * 1000), **more)
+
+
+def test_urls_of_a_place_that_cannot_be_reached_wait_for_its_next_try(frontier, clock):
+    urls = [f"http://{name}.a/{number}" for name in ("up", "down") for number in range(12)]
+    frontier.put([item(url, host="a") for url in urls])
+    (lease,) = frontier.lease(10)
+    place = away("http://down.a", clock, 60)
+    frontier.finish([Return(lease=lease, unreachable=(place,))])
+    clock.pass_(1)
+    seen = set()
+    while leases := frontier.lease(10):
+        (lease,) = leases
+        assert lease.unreachable == (place,)
+        seen.update(task.url for task in lease.tasks)
+        frontier.finish([finished(lease)])
+        clock.pass_(1)
+    assert seen == {url for url in urls if "up.a" in url}
+    assert figures(frontier).open == 12
+    assert figures(frontier).next_at == place.next_at
+    clock.pass_(60)
+    (lease,) = frontier.lease(10, 20)
+    assert {task.url for task in lease.tasks} == {url for url in urls if "down.a" in url}
+
+
+def test_a_place_that_answers_is_not_known_as_unreachable_any_more(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(10)
+    place = away("http://a", clock, 60)
+    frontier.finish([Return(lease=lease, unreachable=(place,))])
+    clock.pass_(60)
+    (lease,) = frontier.lease(10)
+    again = msgspec.structs.replace(place, tries=2, next_at=place.next_at + 120_000)
+    frontier.finish([Return(lease=lease, unreachable=(again,))])
+    clock.pass_(120)
+    (lease,) = frontier.lease(10)
+    assert lease.unreachable == (again,)
+    frontier.finish([Return(lease=lease, reached=("http://a",))])
+    clock.pass_(1)
+    (lease,) = frontier.lease(10)
+    assert lease.unreachable == ()
+
+
+def test_what_is_given_up_is_lent_at_once(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2")])
+    (lease,) = frontier.lease(10, 1)
+    place = away("http://a", clock, 600, given_up=True)
+    frontier.finish([finished(lease, unreachable=(place,))])
+    clock.pass_(1)
+    (lease,) = frontier.lease(10)
+    assert (len(lease.tasks), lease.unreachable) == (1, (place,))
+
+
+def test_a_new_run_does_not_wait_for_what_was_deferred(frontier, clock):
+    frontier.put([item("http://a/1"), item("http://a/2"), item("http://b/1", due=clock() + HOUR)])
+    (lease,) = frontier.lease(10)
+    frontier.finish([Return(lease=lease, unreachable=(away("http://a", clock, 3600),))])
+    clock.pass_(10)
+    assert frontier.lease(10) == []
+    assert frontier.resume_deferred() == 1
+    (lease,) = frontier.lease(10)
+    assert {task.url for task in lease.tasks} == {"http://a/1", "http://a/2"}
+    assert [place.next_at for place in lease.unreachable] == [clock()]
+    assert frontier.resume_deferred() == 0
+
+
+def test_news_of_a_lost_lease_defer_nothing(frontier, clock):
+    frontier.put([item("http://a/1")])
+    (lost,) = frontier.lease(10, seconds=10)
+    clock.pass_(20)
+    (lease,) = frontier.lease(10)
+    frontier.finish([Return(lease=lost, unreachable=(away("http://a", clock, 3600),))])
+    frontier.finish([Return(lease=lease)])
+    clock.pass_(2)
+    (lease,) = frontier.lease(10)
+    assert lease.unreachable == ()

@@ -141,6 +141,7 @@ def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
         "signals": [_json(record.signals) for record in records],
         "worker": [record.worker for record in records],
         "agent": [record.agent for record in records],
+        "deferred": [record.deferred or None for record in records],
     }
 
 
@@ -160,7 +161,7 @@ def _record(row: tuple[Any, ...]) -> CaptureRecord:
     (
         capture, crawl, crawl_name, url, started_at, ended_at, outcome, reason, depth, hops, final_url,
         status, told_type, found_type, size, sha256, quads, links, problems, segment, frame, start, length,
-        renamed, signals, worker, agent,
+        renamed, signals, worker, agent, deferred,
     ) = row  # fmt: skip
     return CaptureRecord(
         id=str(capture),
@@ -187,4 +188,5 @@ def _record(row: tuple[Any, ...]) -> CaptureRecord:
         signals=tuple(msgspec.convert(signals or [], list[Signal])),
         worker=worker,
         agent=agent,
+        deferred=bool(deferred),
     )

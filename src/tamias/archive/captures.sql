@@ -4,14 +4,15 @@
 -- Every attempt is a row; the same attempt twice is one row.
 INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, status, depth, bytes, quads,
                      links, sha256, segment, frame, start, length, url, final_url, told_type, found_type, reason,
-                     hops, problems, renamed_graphs, signals, worker, agent)
+                     hops, problems, renamed_graphs, signals, worker, agent, deferred)
 SELECT %(bucket)b::int2, new.*
 FROM unnest(%(capture)b::uuid[], %(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(started_at)b::int8[],
             %(ended_at)b::int8[], %(outcome)b::int2[], %(status)b::int2[], %(depth)b::int2[], %(bytes)b::int8[],
             %(quads)b::int8[], %(links)b::int8[], %(sha256)b::bytea[], %(segment)b::int8[], %(frame)b::int8[],
             %(start)b::int8[], %(length)b::int8[], %(url)b::text[], %(final_url)b::text[], %(told_type)b::text[],
             %(found_type)b::text[], %(reason)b::text[], %(hops)b::jsonb[], %(problems)b::jsonb[],
-            %(renamed_graphs)b::jsonb[], %(signals)b::jsonb[], %(worker)b::text[], %(agent)b::text[]) AS new
+            %(renamed_graphs)b::jsonb[], %(signals)b::jsonb[], %(worker)b::text[], %(agent)b::text[],
+            %(deferred)b::bool[]) AS new
 ON CONFLICT DO NOTHING
 
 -- name: replace_current
@@ -86,7 +87,7 @@ SELECT capture.capture, capture.crawl, crawl.name, capture.url, capture.started_
        capture.outcome, capture.reason, capture.depth, capture.hops, capture.final_url, capture.status,
        capture.told_type, capture.found_type, capture.bytes, capture.sha256, capture.quads, capture.links,
        capture.problems, capture.segment, capture.frame, capture.start, capture.length, capture.renamed_graphs,
-       capture.signals, capture.worker, capture.agent
+       capture.signals, capture.worker, capture.agent, capture.deferred
 FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 ORDER BY capture.started_at, capture.capture
 

@@ -48,7 +48,7 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 @click.option(
     "--max-wait",
     type=click.FloatRange(min=0),
-    help="Longest wait for hosts that asked for a pause, or for room on the disk. [600]",
+    help="Longest wait for hosts that asked for a pause or cannot be reached, or for disk space. [600]",
 )
 @click.option("--scope", type=SCOPES, help="How far from the seeds links may lead. [any]")
 @click.option("--include", multiple=True, help="Only URLs that match this regular expression.")

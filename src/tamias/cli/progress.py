@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tamias.crawl.supervisor import Snapshot
 
 LINE_SECONDS = 5.0
+MOST_TOLD = 5
 
 
 class Display:
@@ -65,7 +66,7 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
     from tamias.crawl.supervisor import Ended
 
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
-    again = f", {end.put_off:,} attempts put off" if end.put_off else ""
+    again = f", {end.put_off:,} attempts to be repeated" if end.put_off else ""
     again += f", {end.again:,} fetched again (a shorter way was found)" if end.again else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
@@ -74,12 +75,24 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
-        Ended.WAITING: f"the next host wants a pause of {end.next_in or 0:.0f} s, more than --max-wait",
+        Ended.WAITING: f"the next host is to be asked in {_span(end.next_in or 0)}, more than --max-wait",
         Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
         Ended.INTERRUPTED: "interrupted",
     }
     assert end.ended is not None
+    yield from _unreached(end)
     yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
+
+
+def _unreached(end: "Snapshot") -> Iterator[str]:
+    """Hosts that are tried again in a later run."""
+    if end.deferred:
+        count = len(end.deferred)
+        hosts = "1 host" if count == 1 else f"{count:,} hosts"
+        yield f"{hosts} could not be reached, and will be tried again by a later run:"
+        yield from (f"  {each}" for each in end.deferred[:MOST_TOLD])
+        if count > MOST_TOLD:
+            yield f"  and {count - MOST_TOLD:,} more"
 
 
 def _afterwards(end: "Snapshot", data: Path) -> str:

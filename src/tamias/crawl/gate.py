@@ -12,6 +12,7 @@ from pathlib import Path
 from tamias.crawl.admit import Admission
 from tamias.crawl.fetching import http_options
 from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.reach import Reach
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.cut import FILTER
 from tamias.model.lease import ABANDONED
@@ -30,6 +31,8 @@ class Gate:
         self._fetchers = _fetchers(settings, spool, now)
         self._admission = admission
         self._now = now
+        self.reach = Reach(settings, now)
+        """Who can be reached."""
 
     async def request(
         self,
@@ -56,7 +59,8 @@ class Gate:
 
         await held.turn()
         try:
-            return await self._fetchers[_scheme(request.url)].fetch(request, hop)
+            fetcher = self._fetchers[_scheme(request.url)]
+            return await self.reach.ask(request.url, held, lambda: fetcher.fetch(request, hop))
         except asyncio.CancelledError:
             # The server may still be at work on it: the delay begins when it has ended.
             held.blocked_until = max(held.blocked_until or 0, self._now() + ABANDONED * held.delay_ms)

@@ -28,6 +28,7 @@ from tamias.crawl.wiring import WorkerPlan
 from tamias.crawl.worker import Progress
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.unreachable import deferred
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
 from tamias.model.seed import Seed
@@ -78,7 +79,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     next_in: float | None = None
     """Seconds until the next host can be asked, when the crawl ended before that."""
     paused: str | None = None
-    """Why workers wait: there is no room on the disk."""
+    """Why workers wait: there is no room on the disk, or no network."""
+    deferred: tuple[str, ...] = ()
+    """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again."""
 
 
 class Until(StrEnum):
@@ -147,6 +150,7 @@ class Supervisor:
             count=settings.crawl.workers or os.cpu_count() or 1,
         )
         self._tending = Tending(self._session, self._frontier, settings, near)
+        self._deferred: tuple[str, ...] = ()
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
 
@@ -154,6 +158,7 @@ class Supervisor:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
         items = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
+        self._frontier.resume_deferred()
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
 
@@ -172,9 +177,15 @@ class Supervisor:
             raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         await self._wait_for_deliveries()
+        self._deferred = await self._in_database(self._read_deferred)
         if self._until is Until.VISITED and self._ended is Ended.DONE:
             await self._in_database(self._keep_house)
         return self._snapshot(figures)
+
+    def _read_deferred(self) -> tuple[str, ...]:
+        crawl = self._crawl if self._until is Until.DONE else WATCH
+        found = deferred(self._session, self._frontier.buckets, crawl)
+        return tuple(f"{each.authority}: {each.reason}" for each in found)
 
     def _keep_house(self) -> None:
         """For the archive as a whole, after its resources were visited."""
@@ -305,7 +316,8 @@ class Supervisor:
             hosts=figures.hosts,
             workers=len(self._crew.working),
             ended=self._ended,
-            paused=self._pause.why,
+            paused=self._pause.why or next((each.paused for each in self._crew.working if each.paused), None),
+            deferred=self._deferred,
             next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
         )
 

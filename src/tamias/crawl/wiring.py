@@ -87,6 +87,7 @@ class DatabaseWorkplace:
         (office.data / "spool").mkdir(parents=True, mode=0o700, exist_ok=True)
         spool = office.data / "spool" / str(office.number)
         self._gate = Gate(plan.settings, spool, office.admission, office.now)
+        self.reach = self._gate.reach
         cache = ContextCache()
         apart = plan.settings.sandbox.use != "never"
         self._sandboxes = SandboxPool(plan.settings, cache) if apart else None
@@ -189,6 +190,7 @@ def _sight(
     return Sight(
         asker=Asker(gate, robots, office.admission),
         robots=robots,
+        reach=gate.reach,
         usage=UsageDesk(robots, session, in_database, probed=settings.seeds.probe),
         sites=SiteDesk(
             settings,

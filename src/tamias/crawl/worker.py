@@ -31,6 +31,8 @@ class Progress(msgspec.Struct, kw_only=True):
     worker: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
     in_flight: int = 0
+    paused: str | None = None
+    """Why it waits: there is no network."""
     error: str | None = None
     exit_code: int = 0
 
@@ -49,6 +51,7 @@ class Worker:
         self._buffer = settings.frontier.buffer
         self._least_room = 0 if self._buffer else settings.fetch.concurrency // 8
         self._place = place
+        place.reach.is_full = self._is_full
         self._held: set[Held] = set()
         self._chance = asyncio.Event()
         self._stopped = False
@@ -89,14 +92,22 @@ class Worker:
             if self._place.allowance.used_up:
                 if not self._held and not self._place.parked():
                     return
-            elif self._room() > self._least_room and await self._lease_some():
+            elif (
+                self._place.reach.network.may_lease()
+                and self._room() > self._least_room
+                and await self._lease_some()
+            ):
                 continue
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._chance.wait(), IDLE_SECONDS)
 
     def _room(self) -> int:
-        """How many more hosts may be held: by requests at once, and by URLs where these are limited."""
-        room = self._concurrency - len(self._held)
+        """How many more hosts may be held: by requests at once, and by URLs where these are limited.
+
+        Hosts that have not answered yet have as many slots of their own: dead ones keep out no others.
+        """
+        answered = sum(held.answered for held in self._held)
+        room = self._concurrency - max(answered, len(self._held) - answered)
         if not self._buffer:
             return room
         return min(
@@ -106,7 +117,8 @@ class Worker:
     async def _lease_some(self) -> bool:
         """Whether as many came as were asked for, so that more may be ready."""
         asked_at = time.monotonic()
-        seconds, wanted = self._lease_seconds, min(self._room(), MOST_LEASED)
+        most = 1 if self._place.reach.network.is_lost else MOST_LEASED
+        seconds, wanted = self._lease_seconds, min(self._room(), most)
         leases = await self._place.lease(wanted, self._per_round, seconds)
         anew = {lease.qid for lease in leases}
         for held in self._held:
@@ -124,6 +136,9 @@ class Worker:
             await self._place.work(held)
         except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
             self._trouble = error
+
+    def _is_full(self) -> bool:
+        return self._room() <= self._least_room
 
     def _let_go(self, held: Held) -> None:
         self._held.discard(held)
@@ -167,8 +182,12 @@ class Worker:
 
     def progress(self) -> Progress:
         """What was done so far."""
-        in_flight = len(self._held) + self._place.parked()
-        return Progress(worker=self._place.number, tally=self._place.tally, in_flight=in_flight)
+        return Progress(
+            worker=self._place.number,
+            tally=self._place.tally,
+            in_flight=len(self._held) + self._place.parked(),
+            paused=self._place.reach.network.words,
+        )
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
         """Visits under way are dropped, finished ones committed, hosts given back."""

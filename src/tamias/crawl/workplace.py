@@ -5,6 +5,7 @@ from typing import Protocol
 
 from tamias.crawl.commits.commit import Tally
 from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.reach import Reach
 from tamias.crawl.visits.visit import Allowance
 from tamias.model.lease import Lease
 
@@ -19,6 +20,8 @@ class Workplace(Protocol):
     """The worker's own."""
     allowance: Allowance
     """How many URLs may still be visited."""
+    reach: Reach
+    """Who can be reached."""
 
     @property
     def tally(self) -> Tally:

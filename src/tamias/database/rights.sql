@@ -17,7 +17,7 @@ GRANT SELECT, INSERT, UPDATE
     ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
        blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable
     TO tamias_worker, tamias_frontier;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pack TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
 GRANT SELECT, UPDATE (state, in_force_at, problem, slow) ON strategy TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
@@ -33,7 +33,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 -- The web service: all that it shows, and what requests with the secret change. The keys of webhooks are written,
 -- never read: deliveries are signed by the owner.
 GRANT SELECT
-    ON meta, crawl, host, queue, url, lane, capture, segment, robots, blob, pack, resource, source, version,
+    ON meta, crawl, host, queue, url, lane, capture, segment, robots, unreachable, blob, pack, resource, source, version,
        suspect, profile, measure, figure, join_candidate, portal, described, offered, tally, tally_news, attempts,
        blocked, link, findable, catalogue, catalogue_news, event, event_news, delivery
     TO tamias_service;

@@ -46,4 +46,5 @@ class Attempt(msgspec.Struct, kw_only=True):
             retry_after_ms=pause,
             wire_bytes=self.wire_bytes,
             cut=verdict.cut,
+            unreached=None if self.hops else verdict.unreached,
         )

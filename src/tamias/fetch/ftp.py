@@ -26,7 +26,7 @@ from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
 from tamias.fetch.verdict import Verdict, failed, of_trouble, refused
-from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.capture import Body, Capture, Hop, Request, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.outcome import Outcome
 from tamias.model.url import without_password
@@ -212,7 +212,9 @@ class FtpFetcher:
             return failed(f"body larger than max_bytes ({self._options.max_bytes})")
         if code == pycurl.E_OPERATION_TIMEDOUT and transfer.status != 421:
             limit = self._options.first_byte_timeout
-            return failed(f"no reply within {limit:g} s (first_byte_timeout)", retry=True)
+            unreached = None if transfer.status else Unreached.UNKNOWN
+            reason = f"no reply within {limit:g} s (first_byte_timeout)"
+            return failed(reason, retry=True, unreached=unreached)
         if transfer.status == 421 or (transfer.status >= 300 and code not in _UNREPLIED):
             return of_reply(transfer.status, transfer.words)
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)

@@ -10,6 +10,7 @@ from tamias.fetch.attempt import Attempt
 from tamias.fetch.http_transfer import HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
+from tamias.fetch.resolving import NameService
 from tamias.fetch.verdict import (
     PAUSES,
     REDIRECTS,
@@ -21,11 +22,11 @@ from tamias.fetch.verdict import (
     of_trouble,
     refused,
 )
-from tamias.model.capture import Capture, Hop, Request, Stop
+from tamias.model.capture import Capture, Hop, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
 from tamias.model.outcome import Outcome
-from tamias.model.url import resolve, without_password
+from tamias.model.url import host, resolve, without_password
 from tamias.protocols import Follow
 
 _WEB = re.compile(r"https?://[^/?#@]+(?:[/?#]|$)")
@@ -71,6 +72,7 @@ class HttpFetcher:
         self._now = now
         self._retry_after = retry_after
         self._multi = Multi(options.connections)
+        self._names = NameService()
         self._idle: list[HttpTransfer] = []
         self._closed = False
         os.makedirs(options.spool_dir, mode=0o700, exist_ok=True)
@@ -102,6 +104,7 @@ class HttpFetcher:
         """Gives up what is under way and closes all connections."""
         self._closed = True
         self._multi.close()
+        self._names.close()
         while self._idle:
             self._idle.pop().close()
 
@@ -129,10 +132,14 @@ class HttpFetcher:
         asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
+        if transfer.opened and host(url) not in self._options.resolve:
+            self._names.resolved(host(url))
         if transfer.answered:
             attempt.hops.append(_hop(transfer))
             if transfer.status in REDIRECTS or attempt.may_ask_for_anything:
                 return None
+        if code == pycurl.E_COULDNT_RESOLVE_HOST:
+            return await self._names.verdict(host(url))
         return self._judge(attempt, transfer, code, message)
 
     def _judge(self, attempt: _HttpAttempt, transfer: HttpTransfer, code: int, message: str) -> Verdict:
@@ -146,7 +153,8 @@ class HttpFetcher:
                 return failed("connection closed before the end of the headers", retry=True)
             return of_status(transfer.status, conditional=attempt.conditional)
         if code == GIVEN_UP:
-            return failed(message, retry=True)
+            silent = Unreached.SILENT if transfer.is_silent else None
+            return failed(message, retry=True, unreached=silent)
         if transfer.refusal is not None and code == pycurl.E_COULDNT_CONNECT:
             return refused(transfer.refusal, PRIVATE)
         return of_trouble(transfer.trouble(code, message), self._options.connect_timeout)

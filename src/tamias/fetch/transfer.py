@@ -83,6 +83,16 @@ class Transfer(ABC):
         return self._header_bytes + self._wire_bytes
 
     @property
+    def opened(self) -> bool:
+        """Whether a connection was tried, so that the address is known."""
+        return bool(self._peer)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether not one byte of an answer came."""
+        return self._header_bytes == 0
+
+    @property
     def address(self) -> str:
         """The IP address of the peer."""
         return str(self._curl.getinfo(pycurl.PRIMARY_IP))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pycurl
 
+from tamias.model.capture import Unreached
 from tamias.model.outcome import Outcome
 from tamias.model.url import host
 
@@ -39,6 +40,12 @@ _TROUBLES = {
     _TOO_LARGE: ("the answer's headers are too large: {message}", False),
     pycurl.E_URL_MALFORMAT: ("address cannot be fetched: {message}", False),
 }
+_UNREACHED = {
+    pycurl.E_COULDNT_RESOLVE_HOST: Unreached.UNKNOWN,
+    pycurl.E_OPERATION_TIMEDOUT: Unreached.UNKNOWN,
+    pycurl.E_SSL_CONNECT_ERROR: Unreached.DEFINITE,
+    pycurl.E_PEER_FAILED_VERIFICATION: Unreached.DEFINITE,
+}
 _OTHER_TROUBLE = ("connection to {peer} failed: {message}", True)
 
 
@@ -50,6 +57,7 @@ class Verdict(NamedTuple):
     retry: bool = False
     cut: int = 0
     """What kept us from asking: bits of `tamias.model.cut`."""
+    unreached: Unreached | None = None
 
 
 class Trouble(NamedTuple):
@@ -63,9 +71,9 @@ class Trouble(NamedTuple):
     """`address:port` last tried, or the host's name when it did not come to that."""
 
 
-def failed(reason: str, *, retry: bool = False) -> Verdict:
+def failed(reason: str, *, retry: bool = False, unreached: Unreached | None = None) -> Verdict:
     """The attempt failed for this reason."""
-    return Verdict(Outcome.FAILED, reason, retry)
+    return Verdict(Outcome.FAILED, reason, retry, unreached=unreached)
 
 
 def refused(reason: str, cut: int = 0) -> Verdict:
@@ -94,7 +102,9 @@ def of_status(status: int, *, conditional: bool) -> Verdict:
 def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
     """The verdict on a transfer that ended with an error of curl's."""
     if trouble.code == pycurl.E_COULDNT_CONNECT:
-        return failed(_unconnected(trouble), retry=True)
+        refusal = trouble.errno == errno.ECONNREFUSED
+        unreached = Unreached.DEFINITE if refusal else Unreached.UNKNOWN
+        return failed(_unconnected(trouble), retry=True, unreached=unreached)
     words, retry = _TROUBLES.get(trouble.code, _OTHER_TROUBLE)
     reason = words.format(
         host=host(trouble.url),
@@ -103,7 +113,7 @@ def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
         message=trouble.message or f"curl error {trouble.code}",
         connect_timeout=connect_timeout,
     )
-    return failed(reason, retry=retry)
+    return failed(reason, retry=retry, unreached=_UNREACHED.get(trouble.code))
 
 
 def _unconnected(trouble: Trouble) -> str:

@@ -10,7 +10,7 @@ from tamias.frontier.terms import Terms
 from tamias.model.cut import BY_DEPTH, REOPENED
 from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
-from tamias.model.lease import Done, Lease, Return, Task
+from tamias.model.lease import Done, Lease, Return, Task, Unreachable
 from tamias.model.outcome import Outcome
 from tamias.protocols import Record
 
@@ -24,6 +24,7 @@ class _Host(msgspec.Struct):
     token: int | None = None
     lease_end: int = 0
     address: str | None = None
+    unreachable: dict[str, Unreachable] = msgspec.field(default_factory=dict)
     urls: dict[tuple[int, str], "_Url"] = msgspec.field(default_factory=dict)
 
     def due_at(self) -> int:
@@ -98,6 +99,20 @@ class MemoryFrontier:
     def release(self, leases: Iterable[Lease]) -> None:
         self.finish([Return(lease=lease) for lease in leases])
 
+    def resume_deferred(self) -> int:
+        now = self.now()
+        later = [
+            (host, place)
+            for host in self._hosts.values()
+            for place in host.unreachable.values()
+            if not place.given_up and place.next_at > now
+        ]
+        for host, place in later:
+            for url in host.urls.values():
+                url.due = now if url.due == place.next_at else url.due
+            host.unreachable[place.authority] = msgspec.structs.replace(place, next_at=now)
+        return len({host.key for host, _ in later})
+
     def sweep(self) -> int:
         return 0
 
@@ -166,12 +181,23 @@ class MemoryFrontier:
             url.task, url.due = _visited(done, url.task), done.due
             if done.due == NEVER and depth < done.task.depth and (done.cut is None or done.cut & BY_DEPTH):
                 self._reopen(url)
+        for authority in each.reached:
+            host.unreachable.pop(authority, None)
+        for place in each.unreachable:
+            host.unreachable[place.authority] = place
+            _defer(host, place)
         if each.release:
             host.token = None
             host.address = each.address or host.address
             host.delay_ms = host.delay_ms if each.delay_ms is None else each.delay_ms
             host.not_before = max(host.not_before, self.now() + host.delay_ms)
             host.blocked_until = max(host.blocked_until, each.blocked_until or 0)
+
+
+def _defer(host: _Host, place: Unreachable) -> None:
+    for url in host.urls.values():
+        if url.due < place.next_at and not place.given_up and url.task.url.startswith(place.authority + "/"):
+            url.due = place.next_at
 
 
 def _visited(done: Done, known: Task) -> Task:
@@ -201,6 +227,7 @@ def _lease(host: _Host, wanted: list[_Url], per_host: int) -> Lease:
     return Lease(
         host=host.key, qid=host.qid, bucket=0, token=host.token, ends_at=host.lease_end,
         delay_ms=host.delay_ms, tasks=tuple(url.task for url in best),
+        unreachable=tuple(host.unreachable.values()),
     )  # fmt: skip
 
 

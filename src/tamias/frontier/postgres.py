@@ -18,6 +18,7 @@ from tamias.frontier.lanes import Lanes, Retagged, retag
 from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_columns, url_columns
 from tamias.frontier.rows import Row
 from tamias.frontier.terms import Interest, Terms, buckets_of
+from tamias.frontier.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, Lease, Return, Task
@@ -158,6 +159,12 @@ class PostgresFrontier:
         """Notes that a worker died over a document; the task says so when it is lent again."""
         self._session.transact(partial(_do, name="count_death", parameters=_place(lease, task)))
 
+    def resume_deferred(self) -> int:
+        """Makes due what was deferred because it could not be reached; returns on how many hosts."""
+        return sum(
+            self._session.transact(partial(self._resume_bucket, bucket)) for bucket in range(self.buckets)
+        )
+
     def sweep(self) -> int:
         return sum(self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in self._section)
 
@@ -281,8 +288,8 @@ class PostgresFrontier:
         name = "lease_wanted" if self._neighbours.concern(self._terms) else "lease"
         leases = rows.leases_from(_all(cursor, name, asked), bucket, token, ends_at)
         if self._terms.per_address:
-            return thinned(cursor, self.buckets, now, leases, self._terms.per_address)
-        return leases
+            leases = thinned(cursor, self.buckets, now, leases, self._terms.per_address)
+        return with_unreachable(cursor, bucket, leases)
 
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()
@@ -304,6 +311,7 @@ class PostgresFrontier:
             _do(cursor, "count_settled", news)
             _do(cursor, "settle", news)
             done_by(cursor, "judge_limits", {"bucket": bucket, "qid": sorted(set(news["qid"]))})
+        write_unreachable(cursor, bucket, valid)
         if record is not None:
             record(cursor, held)
         released = [each for each in valid if each.release]
@@ -360,6 +368,16 @@ class PostgresFrontier:
         _do(cursor, "lock_hosts", hosts)
         _do(cursor, "refresh_queues", hosts)
         return len(_all(cursor, "refresh_hosts", hosts))
+
+    def _resume_bucket(self, bucket: int, cursor: Cursor) -> int:
+        now = self.now()
+        hosts: dict[str, Any] = {"bucket": bucket, "now": now, "qid": find_deferred(cursor, bucket, now)}
+        if hosts["qid"]:
+            _do(cursor, "lock_hosts", hosts)
+            resume(cursor, hosts)
+            _do(cursor, "refresh_queues", hosts)
+            _do(cursor, "refresh_hosts", hosts)
+        return len(hosts["qid"])
 
     def _figures(self, cursor: Cursor) -> FrontierFigures:
         interest = self._terms.interest

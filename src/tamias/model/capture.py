@@ -1,8 +1,23 @@
 """A capture: one attempt to fetch a URL, and all that was seen of it."""
 
+from enum import StrEnum
+
 import msgspec
 
 from tamias.model.outcome import Outcome
+
+
+class Unreached(StrEnum):
+    """Why no answer came at all."""
+
+    UNKNOWN = "unknown"
+    """A time-out, no route, a name service in trouble: it may be the host, the way to it, or us."""
+    DEFINITE = "definite"
+    """The connection was refused, TLS failed, or there is no such name: somebody said no."""
+    DOUBTFUL = "doubtful"
+    """No such name, said by a name service that has shown no other name lately."""
+    SILENT = "silent"
+    """Connected, and then no answer in time."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +91,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     wire_bytes: int = 0
     cut: int = 0
     """What kept us from asking, or from following a redirect: bits of `tamias.model.cut`."""
+    unreached: Unreached | None = None
+    """Set when nobody answered."""
 
     @property
     def final_url(self) -> str:

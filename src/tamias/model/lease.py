@@ -30,6 +30,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.cut & REOPENED)
 
 
+class Unreachable(msgspec.Struct, frozen=True, kw_only=True):
+    """A scheme, host and port of a queue that could not be reached, and when it may be tried again."""
+
+    authority: str
+    since: int
+    """When it was first tried in vain, in the frontier's milliseconds."""
+    tries: int
+    next_at: int
+    reason: str
+    given_up: bool = False
+    """No URL waits for it any more; it is tried again at `next_at` if new ones come."""
+
+
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """The right to talk to one host until `ends_at`, unless renewed.
 
@@ -47,6 +60,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """First visits to URLs of the host so far, by all workers."""
     earned: float = 0.0
     """How many of these its documents and the links of other hosts have earned."""
+    unreachable: tuple[Unreachable, ...] = ()
+    """What of the host could not be reached lately."""
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,3 +104,7 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """First visits to URLs of the host since it was leased; counted when it is given back."""
     earned: float = 0.0
     """What they have earned."""
+    unreachable: tuple[Unreachable, ...] = ()
+    """What of the host cannot be reached: its URLs are not due before `next_at`, unless it is given up."""
+    reached: tuple[str, ...] = ()
+    """Authorities of the lease's `unreachable` that answered."""

@@ -65,6 +65,8 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     agent: str
     """The User-Agent that was sent."""
+    deferred: bool = False
+    """Whether it is repeated because nobody could be reached."""
 
     @property
     def held(self) -> Extent | None:

@@ -43,6 +43,7 @@ TERMS: Final = frozenset(
         "address",
         "byteSize",
         "crawl",
+        "deferred",
         "depth",
         "finalUrl",
         "foundType",

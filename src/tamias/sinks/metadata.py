@@ -14,6 +14,7 @@ from tamias.model.record import CaptureRecord, HopRecord
 Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
 """Subject, predicate and object; without an object there is nothing to say."""
 
+_TRUE = Literal(True)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -78,6 +79,7 @@ class _Terms:
             "sha256": _text(record.sha256),
             "triples": _number(record.quads),
             "links": _number(record.links),
+            "deferred": _TRUE if record.deferred else None,
         }
         for name, value in values.items():
             yield activity, self._term(name), value

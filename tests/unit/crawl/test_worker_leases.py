@@ -6,6 +6,7 @@ import pytest
 
 from tamias.crawl.commits.commit import Tally
 from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.reach import Reach
 from tamias.crawl.visits.visit import Allowance
 from tamias.crawl.worker import MOST_LEASED, Worker
 from tamias.model.lease import Lease
@@ -24,6 +25,7 @@ class Place:
 
     def __init__(self, *lent):
         self.allowance = Allowance(None)
+        self.reach = Reach(Settings(), lambda: 0)
         self.asked = []
         self._lent = list(lent)
         self._ended = asyncio.Event()

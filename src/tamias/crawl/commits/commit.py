@@ -420,6 +420,8 @@ def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
             address=held.address,
             visits=held.visits if held in gone else 0,
             earned=held.earned if held in gone else 0.0,
+            unreachable=tuple(state for state in held.news.values() if state is not None),
+            reached=tuple(place for place, state in held.news.items() if state is None),
         )
         for held, news in done.items()
     ]

@@ -15,7 +15,7 @@ class Recorder:
         self._agent = agent
 
     def record(
-        self, capture_id: str, task: Task, capture: Capture, found: Found, *, headers: bool
+        self, capture_id: str, task: Task, capture: Capture, found: Found, *, headers: bool, deferred: bool
     ) -> CaptureRecord:
         """What is kept of one attempt."""
         return CaptureRecord(
@@ -52,4 +52,5 @@ class Recorder:
             signals=found.signals,
             worker=self._worker,
             agent=self._agent,
+            deferred=deferred,
         )

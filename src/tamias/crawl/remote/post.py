@@ -41,7 +41,9 @@ class Parcel(msgspec.Struct, frozen=True):
         """What is sent; `again` if it was before."""
         if self.released is not None:
             held = self.released
-            told = Released(bare(held.lease), held.delay_ms, held.blocked_until, held.visits, held.earned)
+            told = Released(
+                bare(held.lease), held.delay_ms, held.blocked_until, held.visits, held.earned, held.news
+            )
             yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
             return
         visit = packed(self.brought)

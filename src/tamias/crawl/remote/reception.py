@@ -209,6 +209,7 @@ class Reception:
         held = self._holding(told.lease)
         held.delay_ms, held.blocked_until = told.delay_ms, told.blocked_until
         held.visits, held.earned = told.visits, told.earned
+        held.news |= told.news
         return self._release(held)
 
     async def _take(
@@ -217,6 +218,7 @@ class Reception:
         held = self._holding(brought.lease)
         held.delay_ms, held.granted = brought.delay_ms, brought.granted
         held.blocked_until = brought.blocked_until or held.blocked_until
+        held.news |= brought.news
         try:
             seen = _seen(brought, await self._landing.land(quads))
         except Damaged as error:
@@ -316,6 +318,7 @@ def _seen(brought: Brought, extent: Extent | None) -> Seen:
         brought.references,
         brought.items,
         put_off=brought.put_off,
+        due=brought.due,
         is_context=brought.is_context,
         context=brought.context,
     )

@@ -100,6 +100,8 @@ class FarSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     workers: int
     outcomes: dict[str, int]
+    paused: str | None = None
+    """Why workers wait: there is no network."""
 
 
 def snapshot(progress: Sequence[Progress], workers: int) -> FarSnapshot:
@@ -115,4 +117,5 @@ def snapshot(progress: Sequence[Progress], workers: int) -> FarSnapshot:
         in_flight=sum(each.in_flight for each in progress),
         workers=workers,
         outcomes=outcomes,
+        paused=next((each.paused for each in progress if each.paused), None),
     )

@@ -99,6 +99,8 @@ class FarVisitor:
             delay_ms=held.delay_ms,
             blocked_until=held.blocked_until,
             granted=granted,
+            due=seen.due,
+            news=dict(held.news),
         )
 
 

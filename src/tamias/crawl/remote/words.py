@@ -9,7 +9,7 @@ from tamias.crawl.commits.marker import Studied
 from tamias.crawl.reading.study import Found
 from tamias.model.capture import Capture
 from tamias.model.item import Item
-from tamias.model.lease import Lease, Task
+from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
@@ -121,6 +121,10 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
     delay_ms: int
     blocked_until: int | None
     granted: str | None
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
+    news: dict[str, Unreachable | None] = {}
+    """What of the host cannot be reached, or answered again."""
 
 
 class Released(msgspec.Struct, frozen=True):
@@ -131,6 +135,7 @@ class Released(msgspec.Struct, frozen=True):
     blocked_until: int | None
     visits: int = 0
     earned: float = 0.0
+    news: dict[str, Unreachable | None] = {}
 
 
 def packed(value: Any) -> bytes:

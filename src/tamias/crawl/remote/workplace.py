@@ -74,6 +74,7 @@ class FarWorkplace:
         self._sandboxes = SandboxPool(settings, cache) if settings.sandbox.use != "never" else None
         admission = Admission(settings, policy.seeds)
         self._gate = Gate(settings, scratch / "spool" / str(number), admission, service.now)
+        self.reach = self._gate.reach
         self._post = Post(service, line, admission.remember)
         sight = self._sight(settings, admission, cache)
         self._visitor = FarVisitor(
@@ -152,6 +153,7 @@ class FarWorkplace:
         return Sight(
             asker=Asker(self._gate, robots, admission),
             robots=robots,
+            reach=self._gate.reach,
             usage=UsageDesk(robots, session, far, probed=settings.seeds.probe),
             sites=SiteDesk(
                 settings,

@@ -5,6 +5,7 @@ import msgspec
 from tamias.crawl.admit import Admission
 from tamias.crawl.gate import Gate
 from tamias.crawl.visits.pace import Held
+from tamias.crawl.visits.reach import given_up_words
 from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.cut import PRIVATE, ROBOTS
@@ -31,18 +32,23 @@ class Asker:
         """One attempt, for the sake of a task whose host is held."""
         if (refused := self.refused(request.url, held)) is not None:
             return refused
+        if (state := self._gate.reach.waiting(request.url, held)) is not None:
+            early = self.unasked(request.url, Outcome.FAILED, given_up_words(state))
+            return msgspec.structs.replace(early, retry=not state.given_up)
         try:
             refusal = await self._robots.refusal(request.url, held)
         except AskedToWait as wait:
             return asked_to_wait(request.url, wait)
         if refusal is not None:
             return self.unasked(request.url, Outcome.REFUSED, refusal, self._forbidden_by(request.url))
-        return await self._gate.request(
+        capture = await self._gate.request(
             request,
             held,
             lambda target: self._follow(target, held),
             unwanted=lambda target: self._unwanted(target, task),
         )
+        self._gate.reach.note(request.url, held, capture)
+        return capture
 
     def refused(self, url: str, held: Held, kind: str | None = None) -> Capture | None:
         """The attempt on a URL that the gate refuses, which ends before its host is asked for anything."""
@@ -68,7 +74,9 @@ class Asker:
         try:
             refusal = await self._robots.refusal(target, held)
         except AskedToWait as wait:
-            held.blocked_until = wait.capture.ended_at + (wait.capture.retry_after_ms or 0)
+            if wait.capture.retry_after_ms is None:
+                return Stop(Outcome.OK, f"redirects to {target}, which is visited when it can be reached")
+            held.blocked_until = wait.capture.ended_at + wait.capture.retry_after_ms
             return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
         if refusal is None:
             return None

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from tamias.model.lease import Lease
+from tamias.model.lease import Lease, Unreachable
 
 SAFE_PART = 0.9
 """Of a lease: what remains is for clocks that run differently."""
@@ -48,11 +48,26 @@ class Held:
         """First visits to URLs of the host in this lease, and requests of walks."""
         self.earned = 0.0
         """What these have earned the host: see `tamias.permit.traps`."""
+        self.answered = False
+        """Whether the host answered in this lease."""
+        self.unreachable = {place.authority: place for place in lease.unreachable}
+        """What of the host could not be reached, by authority."""
+        self.news: dict[str, Unreachable | None] = {}
+        """What of that changed in this lease; None for a place that answered."""
         self.lost = False
         """Whether somebody else may have the host by now: what was done since does not count."""
         self.task: asyncio.Task[None] | None = None
         self._deadline = asked_at + seconds * SAFE_PART
         self._asked_at = float("-inf")
+
+    def reached(self, place: str) -> None:
+        """The place answered."""
+        if self.unreachable.pop(place, None) is not None:
+            self.news[place] = None
+
+    def unreached(self, state: Unreachable) -> None:
+        """The place could not be reached, or is to be tried at another time."""
+        self.unreachable[state.authority] = self.news[state.authority] = state
 
     @property
     def over(self) -> bool:

@@ -1,14 +1,15 @@
 """Asks robots.txt before a URL is fetched: from memory, from the database, or from the host itself."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from tamias.crawl.gate import Gate, leads_out
 from tamias.crawl.visits.pace import Held
 from tamias.crawl.visits.robots_elsewhere import RobotsElsewhere
-from tamias.model.capture import Body, Capture, Request, Stop
+from tamias.model.capture import Body, Capture, Request, Stop, Unreached
 from tamias.model.kind import ROBOTS
 from tamias.model.outcome import Outcome
 from tamias.model.url import authority, host
@@ -28,13 +29,12 @@ from tamias.settings import Settings
 T = TypeVar("T")
 InDatabase = Callable[..., Awaitable[T]]
 _REMEMBERED = 10_000
-_ATTEMPTS = 3
 _REFUSAL_SECONDS = 60
 _OUR_WORD = (Outcome.REFUSED, Outcome.SKIPPED)
 
 
 class AskedToWait(Exception):
-    """The host wants to be left alone for a while, robots.txt included."""
+    """robots.txt is not to be had now: the host wants a pause, or cannot be reached."""
 
     def __init__(self, capture: Capture) -> None:
         super().__init__(capture.reason)
@@ -60,8 +60,8 @@ class RobotsDesk:
     async def refusal(self, url: str, held: Held) -> str | None:
         """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
 
-        Raises `AskedToWait` when the host answers that it is too early to ask, and `NotNow` while the rules
-        are elsewhere and have not been asked for.
+        Raises `AskedToWait` when robots.txt is not to be had now, and `NotNow` while the rules are elsewhere
+        and have not been asked for.
         """
         if not self._settings.permit.robots or not _has_robots(url):
             held.delay_ms = self._delay_ms(None)
@@ -115,6 +115,10 @@ class RobotsDesk:
         capture = await self._ask(robots_address(url), held)
         if capture.retry_after_ms is not None:
             raise AskedToWait(capture)
+        closed = meaning(_status(capture)).access is Access.NONE
+        if closed and (capture.retry or capture.unreached is not None):
+            raise AskedToWait(self._unreachable(capture, held))
+        self._gate.reach.note(capture.url, held, capture)
         rules = rules_in(capture)
         if capture.outcome in _OUR_WORD:
             # Our own guard or filters forbid the address: that is not the host's word, and is not kept.
@@ -131,13 +135,15 @@ class RobotsDesk:
         return known
 
     async def _ask(self, address: str, held: Held) -> Capture:
-        """Tries a few times: an unreachable robots.txt closes the whole host, so a hiccup should not."""
-        wait = self._settings.crawl.retry_wait
-        for attempt in range(_ATTEMPTS):
-            capture = await self._gate.request(robots_request(address), held, few_hops(), ROBOTS)
-            if attempt == _ATTEMPTS - 1 or not _worth_repeating(capture) or held.must_wait:
-                break
-            await asyncio.sleep(wait * 2**attempt)
+        """Once: if it cannot be reached, that is tried again later, not in this slot."""
+        return await self._gate.request(robots_request(address), held, few_hops(), ROBOTS)
+
+    def _unreachable(self, capture: Capture, held: Held) -> Capture:
+        """The attempt that nobody answered, or with an error of the server's: nothing may be fetched yet."""
+        capture = msgspec.structs.replace(
+            capture, retry=True, unreached=capture.unreached or Unreached.UNKNOWN
+        )
+        self._gate.reach.note(capture.url, held, capture)
         return capture
 
 
@@ -177,11 +183,6 @@ def forbidden_by(rules: Rules, url: str) -> str | None:
     """Why the rules forbid a URL, with the line that does."""
     verdict = rules.verdict(url)
     return None if verdict.allowed else f"robots.txt: {verdict.rule}"
-
-
-def _worth_repeating(capture: Capture) -> bool:
-    unreachable = meaning(_status(capture)).access is Access.NONE
-    return unreachable and capture.retry and capture.retry_after_ms is None
 
 
 def _status(capture: Capture) -> int | None:

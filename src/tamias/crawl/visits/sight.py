@@ -16,6 +16,7 @@ from tamias.crawl.visits.asking import Asker, asked_to_wait
 from tamias.crawl.visits.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visits.guide import PoliteGuide
 from tamias.crawl.visits.pace import Apart, Held, NotNow
+from tamias.crawl.visits.reach import Reach, given_up_words
 from tamias.crawl.visits.robots import AskedToWait, RobotsDesk
 from tamias.crawl.visits.sites import SiteDesk
 from tamias.crawl.visits.usage import UsageDesk
@@ -25,7 +26,7 @@ from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, Request
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
-from tamias.model.lease import Task
+from tamias.model.lease import Task, Unreachable
 from tamias.model.outcome import Outcome
 from tamias.permit.traps import Traps
 from tamias.seeds.usual_places import kind_there
@@ -52,6 +53,8 @@ class Seen(msgspec.Struct):
     """What the archive makes of it."""
     put_off: bool = False
     """Nothing happened; the address is to be looked at again soon."""
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
     is_context: bool = False
     """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
     context: bytes | None = None
@@ -69,6 +72,7 @@ class Sight:
         *,
         asker: Asker,
         robots: RobotsDesk,
+        reach: Reach,
         usage: UsageDesk,
         sites: SiteDesk,
         coverage: Coverage,
@@ -81,6 +85,7 @@ class Sight:
     ) -> None:
         self._asker = asker
         self._robots = robots
+        self._reach = reach
         self._usage = usage
         self._sites = sites
         self._coverage = coverage
@@ -96,6 +101,32 @@ class Sight:
         return self._asker.unasked(url, outcome, reason)
 
     async def see(self, task: Task, held: Held) -> Seen:
+        """What the address brings; if nobody can be reached there, when it is tried again."""
+        if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
+            return await self._look(task, held)
+        with self._reach.retrying(task.url, held):
+            state = self._reach.waiting(task.url, held)
+            if state is not None:
+                return self._unreached(task, state)
+            seen = await self._look(task, held)
+        state = self._reach.waiting(task.url, held)
+        if state is None or not (seen.capture.retry or seen.capture.unreached):
+            return seen
+        if state.given_up:
+            seen.capture = msgspec.structs.replace(seen.capture, retry=False, reason=given_up_words(state))
+        else:
+            seen.due = state.next_at
+        return seen
+
+    def _unreached(self, task: Task, state: Unreachable) -> Seen:
+        """Without a request: it is too early to try the place again."""
+        reason = given_up_words(state)
+        seen = Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        if not state.given_up:
+            seen.put_off, seen.due = True, state.next_at
+        return seen
+
+    async def _look(self, task: Task, held: Held) -> Seen:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
         if (refused := self._asker.refused(task.url, held, kind)) is not None:
@@ -128,6 +159,9 @@ class Sight:
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
         held.visits += _is_first(task, kind)
         capture = await self._asker.ask(_request(task, kind), task, held)
+        state = self._reach.waiting(task.url, held)
+        if capture.unreached is not None and state is not None and not state.given_up:
+            return self._context(capture) if kind == CONTEXT else Seen(capture)
         if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
             return await self._digest(capture, task, held, None)
         return Seen(capture, later=partial(self._digest, capture, task, held))

@@ -116,7 +116,8 @@ class Visitor:
             if held.over or held.blocked_until is not None or not self._allowance.take(task):
                 break
             try:
-                await self.visit(task, held)
+                if not await self.visit(task, held):
+                    self._allowance.give_back(task)
             except NotNow:
                 self._allowance.give_back(task)
                 break
@@ -125,17 +126,21 @@ class Visitor:
                 raise
         self._committer.release(held)
 
-    async def visit(self, task: Task, held: Held) -> None:
-        """One URL: seen, judged, handed over; what takes long to read is handed over by itself."""
+    async def visit(self, task: Task, held: Held) -> bool:
+        """One URL: seen, judged, handed over; what takes long to read is handed over by itself.
+
+        Whether it counts: false if it is only tried again later, because nobody could be reached.
+        """
         seen = await self._faults_told(self._sight.see(task, held), task)
         if seen.later is not None:
             apart = Apart()
             reading = self._faults_told(seen.later(apart), task)
             found = await self._parking.wait(reading, apart, seen.capture, task, held, self._hand_over)
             if found is None:
-                return
+                return True
             seen = found
         await self._hand_over(seen, task, held, None)
+        return seen.due is None
 
     async def _hand_over(self, seen: Seen, task: Task, held: Held, apart: Apart | None) -> None:
         if seen.found.hints:
@@ -166,7 +171,8 @@ class Visitor:
         """What is to be committed."""
         capture = seen.capture
         if seen.put_off:
-            later = Done(task=task, outcome=task.status, due=self._now() + WAIT_MS, fails=task.fails)
+            due = self._now() + WAIT_MS if seen.due is None else seen.due
+            later = Done(task=task, outcome=task.status, due=due, fails=task.fails)
             return Visited(held=held, done=later, afterwards=seen.afterwards)
         if seen.found.cut & LISTED:
             seen.found.problems.append(_too_many_listed(self._settings.seeds))
@@ -174,7 +180,7 @@ class Visitor:
             capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=seen.found.limit)
         capture_id = seen.capture_id or str(new_capture_id(capture.started_at))
         told = await self._pages.told(seen)
-        done = tagged(self._done(task, capture, held, seen.kept), told)
+        done = tagged(self._done(task, capture, held, seen), told)
         done = msgspec.structs.replace(done, cut=_cut(seen, capture))
         news = await self._news(seen, task, capture, for_good=done.due == NEVER)
         notes = [capture.reason, *filter(None, (held.granted, news.why))]
@@ -184,7 +190,12 @@ class Visitor:
             held=held,
             done=done,
             record=self._recorder.record(
-                capture_id, task, capture, seen.found, headers=seen.kept is not None
+                capture_id,
+                task,
+                capture,
+                seen.found,
+                headers=seen.kept is not None,
+                deferred=_is_deferred(seen, done),
             ),
             references=(*self._pages.handed_on(seen.references, told), *self._redirect_links(capture, task)),
             items=(*seen.items, *news.items, *self._reached(capture, task, seen.found)),
@@ -246,14 +257,23 @@ class Visitor:
             last_modified=modified,
         )
 
-    def _done(self, task: Task, capture: Capture, held: Held, kept: Kept | None) -> Done:
+    def _done(self, task: Task, capture: Capture, held: Held, seen: Seen) -> Done:
         """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
         if capture.retry_after_ms is not None:
             held.blocked_until = self._now() + capture.retry_after_ms
         if self._settings.frontier.per_address and capture.hops:
             held.address = capture.hops[0].address
-        if kept is not None and task.crawl == WATCH:
-            return self._watched_again(task, capture, kept)
+        if seen.due is not None:
+            return Done(
+                task=task,
+                outcome=capture.outcome,
+                due=seen.due,
+                fails=task.fails,
+                etag=task.etag,
+                last_modified=task.last_modified,
+            )
+        if seen.kept is not None and task.crawl == WATCH:
+            return self._watched_again(task, capture, seen.kept)
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
             wait = capture.retry_after_ms
@@ -284,6 +304,11 @@ def _too_many_listed(settings: SeedsSettings) -> str:
         f"seeds.host_sitemaps ({settings.host_sitemaps}) files and "
         f"seeds.host_sitemap_urls ({settings.host_sitemap_urls}) URLs"
     )
+
+
+def _is_deferred(seen: Seen, done: Done) -> bool:
+    """Whether the attempt is repeated because nobody could be reached."""
+    return seen.due is not None or (seen.capture.unreached is not None and done.due < NEVER)
 
 
 def _context(seen: Seen, task: Task, *, settled: bool) -> Also | None:

@@ -1,0 +1,99 @@
+"""What of hosts could not be reached, in the database: read with a lease, written with a finish."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.lease import Lease, Return, Unreachable
+
+_SQL = statements("tamias.frontier", "unreachable.sql")
+
+
+class Deferred(msgspec.Struct, frozen=True):
+    """A place that URLs wait for."""
+
+    authority: str
+    since: int
+    reason: str
+
+
+def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[Lease]:
+    """The leases, each with what of its host could not be reached."""
+    if not leases:
+        return leases
+    asked = {"bucket": bucket, "qid": [lease.qid for lease in leases]}
+    known: dict[int, list[Unreachable]] = {}
+    for qid, authority, since, tries, next_at, reason, given_up in cursor.execute(
+        _SQL["read_unreachable"].text, asked
+    ).fetchall():
+        place = Unreachable(
+            authority=authority, since=since, tries=tries, next_at=next_at, reason=reason, given_up=given_up
+        )
+        known.setdefault(qid, []).append(place)
+    if not known:
+        return leases
+    return [msgspec.structs.replace(lease, unreachable=tuple(known.get(lease.qid, ()))) for lease in leases]
+
+
+def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) -> None:
+    """What the returns say; hosts are locked, and their queues refreshed afterwards."""
+    returns = list(returns)
+    if reached := sorted((each.lease.qid, place) for each in returns for place in each.reached):
+        told = {
+            "bucket": bucket,
+            "qid": [qid for qid, _ in reached],
+            "authority": [name for _, name in reached],
+        }
+        cursor.execute(_SQL["clear_reached"].text, told)
+    lost = sorted(
+        ((each.lease.qid, place) for each in returns for place in each.unreachable),
+        key=lambda pair: (pair[0], pair[1].authority),
+    )
+    if lost:
+        places = _columns(bucket, lost)
+        cursor.execute(_SQL["write_unreachable"].text, places)
+        cursor.execute(_SQL["defer_urls"].text, places)
+
+
+def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
+    """What URLs of a crawl still wait for."""
+
+    def read(cursor: Cursor) -> list[Deferred]:
+        return [
+            Deferred(*row)
+            for bucket in range(buckets)
+            for row in cursor.execute(_SQL["deferred"].text, {"bucket": bucket, "crawl": crawl}).fetchall()
+        ]
+
+    return session.transact(read)
+
+
+def find_deferred(cursor: Cursor, bucket: int, now: int) -> list[int]:
+    """Hosts with something that waits for a later try."""
+    rows = cursor.execute(_SQL["find_deferred"].text, {"bucket": bucket, "now": now}).fetchall()
+    return sorted(row[0] for row in rows)
+
+
+def resume(cursor: Cursor, hosts: dict[str, object]) -> None:
+    """Makes due what waits on these hosts, which are locked."""
+    cursor.execute(_SQL["resume_urls"].text, hosts)
+    cursor.execute(_SQL["resume_hosts"].text, hosts)
+
+
+def _columns(bucket: int, lost: Sequence[tuple[int, Unreachable]]) -> dict[str, object]:
+    return {
+        "bucket": bucket,
+        "qid": [qid for qid, _ in lost],
+        "authority": [place.authority for _, place in lost],
+        "since": [place.since for _, place in lost],
+        "tries": [min(place.tries, 30_000) for _, place in lost],
+        "next_at": [place.next_at for _, place in lost],
+        "reason": [_storable(place.reason) for _, place in lost],
+        "given_up": [place.given_up for _, place in lost],
+    }
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
