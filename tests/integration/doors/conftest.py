@@ -29,6 +29,7 @@ from tamias.open.documents import documents
 from tamias.settings import Settings
 
 QUERY_TYPE = "application/x-www-form-urlencoded"
+_LABEL = re.compile(r"_:[0-9a-f]+")
 _WINDOW = re.compile(r" LIMIT (\d+)(?: OFFSET (\d+))?\s*$")
 
 
@@ -287,6 +288,8 @@ class Proxy:
         instead = next((given for asked, given in self.gives.items() if accept.startswith(asked)), None)
         if instead is not None:
             return self._forward(self._windowed(query), instead)
+        if query.startswith("CONSTRUCT") and "n-triples" in accept:
+            return self._construct(query, accept)
         if "json" not in accept or not query.startswith("SELECT"):
             status, kind, body = self._forward(self._windowed(query), accept)
             self.rows.append(body.count(b"\n"))
@@ -299,6 +302,25 @@ class Proxy:
             return query
         limit = min(int(window[1]), self.cap)
         return f"{query[: window.start()]} LIMIT {limit} OFFSET {window[2] or 0}"
+
+    def _construct(self, query, accept):
+        window = _WINDOW.search(query)
+        status, kind, body = self._forward(query[: window.start()], accept)
+        if status != 200:
+            return status, kind, body
+        lines = body.decode().splitlines(keepends=True)
+        if self.shuffled and "ORDER BY" not in query:
+            random.shuffle(lines)
+        start = int(window[2] or 0)
+        lines = lines[start : start + int(window[1])][: self.cap]
+        self.rows.append(len(lines))
+        labels = {}
+        if self.relabelled:
+            lines = [
+                _LABEL.sub(lambda label: labels.setdefault(label[0], f"_:b{len(labels)}"), line)
+                for line in lines
+            ]
+        return status, kind, "".join(lines).encode()
 
     def _select(self, query):
         window = _WINDOW.search(query)

@@ -189,7 +189,7 @@ def test_a_copy_killed_in_the_middle_goes_on_after_the_last_page_that_was_kept(
     assert facts(tamias) == {"copy": 2000}
     assert len(pages(proxy)) > asked
     repeated = [query for query, times in Counter(pages(proxy)).items() if times > 1]
-    assert len(repeated) <= 1
+    assert len(repeated) <= 3  # the windows before and at the break, and the one that showed the order
     (attempt,) = tamias.attempts()[proxy.url]
     assert "copied whole" in attempt["reason"]
 

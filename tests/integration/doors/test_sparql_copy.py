@@ -145,7 +145,8 @@ def test_labels_made_for_each_answer_are_kept_apart_where_they_do_not_fit(proxy,
     sparql_server.load(many_subjects() + blank_nodes())
     proxy.cap, proxy.relabelled = 100, True
     found = walked(SparqlDoor(), proxy.url, "sparql")
-    assert "other labels in every answer" in found.end.reason
+    assert not found.end.complete
+    assert "blank nodes relabelled" in found.end.reason
     assert [problem for problem in found.problems if "blank nodes" in problem.what]
     assert len({str(quad) for quad in data(found)}) == 600 + 4 * 150
 
@@ -178,16 +179,16 @@ def test_a_server_without_select_is_copied_by_construct(proxy, sparql_server, wa
     assert not found.end.complete
 
 
-def test_a_server_without_order_and_listing_is_paged_by_number(proxy, sparql_server, walked, comparable):
+def test_a_server_without_hashes_and_order_is_paged_by_number(proxy, sparql_server, walked, comparable):
     sparql_server.load(many_subjects(subjects=60))
-    proxy.refuses = "DISTINCT|ORDER BY"
+    proxy.refuses = "MD5|ORDER BY"
     found = walked(SparqlDoor(page=100), proxy.url, "sparql")
     assert comparable(data(found)) == comparable(sparql_server.content())
 
 
 def test_pages_by_number_that_do_not_join_are_said_not_to(proxy, sparql_server, walked):
     sparql_server.load(many_subjects(subjects=60))
-    proxy.refuses, proxy.shuffled = "DISTINCT|ORDER BY", True
+    proxy.refuses, proxy.shuffled = "MD5|ORDER BY", True
     found = walked(SparqlDoor(page=100), proxy.url, "sparql")
     assert not found.end.complete
     assert "the order changes" in found.end.reason
@@ -196,5 +197,5 @@ def test_pages_by_number_that_do_not_join_are_said_not_to(proxy, sparql_server, 
 def test_the_limit_on_statements_ends_a_copy_and_is_named(proxy, sparql_server, walked):
     sparql_server.load(many_subjects())
     found = walked(SparqlDoor(page=100, most_statements=250), proxy.url, "sparql")
-    assert len(data(found)) == 300
+    assert 250 < len(data(found)) < 400
     assert "most_statements (250)" in found.end.reason

@@ -13,12 +13,9 @@ from pyoxigraph import Quad
 from tamias.bench.sparql.data import write
 from tamias.bench.sparql.endpoint import endpoint
 from tamias.bench.sparql.guide import LoopbackGuide
-from tamias.doors.sparql import SparqlDoor
-from tamias.doors.sparql.conversation import Conversation
+from tamias.doors.sparql import SparqlDoor, queries
+from tamias.doors.sparql.client import Dialect, EndpointClient
 from tamias.doors.sparql.limits import Limits
-from tamias.doors.sparql.queries import ordered
-from tamias.doors.sparql.scope import Scope
-from tamias.doors.sparql.state import State
 from tamias.doors.sparql.terms import Page
 from tamias.model.finding import Quads
 from tamias.model.walk import Walk
@@ -105,13 +102,11 @@ async def _by_loop(
     guide: LoopbackGuide, url: str, figures: Figures, page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
-    conversation = Conversation(guide, url, State(), Limits().most_bytes)
+    client = EndpointClient(guide, url, Dialect(), Limits().most_bytes)
     offset = 0
-    while rows := await conversation.select(ordered(Scope(), page, offset, order=False)):
+    while rows := await client.select(queries.select(queries.statements(None), page, offset)):
         offset += len(rows)
-        taken = Page(Scope())
-        taken.take(rows)
-        yield taken.quads
+        yield Page.of_rows(rows).quads
     figures.says = "cannot tell"
 
 

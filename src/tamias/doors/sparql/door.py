@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from tamias.doors.sparql.conversation import Conversation
+from tamias.doors.sparql.client import EndpointClient
 from tamias.doors.sparql.copying import Copy
 from tamias.doors.sparql.limits import Limits
 from tamias.doors.sparql.state import unpacked
@@ -23,5 +23,5 @@ class SparqlDoor:
 
     def walk(self, walk: Walk, guide: Guide) -> AsyncIterator[Step]:
         state = unpacked(walk.state, self._limits.page)
-        conversation = Conversation(guide, walk.url, state, self._limits.most_bytes)
-        return Copy(conversation, state, self._limits).steps()
+        client = EndpointClient(guide, walk.url, state.dialect, self._limits.most_bytes)
+        return Copy(client, state, self._limits).steps()

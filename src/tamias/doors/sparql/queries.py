@@ -1,31 +1,67 @@
-"""The queries themselves. Each is right under any cap and in any order of rows: none needs ORDER BY, but one.
+"""The queries of a copy. No text from outside enters a query unescaped."""
 
-No text from outside enters a query unescaped.
-"""
+from collections.abc import Iterable, Sequence
 
-from collections.abc import Iterable
+import msgspec
 
-from tamias.doors.sparql.scope import Scope, Span
+SPACE = 1 << 32
+"""Hashes are numbers below this: the first eight digits of an MD5."""
 
 ANY = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1"
-ANY_CONSTRUCTED = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1"
-ANY_GRAPH = "SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } } LIMIT 1"
+COUNT_DEFAULT = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"
+_NOT_IN_A_GRAPH = "FILTER NOT EXISTS { GRAPH ?any { ?s ?p ?o } }"
+COUNT_OWN = f"SELECT (COUNT(*) AS ?n) WHERE {{ ?s ?p ?o {_NOT_IN_A_GRAPH} }}"
+"""What only the default graph has."""
+COUNT_UNNAMED = "SELECT (COUNT(*) AS ?n) FROM <http://www.openrdf.org/schema/sesame#nil> WHERE { ?s ?p ?o }"
+"""The same in RDF4J and its kin, where the default graph is the union of all graphs and an unnamed one."""
 NAMED_ONLY = "SELECT ?s WHERE { GRAPH ?g { ?s ?p ?o } FILTER NOT EXISTS { ?s ?p ?o } } LIMIT 1"
 """Finds something if the default graph lacks what a named graph has."""
-DEFAULT_ONLY = "SELECT ?s WHERE { ?s ?p ?o FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } } } LIMIT 1"
-"""Finds something if the default graph has what no named graph has."""
 NAMED_ONLY_OF_SOME = (
     "SELECT ?s WHERE { { SELECT ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } } LIMIT 1000 } "
     "FILTER NOT EXISTS { ?s ?p ?o } } LIMIT 1"
 )
-DEFAULT_ONLY_OF_SOME = (
-    "SELECT ?s WHERE { { SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1000 } "
-    "FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } } } LIMIT 1"
+SHARED_BLANKS = (
+    "SELECT ?s WHERE { GRAPH ?g { ?s ?p ?o } FILTER(isBlank(?s)) GRAPH ?h { ?s ?q ?x } FILTER(?g != ?h) } "
+    "LIMIT 1"
 )
-_BLANKS = (
-    "SELECT ?g ?s ?p ?o WHERE {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} "
-    "FILTER(isBlank(?s) || isBlank(?o)) }} LIMIT {limit}"
+_CONTENT = {
+    "all": "",
+    "blank": " FILTER(isBlank(?s) || isBlank(?o))",
+    "ground": " FILTER(!isBlank(?s) && !isBlank(?o))",
+}
+_SAID = (
+    'CONCAT(COALESCE(STR(?s), ""), " ", STR(?p), " ", COALESCE(STR(?o), ""), " ", '
+    'COALESCE(LANG(?o), ""), " ", COALESCE(STR(DATATYPE(?o)), ""))'
 )
+"""All that any server can say of a statement in one string; of blank nodes that is nothing."""
+
+_NAME = 'COALESCE(STR(?g), "")'
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Hashes from `low` on. An even and repeatable partition of anything, in whatever order rows come."""
+
+    low: int = 0
+    width: int = SPACE
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every hash is in it."""
+        return self.width >= SPACE
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing comes after it."""
+        return self.low + self.width >= SPACE
+
+    def resized(self, factor: float) -> "Span":
+        """From the same hash on, wider or narrower."""
+        return Span(self.low, max(1, min(int(self.width * factor), SPACE - self.low)))
+
+    def next(self) -> "Span":
+        """The one after it, as wide."""
+        low = self.low + self.width
+        return Span(low, min(self.width, SPACE - low))
 
 
 def quoted(text: str) -> str:
@@ -38,151 +74,68 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\\\u", "\\\\\\u0075").replace("\\\\U", "\\\\\\u0055") + '"'
 
 
-def count(scope: Scope) -> str:
-    """How many statements there are, as `?n`."""
-    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {_statements(scope)} }}"
-
-
-def whole(scope: Scope, limit: int, offset: int = 0) -> str:
-    """All statements."""
-    return f"{_select(scope)} WHERE {{ {_statements(scope)} }}{_window(limit, offset)}"
-
-
-def page(scope: Scope, key: str, keys: Iterable[str], limit: int, offset: int = 0) -> str:
-    """All statements whose `key` (a variable) is one of these IRIs."""
-    values = " ".join(f"<{each}>" for each in keys)
-    where = f"VALUES ?{key} {{ {values} }} {_statements(scope)}"
-    return f"{_select(scope)} WHERE {{ {where} }}{_window(limit, offset)}"
-
-
-def constructed_page(scope: Scope, key: str, keys: Iterable[str], limit: int) -> str:
-    """The same as triples."""
-    values = " ".join(f"<{each}>" for each in keys)
-    where = f"VALUES ?{key} {{ {values} }} {_statements(scope)}"
-    return f"CONSTRUCT {{ {_triple(scope)} }} WHERE {{ {where} }}{_window(limit, 0)}"
-
-
-def listing(
-    scope: Scope,
-    key: str,
-    span: Span,
-    limit: int,
-    offset: int = 0,
-    *,
-    counted: bool = True,
-    through: str | None = None,
-    without: Iterable[str] = (),
+def statements(
+    graph: str | None, *, content: str = "all", own: bool = False, span: Span | None = None
 ) -> str:
-    """The IRIs of one variable, with the number of their statements as `?n` where `counted`.
+    """The pattern of the statements of a graph (None: the default graph).
 
-    `through` lists those subjects only that have this predicate, which costs the server far less;
-    `without`, those that have none of these.
+    `own` leaves out what a named graph has as well; a `span` takes those with hashes in it.
     """
-    where = _within(scope, f"?s <{through}> ?x") if through else _statements(scope)
-    conditions = f"{_filter(*_bounds(key, span), f'isIRI(?{key})')} {_lacking(scope, without)}"
-    chosen = f"SELECT DISTINCT ?{key} WHERE {{ {where} {conditions} }}"
+    found = f"GRAPH <{graph}> {{ ?s ?p ?o }}" if graph is not None else "?s ?p ?o ."
+    hashed = "" if span is None or span.is_all else f" {_hashed(_SAID, span)}"
+    return f"{found}{f' {_NOT_IN_A_GRAPH}' if own else ''}{_CONTENT[content]}{hashed}"
+
+
+def construct(where: str, limit: int, offset: int = 0, *, order: bool = False) -> str:
+    """Some of the statements of a pattern."""
+    return f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {where} }}{_window(limit, offset, order)}"
+
+
+def select(where: str, limit: int, offset: int = 0, *, order: bool = False) -> str:
+    """The same as rows."""
+    return f"SELECT ?s ?p ?o WHERE {{ {where} }}{_window(limit, offset, order)}"
+
+
+def construct_graphs(names: Sequence[str], limit: int) -> str:
+    """All statements of some graphs; the number of the graph stands before the predicate, as `urn:N:`."""
+    numbered = " ".join(f'(<{name}> "urn:{number}:")' for number, name in enumerate(names))
+    where = f"VALUES (?g ?n) {{ {numbered} }} GRAPH ?g {{ ?s ?p ?o }} BIND(IRI(CONCAT(?n, STR(?p))) AS ?q)"
+    return f"CONSTRUCT {{ ?s ?q ?o }} WHERE {{ {where} }} LIMIT {limit}"
+
+
+def select_graphs(names: Iterable[str], limit: int) -> str:
+    """The same as rows, with the graph's name as `?g`."""
+    values = " ".join(f"<{name}>" for name in names)
+    return f"SELECT ?g ?s ?p ?o WHERE {{ VALUES ?g {{ {values} }} GRAPH ?g {{ ?s ?p ?o }} }} LIMIT {limit}"
+
+
+def select_blank_graphs(limit: int, offset: int = 0) -> str:
+    """Statements of graphs whose names are blank nodes."""
+    return (
+        "SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } FILTER(isBlank(?g)) }"
+        f"{_window(limit, offset, order=False)}"
+    )
+
+
+def graphs(span: Span, limit: int, offset: int = 0, *, counted: bool = True) -> str:
+    """The names of graphs, with the number of their statements as `?n` where `counted`."""
+    hashed = "" if span.is_all else f" {_hashed(_NAME, span)}"
+    where = f"WHERE {{ GRAPH ?g {{ ?s ?p ?o }}{hashed} }}"
     if not counted:
-        return chosen + _window(limit, offset)
-    return (
-        f"SELECT ?{key} (COUNT(*) AS ?n) WHERE {{ {{ {chosen} LIMIT {limit} }} {_statements(scope)} }} "
-        f"GROUP BY ?{key}{_window(limit, offset)}"
-    )
+        return f"SELECT DISTINCT ?g {where}{_window(limit, offset, order=False)}"
+    return f"SELECT ?g (COUNT(*) AS ?n) {where} GROUP BY ?g{_window(limit, offset, order=False)}"
 
 
-def rows(scope: Scope, span: Span, limit: int, offset: int = 0) -> str:
-    """All statements whose object's `STR` is in the span."""
-    filters = _filter(*_bounds("o", span), "isIRI(?o) || isLiteral(?o)")
-    return f"{_select(scope)} WHERE {{ {_statements(scope)} {filters} }}{_window(limit, offset)}"
+def anywhere(fixed: str, conditions: str) -> str:
+    """The pattern of statements of all graphs, with terms given by VALUES clauses."""
+    return f"{{ {fixed} ?s ?p ?o }} UNION {{ {fixed} GRAPH ?g {{ ?s ?p ?o }} }} FILTER({conditions})"
 
 
-def ordered(scope: Scope, limit: int, offset: int, *, order: bool = True) -> str:
-    """A page of the statements by number, for what has no key to page by."""
-    variables = " ".join(f"?{name}" for name in scope.free)
-    sorting = f" ORDER BY {variables}" if order else ""
-    return f"{_select(scope)} WHERE {{ {_statements(scope)} }}{sorting}{_window(limit, offset)}"
+def _hashed(text: str, span: Span) -> str:
+    upper = "" if span.is_last else f' && ?h < "{span.low + span.width:08x}"'
+    return f'BIND(MD5({text}) AS ?h) FILTER(?h >= "{span.low:08x}"{upper})'
 
 
-def constructed(scope: Scope, limit: int, offset: int, *, order: bool = True) -> str:
-    """The same for a server that answers no SELECT."""
+def _window(limit: int, offset: int, order: bool) -> str:
     sorting = " ORDER BY ?s ?p ?o" if order else ""
-    return f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {_statements(scope)} }}{sorting}{_window(limit, offset)}"
-
-
-def with_blanks(scope: Scope, limit: int, offset: int = 0) -> str:
-    """All statements with a blank node in them."""
-    return (
-        f"{_select(scope)} WHERE {{ {_statements(scope)} {_filter('isBlank(?s) || isBlank(?o)')} }}"
-        f"{_window(limit, offset)}"
-    )
-
-
-def backbone(scope: Scope, without: Iterable[str]) -> str:
-    """The predicate `?p` that the most subjects have, of those that have none of these; how many is `?n`."""
-    where = f"{_statements(scope)} {_filter('isIRI(?s)')} {_lacking(scope, without)}"
-    return f"SELECT ?p (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {where} }} GROUP BY ?p ORDER BY DESC(?n) LIMIT 1"
-
-
-def some_blanks(limit: int) -> str:
-    """Some statements with blank nodes, from anywhere; those of the default graph without `?g`."""
-    return _BLANKS.format(limit=limit)
-
-
-def _select(scope: Scope) -> str:
-    return "SELECT " + " ".join(f"?{name}" for name in scope.free)
-
-
-def _statements(scope: Scope) -> str:
-    triple = _triple(scope)
-    apart = f"FILTER NOT EXISTS {{ GRAPH ?any {{ {triple} }} }}" if scope.apart else ""
-    return " ".join(filter(None, (_within(scope, triple), _filter(*_conditions(scope)), apart)))
-
-
-def _triple(scope: Scope) -> str:
-    subject = f"<{scope.subject}>" if scope.subject else "?s"
-    predicate = f"<{scope.predicate}>" if scope.predicate else "?p"
-    return f"{subject} {predicate} ?o"
-
-
-def _within(scope: Scope, triple: str) -> str:
-    if not scope.named:
-        return f"{triple} ."
-    return f"GRAPH {f'<{scope.graph}>' if scope.graph else '?g'} {{ {triple} }}"
-
-
-def _lacking(scope: Scope, predicates: Iterable[str]) -> str:
-    return " ".join(
-        f"FILTER NOT EXISTS {{ {_within(scope, f'?s <{each}> ?w{number}')} }}"
-        for number, each in enumerate(predicates)
-    )
-
-
-def _conditions(scope: Scope) -> list[str]:
-    said = [
-        (scope.nameless_graphs, "!isIRI(?g)"),
-        (scope.nameless, "!isIRI(?s)"),
-        (scope.opaque, "!(isIRI(?o) || isLiteral(?o))"),
-        (scope.blankless and not scope.subject, "!isBlank(?s)"),
-        (scope.blankless, "!isBlank(?o)"),
-    ]
-    conditions = [condition for holds, condition in said if holds]
-    if scope.same is not None:
-        conditions += [f"STR(?o) = {quoted(scope.same)}", "isIRI(?o) || isLiteral(?o)"]
-    return conditions
-
-
-def _bounds(key: str, span: Span) -> list[str]:
-    bounds = []
-    if span.after is not None:
-        bounds.append(f"STR(?{key}) > {quoted(span.after)}")
-    if span.upto is not None:
-        bounds.append(f"STR(?{key}) {'<' if span.below else '<='} {quoted(span.upto)}")
-    return bounds
-
-
-def _filter(*conditions: str) -> str:
-    """One FILTER for each: a server that reads them in order is faster so, by half."""
-    return " ".join(f"FILTER({condition})" for condition in conditions)
-
-
-def _window(limit: int, offset: int) -> str:
-    return f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
+    return f"{sorting} LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from tamias.doors.sparql.answers import Answer, Row
-from tamias.doors.sparql.conversation import Conversation, Trouble
+from tamias.doors.sparql.client import RESULT_FORMATS, Dialect, EndpointClient, QueryFailed
 from tamias.doors.sparql.limits import Limits
-from tamias.doors.sparql.state import Form, State
 from tamias.model.errors import TamiasError, UsageError
 from tamias.protocols import Guide
 
@@ -22,7 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ADDRESS_NAMES = ("url", "uri")
-_FORMS: tuple[Form, ...] = ("json", "xml", "tsv")
+_TRIES = 3
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -83,13 +82,13 @@ async def addresses(
     `TamiasError` when the endpoint does not answer.
     """
     asked = question(query)
-    conversation = Conversation(guide, endpoint, state := State(), Limits().most_bytes)
+    client = EndpointClient(guide, endpoint, Dialect(), Limits().most_bytes)
     wanted = most if asked.limit is None else min(asked.limit, most)
     offset = asked.offset
-    answer = await _first(conversation, state, asked.window(min(page, wanted), offset))
-    order = await _order(conversation, asked, answer, wanted)
+    answer = await _first(client, asked.window(min(page, wanted), offset))
+    order = await _order(client, asked, answer, wanted)
     if order:
-        answer = await _answer(conversation, asked.window(min(page, wanted), offset, order))
+        answer = await _answer(client, asked.window(min(page, wanted), offset, order))
     while answer.rows:
         for row in answer.rows[:wanted]:
             if found := _addressed(row, answer.variables):
@@ -98,37 +97,37 @@ async def addresses(
         wanted -= len(answer.rows)
         if wanted <= 0:
             return
-        answer = await _answer(conversation, asked.window(min(page, wanted), offset, order))
+        answer = await _answer(client, asked.window(min(page, wanted), offset, order))
 
 
-async def _order(conversation: Conversation, asked: Question, first: Answer, wanted: int) -> str:
+async def _order(client: EndpointClient, asked: Question, first: Answer, wanted: int) -> str:
     """The order to page in, where there is more than one page and the user gave none."""
     rows = len(first.rows)
     if asked.ordered or rows >= wanted or not first.variables:
         return ""
-    more = await _answer(conversation, asked.window(1, asked.offset + rows))
+    more = await _answer(client, asked.window(1, asked.offset + rows))
     return f"ORDER BY {' '.join(f'?{name}' for name in first.variables)}" if more.rows else ""
 
 
-async def _first(conversation: Conversation, state: State, query: str) -> Answer:
+async def _first(client: EndpointClient, query: str) -> Answer:
     """The first answer, in the form of results that the server gives."""
-    for form in _FORMS[:-1]:
-        state.manner.form = form
+    for results in RESULT_FORMATS[:-1]:
+        client.dialect.results = results
         try:
-            return await conversation.patient_answer(query)
-        except Trouble as trouble:
-            if trouble.final or trouble.lasting or trouble.capture is None or trouble.capture.body is None:
+            return await client.answer(query, _TRIES)
+        except QueryFailed as failure:
+            if failure.final or failure.lasting or failure.capture is None or failure.capture.body is None:
                 break
     else:
-        state.manner.form = _FORMS[-1]
-    return await _answer(conversation, query)
+        client.dialect.results = RESULT_FORMATS[-1]
+    return await _answer(client, query)
 
 
-async def _answer(conversation: Conversation, query: str) -> Answer:
+async def _answer(client: EndpointClient, query: str) -> Answer:
     try:
-        return await conversation.patient_answer(query)
-    except Trouble as trouble:
-        raise TamiasError(f"no answer from {conversation.url} to the query: {trouble.reason}") from None
+        return await client.answer(query, _TRIES)
+    except QueryFailed as failure:
+        raise TamiasError(f"no answer from {client.url} to the query: {failure.reason}") from None
 
 
 def _addressed(row: Row, variables: list[str]) -> dict[str, str] | None:

@@ -4,59 +4,88 @@ from typing import Literal
 
 import msgspec
 
-from tamias.doors.sparql.parts import Part
+from tamias.doors.sparql.client import Dialect
+from tamias.doors.sparql.queries import Span
 
-Form = Literal["json", "xml", "tsv", "construct"]
+Way = Literal["pages", "hashes", "ordered", "unordered"]
+"""Windows in the server's own order, which must join; by ranges of a hash, for servers whose order changes;
+windows in an order of ours; windows that nothing proves."""
 Union = Literal["", "said", "seen", "sampled"]
-"""How it is known that the default graph is the union of the others; empty when it is not."""
+"""How it is known that the default graph is the union of the others; empty when it is not. `sampled`: of what
+only the default graph has, nothing is known."""
 
 
-class Manner(msgspec.Struct, omit_defaults=True):
-    """How the endpoint is best talked to."""
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The graph that is being copied, and how far that has come."""
 
-    form: Form = "json"
-    post: bool | None = None
-    """None: where the query is long. True: always. False: never."""
-    strikes: int = 0
-    """How often a CONSTRUCT did not bring what it should; after some it is not tried any more."""
+    graph: str | None = None
+    """None: the default graph."""
+    own: bool = False
+    """Only what no named graph has."""
+    content: Literal["all", "blank", "ground"] = "all"
+    expected: int | None = None
+    """The endpoint's count of the whole graph."""
+    copied: int = 0
+    base: int = 0
+    """What of it came before this content."""
+    way: Way = "pages"
+    offset: int = 0
+    last: int = 0
+    """The offset of the window before it."""
+    digest: int = 0
+    """Of the statements in that window."""
+    span: Span = Span()
 
 
 class State(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Changes with every page, and is kept together with it."""
 
     stage: Literal["new", "described", "surveyed"] = "new"
-    manner: Manner = msgspec.field(default_factory=Manner)
-    stack: list[Part] = []
-    """The last is at work, within the one before it."""
-    later: list[Part] = []
-    """What comes when the stack is empty, the last first."""
-    page: int = 10_000
-    cap: int | None = None
-    """The most rows the server gives in one answer, where it gives fewer than asked for."""
-    most: int = 0
-    """The most rows that one answer is known to have brought uncut."""
-    counting: bool = True
-    """Whether the endpoint counts."""
-    labels: Literal["unknown", "stable", "unstable"] = "unknown"
-    """Whether blank nodes have the same labels in every answer."""
+    dialect: Dialect = msgspec.field(default_factory=Dialect)
+    triples: bool = True
+    """Whether statements come by CONSTRUCT, in N-Triples; else as rows."""
+    labels: Literal["none", "hold", "change"] = "none"
+    """Whether a blank node has the same label in every response; `none`: there are no blank nodes."""
+    order: Literal["unknown", "holds", "changes"] = "unknown"
+    """Whether the windows of LIMIT and OFFSET join."""
     union: Union = ""
     union_said: bool = False
+    counts: bool = True
+    """Whether the endpoint counts."""
+    default: Part | None = None
+    """The default graph, where it is still to be copied."""
+    default_count: int | None = None
     graph_names: list[str] = []
     """As the service description gives them; needed where the endpoint cannot list them."""
-    default_count: int | None = None
+    listing: Span | None = None
+    """The graphs that are being copied, by the hashes of their names; None after the last."""
+    done: str = ""
+    """Of these, the graphs up to this one (in the order of code points) are copied."""
+    part: Part | None = None
+    page: int = 10_000
+    cap: int | None = None
+    """The most rows the server gives in one response, where it gives fewer than requested."""
+    most: int = 0
+    """The most rows that one response is known to have brought uncut."""
     statements: int = 0
-    named: int = 0
     graphs: int = 0
+    counted: int = 0
+    """A digest of all graphs with their counts before the copy."""
     pages: int = 0
-    requests: int = 0
     unreadable: int = 0
     abandoned: int = 0
+    miscounted: int = 0
+    example: str = ""
     shuffled: bool = False
-    """Pages by number did not join: the order changed between two requests."""
     relabelled: bool = False
-    """Blank nodes of different pages could not be recognised as the same."""
     cut_short: str = ""
     """The limit of our own that was reached."""
+
+    def learn_cap(self, rows: int) -> None:
+        """The server gives no more than so many rows at once."""
+        self.cap = rows
+        self.most = min(self.most, rows)
+        self.page = max(2, min(self.page, rows))
 
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -1,14 +1,16 @@
-"""What is asked before a copy: what the endpoint says of itself, how it is talked to, what it holds."""
+"""What is found out before a copy: what the endpoint says of itself, how it answers, what it holds."""
 
 from collections.abc import Iterable
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
 from tamias.doors.sparql import queries
-from tamias.doors.sparql.conversation import Conversation, Trouble
-from tamias.doors.sparql.parts import Part, default_graph, named_graphs
-from tamias.doors.sparql.scope import Scope
-from tamias.doors.sparql.state import Form, State, Union
+from tamias.doors.sparql.blank_nodes import SAMPLE, SOME, labels_hold
+from tamias.doors.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
+from tamias.doors.sparql.listing import Listing, list_graphs
+from tamias.doors.sparql.queries import Span
+from tamias.doors.sparql.source import StatementSource
+from tamias.doors.sparql.state import Part, State, Union
 from tamias.doors.sparql.terms import writable
 from tamias.model.capture import Request
 from tamias.model.finding import Quads
@@ -20,21 +22,21 @@ _ACCEPT = "text/turtle, application/n-triples, application/rdf+xml;q=0.9, applic
 MOST_DESCRIBED = 100_000
 MOST_NAMES = 1_000
 _HEAD = 1024
-_FORMS: tuple[Form, ...] = ("json", "xml", "tsv")
+_TRIES = 3
 
 
-async def description(conversation: Conversation, state: State) -> list[Quad]:
-    """What the endpoint says of itself; nothing when it says nothing, or shows a form. Raises `Trouble`."""
-    state.requests += 1
-    capture = await conversation.guide.ask(Request(url=conversation.url, accept=_ACCEPT))
+async def description(client: EndpointClient, state: State) -> list[Quad]:
+    """What the endpoint says of itself; empty when it says nothing or shows a form. Raises `QueryFailed`."""
+    client.dialect.requests += 1
+    capture = await client.guide.ask(Request(url=client.url, accept=_ACCEPT))
     if capture.outcome is not Outcome.OK:
         if capture.outcome is Outcome.REFUSED or capture.retry_after_ms is not None:
-            raise Trouble(capture.reason, capture)
+            raise QueryFailed(capture.reason, capture)
         return []
-    if b"<html" in conversation.guide.body(capture, _HEAD).lower():
+    if b"<html" in client.guide.body(capture, _HEAD).lower():
         return []
     quads: list[Quad] = []
-    for finding in conversation.guide.read(capture):
+    for finding in client.guide.read(capture):
         quads += finding.quads if isinstance(finding, Quads) else []
         if len(quads) > MOST_DESCRIBED:
             return []
@@ -69,87 +71,138 @@ def _apart(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, value, DefaultGraph())  # type: ignore[arg-type]
 
 
-async def survey(conversation: Conversation, state: State) -> None:
-    """Settles the manner, counts, lays out the parts of the copy. Raises `Trouble` when nobody answers."""
-    filled = await _contact(conversation, state)
-    if state.manner.form == "construct":
-        state.counting = False
-        names = [
-            Part(scope=Scope(named=True, graph=name), way="offset", name=name) for name in state.graph_names
-        ]
-        state.graphs = len(names)
-        state.later = [*names, Part(scope=Scope(), way="offset")]
-        return
-    named = await _any_graph(conversation)
-    if filled and named:
-        state.union = await _union(conversation, said=state.union_said)
-    state.later = [named_graphs()] if named else []
-    if filled:
-        state.later += await _default_parts(conversation, state)
-    elif state.counting:
-        state.default_count = 0
+async def survey(client: EndpointClient, state: State) -> Listing:
+    """Finds out what the endpoint holds and how it answers; returns its graphs as far as they are listed.
+
+    Raises `QueryFailed` when it does not answer at all.
+    """
+    await _find_result_format(client)
+    await _find_labels(StatementSource(client, state), state)
+    await _count_default(client, state)
+    listing = await list_graphs(client, state, Span(), proven=False)
+    if listing.graphs or listing.unnamed:
+        state.listing = listing.span
+    state.default = await _default_graph(client, state, listing)
+    if state.labels == "change":
+        await _check_shared_blanks(client, state, listing)
+    return listing
 
 
-async def _contact(conversation: Conversation, state: State) -> bool:
-    """Finds a form of results that the server gives; returns whether its default graph holds anything."""
-    first: Trouble | None = None
-    for form in _FORMS:
-        state.manner.form = form
+async def _find_result_format(client: EndpointClient) -> None:
+    first: QueryFailed | None = None
+    for results in RESULT_FORMATS:
+        client.dialect.results = results
         try:
-            return bool(await conversation.patient(queries.ANY))
-        except Trouble as trouble:
-            first = first or trouble
-            if trouble.final or trouble.capture is None or trouble.capture.status is None:
+            await client.select(queries.ANY, tries=3)
+        except QueryFailed as failure:
+            first = first or failure
+            if failure.final or failure.capture is None or failure.capture.status is None:
                 raise
-    state.manner.form = "construct"
+        else:
+            return
+    client.dialect.results = "json"
     try:
-        await conversation.construct(queries.ANY_CONSTRUCTED)
-    except Trouble:
-        state.manner.form = "json"
-        raise first from None  # type: ignore[misc]
-    return True
+        await client.triples(queries.construct(queries.statements(None), 1))
+    except QueryFailed:
+        assert first is not None
+        raise first from None
 
 
-async def _any_graph(conversation: Conversation) -> bool:
+async def _find_labels(source: StatementSource, state: State) -> None:
+    """Chooses the form in which blank nodes keep their labels: N-Triples, else rows, else neither."""
+    forms = []
+    for state.triples in (True, False):
+        sample = await _sample(source)
+        if sample is None:
+            continue
+        forms.append(state.triples)
+        if not sample:
+            state.labels = "none"
+            return
+        if await labels_hold(source, sample):
+            state.labels = "hold"
+            return
+    state.labels = "change"
+    state.triples = True in forms
+
+
+async def _sample(source: StatementSource) -> list[Quad] | None:
+    """Some statements with blank nodes; None where the endpoint does not answer in this form."""
+    for _ in range(_TRIES):
+        try:
+            return (await source.matching(SOME, SAMPLE)).quads
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            if failure.lasting:
+                return None
+    return None
+
+
+async def _count_default(client: EndpointClient, state: State) -> None:
     try:
-        return bool(await conversation.patient(queries.ANY_GRAPH))
-    except Trouble as trouble:
-        if not trouble.lasting:
+        state.default_count = await client.number(queries.COUNT_DEFAULT)
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        state.counts = False
+
+
+async def _default_graph(client: EndpointClient, state: State, listing: Listing) -> Part | None:
+    """What of the default graph is to be copied; None for nothing."""
+    total = state.default_count
+    if total == 0:
+        return None
+    if listing.graphs and (total is None or total >= max(each.statements or 0 for each in listing.graphs)):
+        state.union = await _union(client, said=state.union_said)
+    if not state.union:
+        return Part(expected=total)
+    try:
+        own = await client.number(queries.COUNT_OWN)
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        state.union = "sampled"
+        return None
+    if own and state.union != "said" and not await _has_unnamed_graph(client):
+        state.union = ""  # a default graph with more than the others have may well be one of its own
+        return Part(expected=total)
+    return Part(own=True, expected=own) if own else None
+
+
+async def _union(client: EndpointClient, *, said: bool) -> Union:
+    """Whether the default graph holds all that the named graphs hold; by a sample if need be."""
+    if said:
+        return "said"
+    found: Union = ""
+    for way, exceptions in (("sampled", queries.NAMED_ONLY_OF_SOME), ("seen", queries.NAMED_ONLY)):
+        try:
+            if await client.select(exceptions, tries=2):
+                return ""
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            return found
+        found = way  # type: ignore[assignment]
+    return found
+
+
+async def _has_unnamed_graph(client: EndpointClient) -> bool:
+    try:
+        return await client.number(queries.COUNT_UNNAMED) > 0
+    except QueryFailed as failure:
+        if failure.final:
             raise
         return False
 
 
-async def _union(conversation: Conversation, *, said: bool) -> Union:
-    """Whether the default graph and the named graphs hold the same; by a sample if need be."""
-    if said:
-        return "said"
-    ways: tuple[tuple[Union, tuple[str, str]], ...] = (
-        ("seen", (queries.NAMED_ONLY, queries.DEFAULT_ONLY)),
-        ("sampled", (queries.NAMED_ONLY_OF_SOME, queries.DEFAULT_ONLY_OF_SOME)),
-    )
-    for way, exceptions in ways:
-        try:
-            for query in exceptions:
-                if await conversation.patient(query, tries=2):
-                    return ""
-        except Trouble as trouble:
-            if trouble.final:
-                raise
-        else:
-            return way
-    return ""
-
-
-async def _default_parts(conversation: Conversation, state: State) -> list[Part]:
-    if state.union in {"seen", "sampled"}:
-        return []
-    apart = state.union == "said"
+async def _check_shared_blanks(client: EndpointClient, state: State, listing: Listing) -> None:
+    """Blank nodes that change their labels cannot be kept together over several graphs."""
     try:
-        state.default_count = await conversation.number(queries.count(Scope(apart=apart)))
-    except Trouble as trouble:
-        if trouble.final:
+        state.relabelled = len(listing.graphs) > 1 and bool(
+            await client.select(queries.SHARED_BLANKS, tries=2)
+        )
+    except QueryFailed as failure:
+        if failure.final:
             raise
-        if apart:
-            return []  # too much to ask: the server's word must do
-        state.counting = False
-    return [default_graph(apart=apart, expected=state.default_count)]
+        state.relabelled = True

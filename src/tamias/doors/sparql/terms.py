@@ -1,10 +1,9 @@
-"""Rows become quads: terms as lenient as N-Quads allows, blank nodes with labels that hold beyond a page."""
+"""Rows become quads, with terms as lenient as N-Quads allows."""
 
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
-import msgspec
 from pyoxigraph import (
     BaseDirection,
     BlankNode,
@@ -18,7 +17,6 @@ from pyoxigraph import (
 )
 
 from tamias.doors.sparql.answers import Cell, Nested, Row
-from tamias.doors.sparql.scope import Scope
 
 _WRITABLE = re.compile(r'[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*')
 _NODE_ID = "nodeID://"
@@ -36,48 +34,43 @@ def writable(iri: str) -> bool:
     return _WRITABLE.fullmatch(iri) is not None
 
 
-def is_blank(cell: Cell) -> bool:
-    """Whether it is, or holds, a blank node."""
-    if isinstance(cell.value, Nested):
-        return is_blank(cell.value.subject) or is_blank(cell.value.object)
-    return cell.type == "bnode" or cell.value.startswith(_NODE_ID)
-
-
 class Page:
-    """The quads of one answer, and what of it is no RDF."""
+    """The statements of one response, and what of it is no RDF."""
 
-    def __init__(self, scope: Scope, label: str = "") -> None:
-        """`label` goes before the labels of blank nodes, where those hold for one answer only."""
-        self._label = label
-        self._iris: dict[str, NamedNode] = {}
-        self.graph = self._iri(scope.graph) if scope.graph else None if scope.named else DefaultGraph()
-        self._subject = self._iri(scope.subject) if scope.subject else None
-        self._predicate = self._iri(scope.predicate) if scope.predicate else None
-        self.quads: list[Quad] = []
+    def __init__(self, quads: list[Quad] | None = None) -> None:
+        self.quads = quads or []
+        self.rows = len(self.quads)
+        """As many as the server gave."""
         self.unreadable = 0
         self.example = ""
+        self._iris: dict[str, NamedNode] = {}
 
-    def take(self, rows: Iterable[Row]) -> None:
-        """Adds what the rows say."""
+    @classmethod
+    def of_rows(cls, rows: Iterable[Row]) -> "Page":
+        """What the rows say; without `?g` it is of the default graph."""
+        page = cls()
         for row in rows:
+            page.rows += 1
             try:
-                self.quads.append(self._quad(row))
+                page.quads.append(page._quad(row))
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                self.unreadable += 1
-                self.example = self.example or f"{error}"[:200]
+                page.unreadable += 1
+                page.example = page.example or f"{error}"[:200]
+        return page
+
+    def __len__(self) -> int:
+        return self.rows
 
     def _quad(self, row: Row) -> Quad:
-        graph = self.graph or self._term(row["g"])
-        subject = self._subject or self._term(row["s"])
-        predicate = self._predicate or self._term(row["p"])
-        return Quad(subject, predicate, self._term(row["o"]), graph)  # type: ignore[arg-type]
+        graph = self._term(row["g"]) if "g" in row else DefaultGraph()
+        return Quad(self._term(row["s"]), self._term(row["p"]), self._term(row["o"]), graph)  # type: ignore[arg-type]
 
     def _term(self, cell: Cell) -> Term:
         value = cell.value
         if isinstance(value, Nested):
             return Triple(*(self._term(each) for each in (value.subject, value.predicate, value.object)))  # type: ignore[arg-type]
         if cell.type == "bnode" or value.startswith(_NODE_ID):
-            return _blank(self._label + value)
+            return _blank(value)
         if cell.type == "uri":
             return self._iri(value)
         if cell.language:
@@ -112,6 +105,26 @@ def _blank(label: str) -> BlankNode:
         return BlankNode("z" + blake2b(label.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest())
 
 
-def digest(row: Row) -> str:
-    """A row's mark, by which it is known again."""
-    return blake2b(msgspec.json.encode(row, order="sorted"), digest_size=12).hexdigest()
+def has_blank(quad: Quad) -> bool:
+    """Whether one of its terms is, or holds, a blank node."""
+    return _is_blank(quad.subject) or _is_blank(quad.object)
+
+
+def _is_blank(term: object) -> bool:
+    if isinstance(term, Triple):
+        return _is_blank(term.subject) or _is_blank(term.object)
+    return isinstance(term, BlankNode)
+
+
+def relabelled(quads: Iterable[Quad], prefix: str) -> list[Quad]:
+    """With labels that no other response has."""
+
+    def renamed(term: object) -> object:
+        if isinstance(term, Triple):
+            return Triple(renamed(term.subject), term.predicate, renamed(term.object))  # type: ignore[arg-type]
+        return BlankNode(prefix + term.value) if isinstance(term, BlankNode) else term
+
+    return [
+        Quad(renamed(quad.subject), quad.predicate, renamed(quad.object), quad.graph_name)  # type: ignore[arg-type]
+        for quad in quads
+    ]

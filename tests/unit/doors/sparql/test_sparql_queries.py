@@ -1,4 +1,4 @@
-"""Queries are sound SPARQL whatever terms are in them, and ask for just what they say."""
+"""Queries are sound SPARQL whatever terms are in them, and request just what they say."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,8 @@ from hypothesis import strategies as some
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store
 
 from tamias.doors.sparql import queries
-from tamias.doors.sparql.scope import Scope, Span
+from tamias.doors.sparql.blank_nodes import SOME
+from tamias.doors.sparql.queries import Span
 
 EXAMPLE = "http://example.org/"
 DATA = f"""
@@ -24,87 +25,61 @@ def store():
     return store
 
 
-SCOPES = {
-    Scope(): 6,
-    Scope(named=True): 2,
-    Scope(named=True, graph=EXAMPLE + "g"): 2,
-    Scope(subject=EXAMPLE + "s1"): 3,
-    Scope(predicate=EXAMPLE + "p1"): 3,
-    Scope(nameless=True): 2,
-    Scope(opaque=True): 2,
-    Scope(same="a"): 2,
-    Scope(blankless=True): 3,
-    Scope(apart=True): 5,
-    Scope(named=True, nameless_graphs=True): 0,
-    Scope(subject=EXAMPLE + "s1", predicate=EXAMPLE + "p2", opaque=True): 1,
+PATTERNS = {
+    queries.statements(None): 6,
+    queries.statements(EXAMPLE + "g"): 2,
+    queries.statements(None, content="blank"): 3,
+    queries.statements(None, content="ground"): 3,
+    queries.statements(None, own=True): 5,
+    SOME: 3,
+    queries.anywhere(f"VALUES ?p {{ <{EXAMPLE}p2> }}", "isBlank(?o)"): 2,
 }
 
 
-@pytest.mark.parametrize(("scope", "count"), SCOPES.items())
-def test_a_scope_has_the_statements_it_says(scope, count, store):
-    assert len(list(store.query(queries.whole(scope, 100)))) == count
+@pytest.mark.parametrize(("pattern", "count"), PATTERNS.items())
+@pytest.mark.parametrize("form", [queries.select, queries.construct])
+@pytest.mark.parametrize("order", [False, True])
+def test_a_pattern_has_the_statements_it_says(pattern, count, form, order, store):
+    assert len(list(store.query(form(pattern, 100, order=order)))) == count
 
 
-@pytest.mark.parametrize(("scope", "count"), SCOPES.items())
-def test_a_scope_counts_the_statements_it_has(scope, count, store):
-    (row,) = store.query(queries.count(scope))
-    assert int(row["n"].value) == count
+def test_ranges_of_hashes_part_a_graph_without_loss_or_repetition(store):
+    spans = [Span(0, 1 << 31), Span(1 << 31, 1 << 30), Span(3 << 30, 1 << 30)]
+    parts = [
+        {str(each) for each in store.query(queries.construct(queries.statements(None, span=span), 100))}
+        for span in spans
+    ]
+    assert sum(map(len, parts)) == len(set().union(*parts)) == 6
+
+
+def test_statements_of_several_graphs_carry_their_graphs_number(store):
+    names = ["http://example.org/other", EXAMPLE + "g"]
+    found = list(store.query(queries.construct_graphs(names, 100)))
+    assert {triple.predicate.value for triple in found} == {f"urn:1:{EXAMPLE}p1"}
+    assert len(list(store.query(queries.select_graphs(names, 100)))) == len(found) == 2
 
 
 @pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ({}, {"s1", "s2"}),
-        ({"through": EXAMPLE + "p2"}, {"s1"}),
-        ({"without": [EXAMPLE + "p2"]}, {"s2"}),
-    ],
-)
-def test_a_listing_has_the_subjects_it_should(words, names, counted, store):
-    rows = list(store.query(queries.listing(Scope(), "s", Span(), 100, counted=counted, **words)))
-    assert {row["s"].value.removeprefix(EXAMPLE) for row in rows} == names
-    if counted:
-        assert all(int(row["n"].value) == {"s1": 3, "s2": 1}[row["s"].value[-2:]] for row in rows)
-
-
-def test_the_backbone_is_the_predicate_of_the_most_subjects(store):
-    (row,) = store.query(queries.backbone(Scope(), []))
-    assert row["p"].value == EXAMPLE + "p1"
-
-
-def test_statements_with_blank_nodes_are_all_found(store):
-    assert len(list(store.query(queries.with_blanks(Scope(), 100)))) == 3
-    assert len(list(store.query(queries.some_blanks(100)))) == 3
+def test_graphs_are_listed_with_their_counts(counted, store):
+    (row,) = store.query(queries.graphs(Span(), 100, counted=counted))
+    assert row["g"].value == EXAMPLE + "g"
+    assert not counted or int(row["n"].value) == 2
+    halves = [queries.graphs(Span(at, 1 << 31), 100, counted=counted) for at in (0, 1 << 31)]
+    assert sum(len(list(store.query(half))) for half in halves) == 1
 
 
 def test_what_tells_a_union_is_sound_sparql(store):
-    only = [
-        queries.NAMED_ONLY,
-        queries.DEFAULT_ONLY,
-        queries.NAMED_ONLY_OF_SOME,
-        queries.DEFAULT_ONLY_OF_SOME,
-    ]
-    assert [bool(list(store.query(query))) for query in only] == [True, True, True, True]
-
-
-def holding(*texts):
-    store = Store()
-    store.extend([Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text)) for text in texts])
-    return store
+    only = [queries.NAMED_ONLY, queries.NAMED_ONLY_OF_SOME]
+    assert [bool(list(store.query(query))) for query in only] == [True, True]
+    counts = [queries.COUNT_DEFAULT, queries.COUNT_OWN, queries.COUNT_UNNAMED]
+    assert [int(next(store.query(query))["n"].value) for query in counts] == [6, 5, 0]
+    assert list(store.query(queries.SHARED_BLANKS)) == []
+    assert list(store.query(queries.select_blank_graphs(10))) == []
 
 
 @given(some.text(some.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_any_text_can_be_asked_for(text):
-    store = holding(text)
-    assert len(list(store.query(queries.whole(Scope(same=text), 10)))) == 1
-
-
-@given(some.lists(some.text("ab\\u\"'\n0", max_size=4), min_size=1, max_size=8, unique=True), some.data())
-def test_the_spans_before_and_after_a_text_leave_nothing_out(texts, data):
-    store = holding(*texts)
-    cut = data.draw(some.sampled_from(texts))
-    parts = [Span(upto=cut), Span(after=cut)], [Span(upto=cut, below=True), Span(after=cut)]
-    counts = [
-        sum(len(list(store.query(queries.rows(Scope(), span, 100)))) for span in spans) for spans in parts
-    ]
-    assert counts == [len(texts), len(texts) - 1]
+def test_any_text_can_stand_in_a_query(text):
+    store = Store()
+    store.add(Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text)))
+    where = queries.anywhere("", f"STR(?o) = {queries.quoted(text)}")
+    assert len(list(store.query(queries.select(where, 10)))) == 1

@@ -1,0 +1,49 @@
+"""Real servers for the tests of this folder, and the table of what was copied from each."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+FULL = bool(os.environ.get("TAMIAS_INTEROP"))
+"""Set by `make interop`: all servers, at full size."""
+TABLE = pytest.StashKey[list[str]]()
+HEAD = f"{'server':<18}{'expected':>10}{'got':>10}  {'':<10}{'requests':>9}{'seconds':>9}{'naive loop':>12}"
+
+
+@pytest.fixture(scope="session")
+def table(request):
+    """Lines of the table that is printed at the end of the run."""
+    return request.config.stash.setdefault(TABLE, [])
+
+
+@pytest.fixture
+def started(tmp_path, table):
+    """`started(module, name)` is a running server; where it cannot run, the test is skipped and says so.
+
+    A server that `make interop` must show fails the run instead.
+    """
+    from servers.packages import NotRun
+
+    with ExitStack() as stack:
+
+        def start(module, name, *, required=False):
+            folder = tmp_path / "server"
+            folder.mkdir()
+            try:
+                return stack.enter_context(module.start(folder))
+            except NotRun as reason:
+                table.append(f"{name:<18}NOT RUN: {reason}")
+                if FULL and required:
+                    pytest.fail(f"{name} must run for `make interop`: {reason}")
+                pytest.skip(f"{name} not run: {reason}")
+
+        yield start
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Prints the table."""
+    if lines := config.stash.get(TABLE, []):
+        terminalreporter.section("copies of real servers")
+        for line in (HEAD, *lines):
+            terminalreporter.write_line(line)

@@ -1,0 +1,146 @@
+"""Endpoints of real servers, copied by `tamias crawl` and compared as graphs with what was loaded.
+
+With every test run: Fuseki and rdflib-endpoint, small. `make interop`: all of them, at full size, beside a
+plain loop of LIMIT and OFFSET.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import naive
+import pytest
+from graphs import as_graph, dataset
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, parse, serialize
+from servers import fuseki, oxigraph, rdf4j, rdflib_endpoint, virtuoso
+
+FULL = bool(os.environ.get("TAMIAS_INTEROP"))
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+SERVICE = ("http://www.w3.org/ns/sparql-service-description#", "http://rdfs.org/ns/void#")
+SMALL = 600, 8
+LARGE = 150_000, 500
+
+
+def double(text):
+    return Literal(text, datatype=NamedNode(f"{XSD}double"))
+
+
+def decimal(text):
+    return Literal(text, datatype=NamedNode(f"{XSD}decimal"))
+
+
+NORMALISED = {
+    "oxigraph": {double("1.5E300"): double("15" + "0" * 299)},
+    "rdflib-endpoint": {double("1.5E300"): double("1.5e+300")},
+    "Virtuoso": {
+        double("1.5E300"): double("1.5e+300"),
+        Literal(f"{10**40}", datatype=NamedNode(f"{XSD}integer")): decimal("INF"),
+        Literal(f"-{10**18}", datatype=NamedNode(f"{XSD}integer")): decimal(f"-{10**18}"),
+        decimal("0." + "123456789" * 4): decimal("0.123456789123457"),
+        Literal("<p>one</p>", datatype=NamedNode(f"{RDF}XMLLiteral")): Literal("<p>one</p>"),
+    },
+}
+"""Literals that a server itself changes when it is loaded, and to what."""
+
+SERVERS = {
+    "Fuseki": (fuseki, LARGE, True),
+    "rdflib-endpoint": (rdflib_endpoint, SMALL, True),
+    "RDF4J": (rdf4j, LARGE, True),
+    "Virtuoso": (virtuoso, LARGE, True),
+    "oxigraph": (oxigraph, LARGE, False),
+}
+
+
+def expected_quads(text, name, *, union):
+    """What the endpoint shows of the loaded quads."""
+    changed = NORMALISED.get(name, {})
+    quads = [
+        Quad(quad.subject, quad.predicate, changed.get(quad.object, quad.object), quad.graph_name)
+        for quad in parse(text, format=RdfFormat.N_QUADS)
+    ]
+    if name == "Virtuoso":  # has no graph without a name
+        nameless = NamedNode(virtuoso.DEFAULT)
+        return [
+            Quad(
+                q.subject, q.predicate, q.object, nameless if q.graph_name == DefaultGraph() else q.graph_name
+            )
+            for q in quads
+        ]
+    if not union:
+        return quads
+    named = {quad.triple for quad in quads if quad.graph_name != DefaultGraph()}
+    return [quad for quad in quads if quad.graph_name != DefaultGraph() or quad.triple not in named]
+
+
+def copied(url, folder):
+    """The exported quads of a crawl of the endpoint, what was said of it, and the seconds it took."""
+    tamias = [sys.executable, "-m", "tamias"]
+    crawl = ["crawl", "--data", folder, f"sparql:{url}", "--depth", "0", "--workers", "1"]
+    options = ["--delay", "0", "--no-robots", "--allow-private"]
+    began = time.perf_counter()
+    done = subprocess.run(
+        [*tamias, *crawl, *options], capture_output=True, text=True, timeout=1500, check=False
+    )
+    seconds = time.perf_counter() - began
+    assert done.returncode == 0, done.stderr
+    export = subprocess.run(
+        [*tamias, "export", "--data", folder, "--format", "nquads"], capture_output=True, check=True
+    )
+    metadata = subprocess.run(
+        [*tamias, "export", "--data", folder, "--format", "nquads", "--graph", "metadata"],
+        capture_output=True,
+        check=True,
+    )
+    reasons = [
+        quad.object.value
+        for quad in parse(metadata.stdout, format=RdfFormat.N_QUADS)
+        if quad.predicate.value.endswith("reason")
+    ]
+    return list(parse(export.stdout, format=RdfFormat.N_QUADS)), reasons, seconds
+
+
+def of_the_data(quads, url):
+    """The exported quads as the server has them: the default graph's own, without its description."""
+    found = [
+        Quad(q.subject, q.predicate, q.object, DefaultGraph()) if q.graph_name == NamedNode(url) else q
+        for q in quads
+        if "openlinksw.com" not in str(q.graph_name)
+    ]
+    described = {
+        q.subject
+        for q in found
+        if q.graph_name == DefaultGraph() and any(name in f"{q.predicate} {q.object}" for name in SERVICE)
+    }
+    return [q for q in found if not (q.graph_name == DefaultGraph() and q.subject in described)]
+
+
+def graph_of(quads):
+    return as_graph(serialize(quads, format=RdfFormat.N_QUADS).splitlines())
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_an_endpoint_is_copied_exactly_as_a_graph(name, started, table, tmp_path):
+    module, size, required = SERVERS[name]
+    if not FULL and name not in {"Fuseki", "rdflib-endpoint"}:
+        pytest.skip(f"{name} is started by `make interop` only")
+    endpoint = started(module, name, required=required)
+    text = dataset(*(size if FULL else SMALL))
+    source = tmp_path / "data.nq"
+    source.write_text(text, encoding="utf-8")
+    endpoint.load(source)
+    plain = naive.copy(endpoint.url, tmp_path / "naive.nq", union=endpoint.union) if FULL else (0, 0.0)
+    quads, reasons, seconds = copied(endpoint.url, tmp_path / "data")
+    (reason,) = reasons
+    expected = graph_of(expected_quads(text, name, union=endpoint.union))
+    got = graph_of(of_the_data(quads, endpoint.url))
+    requests = re.search(r"in ([\d,]+) requests", reason)[1]
+    verdict = "EXACT" if got == expected else "NOT EXACT"
+    table.append(
+        f"{name:<18}{expected.total():>10,}{got.total():>10,}  {verdict:<10}{requests:>9}"
+        f"{seconds:>9.1f}{f'{plain[1]:.1f} ({plain[0]})':>12}"
+    )
+    assert (list(expected - got)[:5], list(got - expected)[:5]) == ([], [])
+    assert reason.startswith("copied whole"), reason
