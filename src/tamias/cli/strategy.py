@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ def apply(place: Place, file: Path, dry_run: bool) -> None:
         return
     say(f"strategy {number} is in force" if number else "the strategy can be put in force")
     _tell_trial(tried)
+    if tried.note:
+        say(f"note       {tried.note}")
     if "score_link" in tried.functions and not settings.links:
         say("score_link needs links: set strategy.links = true")
 
@@ -159,6 +162,7 @@ def try_url(
     Example: tamias strategy test http://example.org/rivers --anchor "rivers of Europe"
     """
     from tamias.crawl.strategy.known import described
+    from tamias.crawl.strategy.scale import scale_of
     from tamias.crawl.strategy.scoring import Broken, Seen, ask
     from tamias.crawl.strategy.versions import in_force
     from tamias.model.item import priority_class
@@ -171,6 +175,7 @@ def try_url(
             raise UsageError("no strategy is in force; 'tamias strategy apply FILE' puts one there")
         page = described(session, settings, url, depth, link)
         said = ask(session, number, [page], settings.strategy.seconds)
+        scale = session.transact(partial(scale_of, number=number))
     if isinstance(said, Broken):
         raise UsageError(f"strategy {number}: {said.what}")
     score = said[0].score
@@ -181,7 +186,7 @@ def try_url(
         "score_url": said[0].url_score,
         "score_link": said[0].link_score,
         "score": score,
-        "class": None if score is None else priority_class(score),
+        "class": None if score is None else priority_class(score / scale),
     }
     if place.json:
         say_json(told)

@@ -127,8 +127,8 @@ def test_without_a_strategy_the_usual_order_holds(strategy, by_word):
     assert strategy("show").out.startswith("no strategy is in force")
 
 
-def test_scores_are_kept_between_0_and_1_and_none_leaves_the_usual_one(strategy):
-    wanted = {"7": 1.0, "-1": 0.0, "NULL::float8": None, "'NaN'::float8": None, "0.25": 0.25}
+def test_scores_are_at_least_0_and_none_leaves_the_usual_one(strategy):
+    wanted = {"7": 7.0, "-1": 0.0, "NULL::float8": None, "'NaN'::float8": None, "0.25": 0.25}
     found = {}
     for expression in wanted:
         made = (

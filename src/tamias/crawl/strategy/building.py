@@ -7,7 +7,8 @@ import msgspec
 import psycopg
 from psycopg import errors as pg
 
-from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, told, too_long
+from tamias.crawl.strategy.scale import cluster, scale_for
+from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, scores_in, told, too_long
 from tamias.crawl.strategy.time_limit import TookTooLong, time_limit
 from tamias.database.connect import Cursor, Session
 from tamias.database.roles import for_administrators, ready_role
@@ -80,6 +81,10 @@ class Tried(msgspec.Struct, frozen=True):
     """Pages that it was tried on."""
     links: int
     milliseconds: float
+    scale: float = 1.0
+    """What the scores are divided by, so that they lie between 0 and 1."""
+    note: str | None = None
+    """What the author should know of the scores."""
 
 
 def ready_strategies(cursor: Cursor) -> None:
@@ -151,9 +156,11 @@ def _tried(
 ) -> Tried:
     begun = time.perf_counter()
     with cursor.connection.transaction(force_rollback=True), time_limit(session, cursor, seconds):
-        asked_as_role(cursor, number, pages, seconds)
+        rows = asked_as_role(cursor, number, pages, seconds)
     taken = (time.perf_counter() - begun) * 1000
-    return Tried(tuple(calls), len(pages), sum(len(page.links) for page in pages), taken)
+    scores = [each.score for each in scores_in(rows)][len(ODD) :]
+    links = sum(len(page.links) for page in pages)
+    return Tried(tuple(calls), len(pages), links, taken, scale_for(scores), cluster(scores))
 
 
 def _calls(cursor: Cursor, number: int) -> dict[str, str]:

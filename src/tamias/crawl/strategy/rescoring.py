@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from tamias.crawl.admit import usual_score
 from tamias.crawl.strategy.links import read_links
+from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import SQL, Asked, Broken, Scores, ask
 from tamias.crawl.strategy.versions import in_force, note_broken, note_quick
 from tamias.database.connect import Cursor, Session
@@ -45,6 +46,8 @@ class Rescoring:
         now, number = self._frontier.now(), in_force(cursor)
         found, last = read_unvisited(cursor, bucket, place, now, not_of=self._not_of, most=BATCH)
         scores = self._scores(cursor, bucket, number, found)
+        if scores is None:
+            return True
         if isinstance(scores, Broken):
             assert number is not None
             if note_broken(cursor, number, scores):
@@ -60,13 +63,17 @@ class Rescoring:
 
     def _scores(
         self, cursor: Cursor, bucket: int, number: int | None, found: list[Unvisited]
-    ) -> dict[Place, float] | Broken:
+    ) -> dict[Place, float] | Broken | None:
+        """None when all is to begin anew, on a wider scale."""
         usual = {each.place: usual_score(each.depth) for each in found}
         if number is None or not found:
             return usual
         said = ask(self._session, number, sample(cursor, bucket, found), self._settings.seconds)
         if isinstance(said, Broken):
             return said
+        if widen(cursor, number, scale_for(each.score for each in said)):
+            return None
+        said = scaled(said, scale_of(cursor, number))
         return {
             each.place: _chosen(score, usual[each.place]) for each, score in zip(found, said, strict=True)
         }

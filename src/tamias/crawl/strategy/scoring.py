@@ -16,6 +16,8 @@ from tamias.database.sql import statements
 from tamias.frontier.columns import Texts
 
 SQL = statements("tamias.crawl.strategy", "strategy.sql")
+HIGHEST = 2.0**60
+"""Scores above it are all the same."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ class Scores(msgspec.Struct, frozen=True):
     url_score: float | None
     link_score: float | None
     score: float | None
-    """Between 0 and 1; None leaves the usual one."""
+    """At least 0, as the strategy gives it; None leaves the usual one."""
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -78,7 +80,7 @@ def ask(session: Session, number: int, pages: Sequence[Asked], seconds: float) -
         finally:
             if not cursor.connection.closed:
                 cursor.execute(SQL["unlock"].text)
-        return [Scores(url_score, link_score, _within(score)) for _, url_score, link_score, score in rows]
+        return scores_in(rows)
 
     try:
         return apart.transact(work)
@@ -98,6 +100,11 @@ def asked_as_role(
     return cursor.execute(text, _columns(pages)).fetchall()
 
 
+def scores_in(rows: Sequence[tuple[Any, ...]]) -> list[Scores]:
+    """The rows of `scores` as values."""
+    return [Scores(url_score, link_score, _within(score)) for _, url_score, link_score, score in rows]
+
+
 def told(error: psycopg.Error, seconds: float) -> str:
     """What went wrong, for the author of the strategy."""
     if isinstance(error, pg.QueryCanceled):
@@ -114,7 +121,7 @@ def too_long(seconds: float) -> str:
 
 
 def _within(score: float | None) -> float | None:
-    return None if score is None else min(1.0, max(0.0, score))
+    return None if score is None else min(HIGHEST, max(0.0, score))
 
 
 def _columns(pages: Sequence[Asked]) -> dict[str, Any]:

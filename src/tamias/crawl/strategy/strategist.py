@@ -9,6 +9,7 @@ import msgspec
 
 from tamias.crawl.admit import Admission
 from tamias.crawl.strategy.links import Sourced, Target, Targets, gather, placed, write_links
+from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import Asked, Broken, Scores, ask
 from tamias.crawl.strategy.versions import in_force, note_broken, note_quick
 from tamias.database.connect import Cursor, Session
@@ -123,7 +124,13 @@ class Strategist:
                     return found
             else:
                 found += said
-        return found if len(found) == len(asked) else []
+        if not found or len(found) < len(asked) or self._number is None:
+            return []
+        return self._session.transact(partial(self._scaled, self._number, found))
+
+    def _scaled(self, number: int, said: list[Scores], cursor: Cursor) -> list[Scores]:
+        widen(cursor, number, scale_for(each.score for each in said))
+        return scaled(said, scale_of(cursor, number))
 
     def _judge(self, number: int, said: list[Scores] | Broken, cursor: Cursor) -> None:
         if self._was_slow and not isinstance(said, Broken):

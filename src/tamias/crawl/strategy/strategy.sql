@@ -169,6 +169,15 @@ SELECT strategy.number FROM strategy WHERE strategy.state = 'replaced' ORDER BY 
 -- The number of the strategy in force.
 SELECT strategy.number FROM strategy WHERE strategy.state = 'in force'
 
+-- name: scale_of
+-- What the scores of a strategy are divided by.
+SELECT strategy.scale FROM strategy WHERE strategy.number = %(number)b::int4
+
+-- name: widen
+-- A strategy gives higher scores than any before.
+UPDATE strategy SET scale = greatest(strategy.scale, %(scale)b::float8) WHERE strategy.number = %(number)b::int4
+RETURNING strategy.scale
+
 -- name: versions
 -- All strategies that were ever brought, the newest first.
 SELECT strategy.number, strategy.name, strategy.state, strategy.made_at, strategy.in_force_at, strategy.problem,

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tamias.crawl.strategy.building import Tried, build, ready_strategies
+from tamias.crawl.strategy.scale import widen
 from tamias.crawl.strategy.scoring import SQL, Asked, Broken
 from tamias.database.connect import Cursor, Session
 from tamias.model.errors import TamiasError, UsageError
@@ -60,6 +61,7 @@ def apply(
     except TamiasError as error:
         _refuse(session, number, str(error))
         raise
+    session.transact(lambda cursor: widen(cursor, number, tried.scale))
     session.transact(partial(_hold, number=number, again=False))
     return number, tried
 

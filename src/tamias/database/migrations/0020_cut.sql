@@ -6,3 +6,9 @@ ALTER TABLE queue ADD COLUMN again int8 NOT NULL DEFAULT 0;
 ALTER TABLE site ADD COLUMN depth int2 NOT NULL DEFAULT 0,
                  ADD COLUMN sitemaps int8 NOT NULL DEFAULT 0,
                  ADD COLUMN sitemap_urls int8 NOT NULL DEFAULT 0;
+-- What the scores of a strategy are divided by, so that they keep their order between 0 and 1.
+ALTER TABLE strategy ADD COLUMN scale float8 NOT NULL DEFAULT 1;
+-- For strategies: the last part of a URL's host name, such as 'fr'.
+CREATE FUNCTION url_top(url text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT lower((regexp_match(url, '^[^:/?#]+://(?:[^/?#]*@)?(?:[^/?#:]*\.)?([^./?#:]+)\.?(?::\d*)?(?:[/?#]|$)'))[1])
+$$;
