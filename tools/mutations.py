@@ -259,6 +259,20 @@ MUTATIONS = (
         ("unit/permit/test_robots_rfc9309.py", "-k", "r6 or r7_paths"),
     ),
     Mutation(
+        "a redirect of robots.txt is asked for in the turn of its host",
+        "crawl/gate.py",
+        "        if self._is_held(target, held):\n            return None\n",
+        "        if held:\n            return None\n",
+        ("integration/crawl/test_crawl_gate.py", "-k", "one_by_one"),
+    ),
+    Mutation(
+        "an excluded host is not asked",
+        "crawl/admit.py",
+        "        if reason is not None or kind != ROBOTS:\n",
+        "        if reason is None:\n            return None\n        if kind != ROBOTS:\n",
+        ("integration/crawl/test_crawl_gate.py", "-k", "out_of_scope"),
+    ),
+    Mutation(
         "writing needs the secret",
         "serve/secret.py",
         "    told = _told(request)\n    if not told:",
