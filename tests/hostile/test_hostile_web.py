@@ -58,6 +58,26 @@ def test_the_listeners_notice_a_crawler_without_a_guard():
     assert told["not_contained"] == ["H1", "H3"]
 
 
+@pytest.fixture(scope="module")
+def crowd():
+    """Good hosts in a crowd of bombs and traps; slow answers are given up sooner than usual."""
+    sooner = {"RETRIES": "0", "RETRY_WAIT": "0.1"}
+    soon = {"TIMEOUT": "4", "FIRST_BYTE_TIMEOUT": "2", "MIN_RATE_WINDOW": "2"}
+    return told_by_bench(
+        "--crowd",
+        **{f"TAMIAS_CRAWL__{name}": value for name, value in sooner.items()},
+        **{f"TAMIAS_FETCH__{name}": value for name, value in soon.items()},
+    )
+
+
+def test_a_bomb_costs_its_neighbours_no_document(crowd):
+    assert crowd["good_missing"] == []
+
+
+def test_traps_are_left_alone_when_their_budget_is_used_up(crowd):
+    assert {name: count for name, count in crowd["trap_requests"].items() if not 0 < count <= 400} == {}
+
+
 def test_all_processes_together_stay_within_their_memory(report):
     assert report["peak_bytes"] <= MOST_MEMORY
 

@@ -121,10 +121,11 @@ def faults(  # noqa: PLR0917 (click passes them by name)
 @click.option("--attack", "only", multiple=True, help="Only this name or number, such as H5. [all]")
 @click.option("--no-control", is_flag=True, help="Do not crawl the good sites alone first: no ratio.")
 @click.option("--serve", type=click.IntRange(1, 65535), help="Only serve the attacks on this loopback port.")
+@click.option("--crowd", is_flag=True, help="Ten good hosts in a crowd of 122 bombs and traps instead.")
 @common
 def hostile(
-    place: Place, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
-    serve: int | None,
+    place: Place, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
+    serve: int | None, crowd: bool,
 ) -> int:  # fmt: skip
     """Good sites among attacks H1 to H28: what is contained, and what it costs. See docs/hostile-web.md.
 
@@ -135,8 +136,10 @@ def hostile(
 
         serve_by_hand(serve, say)
         return 0
-    from tamias.bench.hostile.run import run
+    from tamias.bench.hostile.run import run, run_crowd
 
+    if crowd:
+        return _told(place, run_crowd(_out(place), workers=workers, alone=not no_control))
     report = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
     return _told(place, report)
 

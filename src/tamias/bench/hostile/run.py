@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.bench.hostile import crowd
 from tamias.bench.hostile.good import PAGES, SITES
 from tamias.bench.hostile.trial import Order, Trial, Verdict
 from tamias.model.errors import TamiasError
@@ -16,6 +17,10 @@ MOST_MEMORY = 1536 << 20
 MOST_RATIO = 1.3
 SECONDS = 320.0
 DELAY = 0.1
+CROWD_DELAY = 0.05
+CROWD_SECONDS = 170.0
+MOST_TRAPPED = 400
+"""Requests to a trap of the crowd, whose budget is half of it."""
 NUMBERS = [f"H{number}" for number in range(1, 30)]
 Out = Callable[[str], None]
 
@@ -54,6 +59,49 @@ def run(
             out(f"{'':17} {verdict.wrong}")
     report = {"good_pages": sites * pages, "workers": workers, **reported(control, mixed)}
     out(_summary(report))
+    return report
+
+
+def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, object]:
+    """Ten good hosts alone, then in a crowd of bombs and traps: compared quad by quad."""
+    with tempfile.TemporaryDirectory(prefix="tamias-crowd-") as place:
+        order = Order(
+            folder=place,
+            hostile=False,
+            sites=crowd.HOSTS,
+            pages=crowd.DOCUMENTS,
+            delay=CROWD_DELAY,
+            workers=workers,
+            seconds=CROWD_SECONDS,
+            crowd=True,
+        )
+        control = _tried(order, "alone") if alone else None
+        if control is not None:
+            out(f"{crowd.HOSTS} good hosts of {crowd.DOCUMENTS} documents alone: {_account(control)}")
+        mixed = _tried(msgspec.structs.replace(order, hostile=True), "crowd")
+    out(f"in a crowd of {crowd.ENDPOINTS} hostile endpoints: {_account(mixed)}")
+    for name, requests in mixed.trap_requests.items():
+        out(f"{'contained' if requests <= MOST_TRAPPED else 'NOT CONTAINED':13} {name}: {requests} requests")
+    ratio = mixed.good_seconds / control.good_seconds if control else None
+    report: dict[str, object] = {
+        "good_documents": crowd.HOSTS * crowd.DOCUMENTS,
+        "good_missing": mixed.good_missing[:20],
+        "good_complete": not mixed.good_missing,
+        "good_seconds_alone": control.good_seconds if control else None,
+        "good_seconds": mixed.good_seconds,
+        "ratio": ratio,
+        "workers": workers,
+        "trap_requests": mixed.trap_requests,
+        "peak_bytes": mixed.measured.peak_bytes,
+        "fault": mixed.fault,
+    }
+    report["ok"] = (
+        not mixed.good_missing
+        and all(requests <= MOST_TRAPPED for requests in mixed.trap_requests.values())
+        and (ratio is None or ratio <= MOST_RATIO)
+    )
+    if ratio is not None:
+        out(f"{ratio:.2f} times the time of the good hosts alone")
     return report
 
 

@@ -44,8 +44,8 @@ SETTINGS = {
 }
 """Shorter times and fewer visits than usual, so that what has no end ends soon; the rest is as usual."""
 
-CROWD_SETTINGS = {"SEEDS__PROBE": "false", "CRAWL__MAX_WAIT": "5"}
-"""All limits are the usual ones; what waits longer for a silent host is not waited for."""
+CROWD_SETTINGS = {"SEEDS__PROBE": "false", "CRAWL__MAX_WAIT": "5", "PERMIT__HOST_BUDGET": "200"}
+"""The limits are the usual ones, but for a smaller budget, so that traps end within the crawl."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

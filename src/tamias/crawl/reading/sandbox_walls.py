@@ -44,7 +44,7 @@ _SYSTEM = (
     "/etc/mime.types",
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-NICE = 5
+NICE = 10
 """Whoever reads a difficult document must not slow down those who fetch."""
 _FILES = 64
 _OOM_FIRST = "1000"

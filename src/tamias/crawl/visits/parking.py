@@ -16,7 +16,7 @@ from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError
 from tamias.model.lease import Done, Task
 
-PATIENCE = 1.0
+PATIENCE = 0.25
 """Seconds that a host is held for the sake of a document: most are read within that."""
 MOST_OF_HOST = 3
 """A host with more documents that wait is held until one of them was read."""
