@@ -22,7 +22,7 @@ from tamias.model.errors import UsageError
 SMALL = 0.01
 
 
-@pytest.mark.parametrize("name", ["bad-network", "blob-flipped", "two-supervisors"])
+@pytest.mark.parametrize("name", ["bad-network", "blob-flipped", "two-supervisors", "sandbox-escape"])
 def test_a_small_run_of_an_experiment_comes_to_what_is_promised(name):
     (told,) = run([name], share=SMALL, out=lambda _: None)["experiments"]
     assert told["result"]["ok"], told["result"]["figure"]

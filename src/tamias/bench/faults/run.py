@@ -22,6 +22,9 @@ from tamias.bench.faults.experiments import (
     partition,
     politeness,
     power_cut,
+    sandbox_escape,
+    segment_cut,
+    strategy_escape,
     two_supervisors,
     worker_killed,
 )
@@ -67,6 +70,13 @@ EXPERIMENTS = (
          "`check` tells of each that harms a body, and no harmed body is given back", blob_flipped.run),
     _row("F14", "two-supervisors", "three crawls on one data directory, one of them killed",
          "the work is shared: nothing lost or twice, one request at once to a host", two_supervisors.run),
+    _row("F19", "segment-cut", "100 bytes cut out of what was crawled, 10 times",
+         "export gives all else and says what is missing; `check --repair` and a crawl mend it",
+         segment_cut.run),
+    _row("F20", "sandbox-escape", "a document has taken over the sandbox and looks for a way out",
+         "no socket, program, process, signal or file of others; no privileges", sandbox_escape.run),
+    _row("F21", "strategy-escape", "strategies that want more rights, on PostgreSQL 15 to 18",
+         "none of them ever acts as anybody but its role, or longer than its time", strategy_escape.run),
 )  # fmt: skip
 
 
