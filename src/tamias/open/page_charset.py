@@ -17,7 +17,8 @@ def page_charset(head: bytes) -> str | None:
     """The encoding that a `<meta>` names, or else an XML declaration; None where neither does."""
     head = head[:PRESCAN]
     declared = _XML.match(head)
-    return _in_metas(head) or (_ascii_compatible(declared[1]) if declared else None)
+    named = _in_metas(head) if b"charset" in head.lower() else None
+    return named or (_ascii_compatible(declared[1]) if declared else None)
 
 
 def _in_metas(head: bytes) -> str | None:
