@@ -32,6 +32,8 @@ _HOW = """## How the faults are made
 
 - Deaths are SIGKILL, by the number of a process, or inside a commit by `TAMIAS_FAULT`
   ([architecture.md](architecture.md#faults-on-purpose)), which a service that others can reach refuses.
+- The name service and the cable of F15 to F17 are real ones in network namespaces (`bench/faults/island.py`),
+  which takes root; dead hosts are packets that are dropped, and connections on which nothing is ever said.
 - The network is broken by a proxy of our own (`bench/faults/proxy.py`): it delays, resets, cuts, drips, or
   lets nothing pass and tells nobody.
 - The disk is a small one in memory; to mount it takes root, and without it the experiment is skipped.

@@ -22,9 +22,9 @@ from tamias.settings import Settings
 
 Fetch = Callable[[], Coroutine[Any, Any, Capture]]
 
-FIRST_CONTACT = 2.0
+FIRST_CONTACT = 1.5
 """Seconds for a host that never answered, while others wait for its slot; later it gets more time."""
-MOSTLY_DEAD_CONTACT = 0.5
+MOSTLY_DEAD_CONTACT = 0.4
 """The same while most hosts that are new come to nothing."""
 RETRY_PART = 4
 """Of the slots, at most a quarter is for hosts that could not be reached before."""
