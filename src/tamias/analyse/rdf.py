@@ -83,7 +83,7 @@ class RdfAnalyser:
         return nesting.watched(chunks) if nesting else chunks
 
     def _read(self, stream: BinaryIO, syntax: RdfFormat, document: Document) -> Iterator[Finding]:
-        base = valid_base(document.url)
+        base = valid_base(document.base)
         faults = Faults(self._limits.max_errors)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
             found = Lines(syntax).found(stream, faults)

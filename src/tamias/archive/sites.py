@@ -11,6 +11,7 @@ from tamias.database.sql import statements
 from tamias.model.access_plan import Access
 from tamias.model.claim import Claim
 from tamias.model.lease import Lease
+from tamias.model.record import Extent
 from tamias.model.semantic import SemanticDataset
 
 _SQL = statements("tamias.archive", "sites.sql")
@@ -46,6 +47,20 @@ class Covered(msgspec.Struct, frozen=True):
     urls: frozenset[str]
     """Where it is had from: these are asked for, whatever the prefixes say."""
     samples: frozenset[str]
+    key: bytes
+    copies: tuple[Extent, ...]
+    """Where the quads of the copy stand."""
+    compared: int | None
+    """How many URIs were looked up in the copy; None before that."""
+    described: int | None
+
+    @property
+    def reason(self) -> str:
+        """Why what it covers is not asked for."""
+        looked_up = ""
+        if self.compared is not None:
+            looked_up = f"; its copy describes {self.described} of {self.compared} URIs looked up in it"
+        return f"part of a dataset that {self.sitemap} offers as a whole{looked_up}"
 
 
 def dataset_key(dataset: SemanticDataset) -> bytes:
@@ -133,15 +148,50 @@ def covered(session: Session) -> list[Covered]:
     rows = session.transact(lambda cursor: cursor.execute(_SQL["covered"].text).fetchall())
     return [
         Covered(
-            crawl, sitemap, state == "had", tuple(prefixes), frozenset(urls or ()), frozenset(samples or ())
+            crawl,
+            sitemap,
+            state == "had",
+            tuple(prefixes),
+            frozenset(urls or ()),
+            frozenset(samples or ()),
+            bytes(key),
+            tuple(msgspec.convert(copies, list[Extent])),
+            compared,
+            described,
         )
-        for crawl, sitemap, state, prefixes, urls, samples in rows
+        for crawl, key, sitemap, state, prefixes, urls, samples, copies, compared, described in rows
     ]
 
 
-def note_had(cursor: Cursor, crawl: int, url: str) -> None:
-    """An address of the attempts under way was read."""
-    cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url})
+def note_had(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
+    """An address of the attempts under way was read; its quads stand there."""
+    copies = _json([] if extent is None else [extent])
+    cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url, "copies": copies})
+
+
+def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> list[str]:
+    """Some URLs of a host that a dataset covers and that the crawl has met."""
+    asked = {
+        "bucket": lease.bucket,
+        "qid": lease.qid,
+        "crawl": dataset.crawl,
+        "prefixes": list(dataset.prefixes),
+        "most": most,
+    }
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["met"].text, asked).fetchall())
+    return [row[0] for row in rows]
+
+
+def note_compared(session: Session, dataset: Covered, compared: int, described: int, *, holds: bool) -> None:
+    """What was found when URIs were looked up in the copy; unless it holds, it covers nothing any more."""
+    told = {
+        "crawl": dataset.crawl,
+        "dataset": dataset.key,
+        "compared": compared,
+        "described": described,
+        "state": "had" if holds else "released",
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["note_compared"].text, told))
 
 
 def note_failed(cursor: Cursor, failed: SiteDataset) -> None:

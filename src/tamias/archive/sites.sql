@@ -45,15 +45,17 @@ WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
   AND %(url)b::text = ANY(site_dataset.missing)
 
 -- name: covered
--- What need not be asked for one by one, and whether it is had.
-SELECT site_dataset.crawl, site_dataset.sitemap, site_dataset.state, site_dataset.prefixes,
-       site_dataset.plan->site_dataset.attempt->'urls' AS urls, site_dataset.description->'samples' AS samples
+-- What need not be asked for one by one, whether it is had, and what was found when URIs were looked up in it.
+SELECT site_dataset.crawl, site_dataset.dataset, site_dataset.sitemap, site_dataset.state, site_dataset.prefixes,
+       site_dataset.plan->site_dataset.attempt->'urls' AS urls, site_dataset.description->'samples' AS samples,
+       site_dataset.copies, site_dataset.compared, site_dataset.described
 FROM site_dataset WHERE site_dataset.state IN ('copying', 'had')
 
 -- name: note_had
 -- An address of attempts under way was read; with the last of them a dataset is had.
 UPDATE site_dataset
 SET missing = array_remove(site_dataset.missing, %(url)b::text),
+    copies = site_dataset.copies || %(copies)b::jsonb,
     state = CASE WHEN cardinality(array_remove(site_dataset.missing, %(url)b::text)) = 0 THEN 'had'
                  ELSE site_dataset.state END
 WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
@@ -62,9 +64,23 @@ WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
 -- name: note_failed
 -- The attempt came to nothing: the next one begins, or the prefixes are free to be asked for.
 UPDATE site_dataset
-SET attempt = %(attempt)b::int4 + 1, missing = %(missing)b::text[], state = %(state)b::text
+SET attempt = %(attempt)b::int4 + 1, missing = %(missing)b::text[], state = %(state)b::text, copies = '[]'
 WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.dataset = %(dataset)b::bytea
   AND site_dataset.attempt = %(attempt)b::int4 AND site_dataset.state = 'copying'
+
+-- name: met
+-- URLs of a host that a dataset covers, as far as the crawl has met them, in no order that means anything.
+SELECT url.url FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND EXISTS (SELECT FROM unnest(%(prefixes)b::text[]) AS prefix (iri) WHERE starts_with(url.url, prefix.iri))
+ORDER BY url.uid LIMIT %(most)b::int4
+
+-- name: note_compared
+-- What was found when URIs were looked up in the copy; if that is too little, they are asked for one by one.
+UPDATE site_dataset
+SET compared = %(compared)b::int4, described = %(described)b::int4, state = %(state)b::text
+WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.dataset = %(dataset)b::bytea
+  AND site_dataset.state = 'had' AND site_dataset.compared IS NULL
 
 -- name: put_claims
 -- What a host's sitemap says of places on other hosts, and of its own.

@@ -82,6 +82,7 @@ class Office:
             lambda work: self._thread.submit(work).result(),
             self.warc,
         )
+        self.coverage = Coverage(self.session, self.in_database, data / "rdf")
         self.committer = Committer(
             self.frontier,
             self.admission,
@@ -95,10 +96,10 @@ class Office:
             strategist=Strategist(
                 self.session, self.frontier, self.admission, settings.strategy, not_of=[WATCH]
             ),
+            wanted=self.coverage.without_own,
         )
         self.parking = Parking(self.committer, self.now, int(settings.frontier.lease * 1000))
         self.hints = HintDesk(self.session, self.frontier, self.admission)
-        self.coverage = Coverage(self.session)
 
     def visitor(self, sight: Sees, allowance: Allowance, worker: str | None = None) -> Visitor:
         """Who judges what is seen, and hands it over to be committed; `worker` if another one saw it."""

@@ -62,6 +62,8 @@ class Problem(msgspec.Struct, frozen=True):
     """Both counted from 1, in characters."""
     wants: str | None = None
     """The address of what was not at hand, such as a JSON-LD context; with it, reading again can help."""
+    damage: bool = False
+    """Whether the bytes themselves are damaged or end too early, so that content is missing."""
 
 
 Finding = Quads | Links | Datasets | Hints | SemanticDatasets | Metas | Problem

@@ -159,7 +159,8 @@ class _Damage(msgspec.Struct, frozen=True):
     member: str | None
 
     def __call__(self, what: str) -> None:
-        self.problems.append(Problem(what if self.member is None else f"{self.member}: {what}"))
+        told = what if self.member is None else f"{self.member}: {what}"
+        self.problems.append(Problem(told, damage=True))
 
 
 def _inside_codec(layer: _Layer, told: str | None) -> _Layer:

@@ -176,3 +176,27 @@ def test_what_a_version_holds_is_looked_into_and_offered_for_joins(tamias, site,
     (table,) = profile.tables
     assert (table.rows, [column.name for column in table.columns]) == (20, ["id", "letter"])
     assert [each.column.name for each in columns] == ["id", "letter"]
+
+
+def test_what_is_archived_already_is_read_for_its_links_by_a_crawl_that_has_not_read_it(tamias, site):
+    """The site was crawled into the archive before, by a crawl of another name."""
+    site.pages |= {
+        "/robots.txt": b"",
+        "/": b"<> <#next> </a> .",
+        "/a": b"<> <#next> </b> .",
+        "/b": b'<> <#name> "b" .',
+    }
+    places = ["/", "/a", "/b"]
+    for number, name in enumerate(("first", "second"), 1):
+        done = tamias.crawl(site.url("/"), "--sink", "archive", "--crawl", name)
+        assert done.returncode == 0, done.stderr
+        assert [site.asked(place) for place in places] == [number] * 3
+        assert tamias.quads() == {
+            f"<{site.url('/')}> <{site.url('/')}#next> <{site.url('/a')}> <{site.url('/')}> .",
+            f"<{site.url('/a')}> <{site.url('/a')}#next> <{site.url('/b')}> <{site.url('/a')}> .",
+            f'<{site.url("/b")}> <{site.url("/b")}#name> "b" <{site.url("/b")}> .',
+        }
+    with closing(Shown(tamias.data)) as shown:
+        assert {url: len(shown.versions(url)) for url in shown.resources} == {
+            site.url(place): 1 for place in places
+        }

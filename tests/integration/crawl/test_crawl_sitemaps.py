@@ -1,6 +1,11 @@
 """Sitemaps, and datasets that a site offers as a whole instead of page by page."""
 
+import gzip
+import io
+import re
 import time
+import zipfile
+from urllib.parse import quote
 
 import pytest
 
@@ -25,7 +30,7 @@ def part(name, value, priority=None):
 
 
 def triples(site, number):
-    return f'<{site.url(f"/resource/{number}")}> <http://p.example/is> "{number}" .\n'
+    return f'<{site.url(f"/resource/{number}")}> <urn:p:is> "{number}" .\n'
 
 
 @pytest.fixture
@@ -51,7 +56,7 @@ def dereferenced(site):
 
 
 def values(tamias):
-    return {line.split('"')[1] for line in tamias.quads() if "<http://p.example/is>" in line}
+    return {line.split('"')[1] for line in tamias.quads() if "<urn:p:is>" in line}
 
 
 def test_a_sitemap_of_robots_txt_is_read_and_its_pages_visited(tamias, site, reply):
@@ -84,6 +89,89 @@ def test_resources_are_dereferenced_when_every_dump_is_down(tamias, whole, reply
     done = tamias.crawl(whole.url("/"))
     assert done.returncode == 0, done.stderr
     assert sorted(dereferenced(whole)) == ["/resource/1", "/resource/2"]
+
+
+def offering(site, reply, dump, media_type="application/n-triples", *more):
+    """A site with 30 resources, and this for a dump of them."""
+    places = [f"/resource/{number}" for number in range(30)]
+    site.pages |= {place: f'<> <urn:p:is> "{place}" .\n'.encode() for place in places}
+    site.pages["/"] = "".join(f"<> <#has> <{place}> .\n" for place in places).encode()
+    site.pages["/dump"] = reply(200, dump, **{"Content-Type": media_type})
+    site.pages["/robots.txt"] = f"User-agent: *\nSitemap: {site.url('/map.xml')}\n".encode()
+    say(site, part("dataDumpLocation", site.url("/dump")), *more)
+    return site
+
+
+def all_of(site, numbers=range(30)):
+    return "".join(triples(site, number) for number in numbers).encode()
+
+
+def test_what_is_no_dump_of_a_dataset_covers_nothing(tamias, site_at, reply):
+    sites = {name: site_at(f"127.0.0.{2 + number}") for number, name in enumerate(NO_DUMPS)}
+    for name, site in sites.items():
+        offering(site, reply, *NO_DUMPS[name](site))
+    done = tamias.crawl(*(site.url("/") for site in sites.values()))
+    assert done.returncode == 0, done.stderr
+    attempts = tamias.attempts()
+    for name, site in sites.items():
+        assert len(set(dereferenced(site))) == 30, name
+        assert site.asked("/dump") == 1, name
+        (attempt,) = attempts[site.url("/dump")]
+        assert ("no copy of it" in attempt["reason"]) == (name != "another dataset"), name
+    assert f"{sites['another dataset'].url('/map.xml')} offers a dataset as a whole" in done.stderr
+    assert re.search(r"the copy describes [0-2] of 20 URIs looked up in it", done.stderr)
+
+
+NO_DUMPS = {
+    "page": lambda _: (
+        b'<!DOCTYPE html><title>Data</title><script type="application/ld+json">'
+        b'{"@id": "urn:e:s", "urn:e:p": "v"}</script>',
+        "text/html",
+    ),
+    "truncated gzip": lambda site: (gzip.compress(all_of(site))[:-40], "application/gzip"),
+    "no statements": lambda _: (b"# to come\n", "text/turtle"),
+    "another dataset": lambda site: (all_of(site, [0, 1]) + all_of(site, range(100, 160)),),
+}
+
+
+def test_what_a_dump_describes_is_told_and_it_is_read_once(tamias, site, reply):
+    offering(site, reply, gzip.compress(all_of(site)), "application/gzip")
+    site.pages["/"] += f"<> <#dump> <{site.url('/dump')}> .\n".encode()
+    done = tamias.crawl(site.url("/"), site.url("/dump"))
+    assert done.returncode == 0, done.stderr
+    assert dereferenced(site) == []
+    assert site.asked("/dump") == 1
+    assert len(values(tamias)) == 30
+    (skipped,) = tamias.attempts()[site.url("/resource/7")]
+    assert skipped["reason"].endswith("its copy describes 20 of 20 URIs looked up in it")
+
+
+def test_a_resource_under_watch_is_visited_without_the_dump_that_covers_it(tamias, site, reply):
+    offering(site, reply, all_of(site))
+    url = site.url("/resource/7")
+    assert tamias.run("add", url).returncode == 0
+    for visits in (1, 2):
+        done = tamias.crawl("--recrawl", url)
+        assert done.returncode == 0, done.stderr
+        assert (site.asked("/resource/7"), site.asked("/dump")) == (visits, 0)
+    assert tamias.quads() == {f'<{url}> <urn:p:is> "/resource/7" <{url}> .'}
+
+
+def test_members_named_after_resources_are_relative_to_these(tamias, site, reply):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as members:
+        for number in range(30):
+            name = quote(site.url(f"/resource/{number}"), safe="")
+            members.writestr(name, f'<> <urn:p:is> "{number}" . <#me> <urn:p:of> <> .')
+    offering(site, reply, packed.getvalue(), "application/zip")
+    done = tamias.crawl(site.url("/"))
+    assert done.returncode == 0, done.stderr
+    assert dereferenced(site) == []
+    url = site.url("/resource/7")
+    assert {line for line in tamias.quads() if line.endswith(f"<{url}> .")} == {
+        f'<{url}> <urn:p:is> "7" <{url}> .',
+        f"<{url}#me> <urn:p:of> <{url}> <{url}> .",
+    }
 
 
 def test_a_mirror_of_priority_0_is_asked_only_when_the_others_are_down(tamias, fresh, whole, reply):

@@ -142,10 +142,12 @@ class Committer:
         sinks: Sequence[int] = (),
         keeping: Keeping | None = None,
         strategist: Strategist | None = None,
+        wanted: Callable[[Reference], Reference] = lambda reference: reference,
     ) -> None:
         """`after` is called after each commit with the hosts given back and the visits that came too late.
 
-        `sinks` are the numbers of those outside, which will want what is committed.
+        `sinks` are the numbers of those outside, which will want what is committed. `wanted` leaves links
+        out that need not be known.
         """
         self._frontier = frontier
         self._admission = admission
@@ -157,6 +159,7 @@ class Committer:
         self._sinks = sinks
         self._keeping = keeping
         self._strategist = strategist
+        self._wanted = wanted
         self._visited: list[Visited] = []
         self._released: list[Held] = []
         self._news = asyncio.Event()
@@ -233,7 +236,7 @@ class Committer:
     def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> list[int]:
         """Returns for each what kept links out."""
         with self._steps.step("admit"):
-            admitted = [self._admission.admit(each.reference) for each in links]
+            admitted = [self._admission.admit(self._wanted(each.reference)) for each in links]
             found = [item for items, _ in admitted for item in items]
             for each, (items_of, _) in zip(links, admitted, strict=True):
                 self.invitations.note(each.host, items_of)

@@ -80,6 +80,8 @@ class Found(msgspec.Struct, kw_only=True):
     problems: list[str] = msgspec.field(default_factory=list)
     read: bool = False
     """Whether the body, or the walk, was read to its end."""
+    damaged: bool = False
+    """Whether the body is damaged or ends too early, so that content is missing."""
     limit: str | None = None
     """The limit that cut the reading short; then no statement of it is kept."""
     overblown: bool = False
@@ -332,6 +334,7 @@ def _take(found: Found, finding: Finding) -> None:
 
 
 def _note(found: Found, problem: Problem) -> None:
+    found.damaged |= problem.damage
     if problem.wants is not None:
         found.wanted.append(problem.wants)
     if len(found.problems) < MOST_PROBLEMS:

@@ -9,7 +9,7 @@ from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Reference
 from tamias.crawl.remote.service import Service
 from tamias.model.item import Item
-from tamias.model.lease import Task
+from tamias.model.lease import Lease, Task
 
 
 class FromAfar:
@@ -69,5 +69,5 @@ class NoWalks:
 class NoCoverage:
     """What a dataset covers is not lent at all: the service looks at that."""
 
-    def of(self, _task: Task) -> None:
+    async def of(self, _task: Task, _lease: Lease) -> None:
         """Nothing."""

@@ -235,14 +235,14 @@ class Reception:
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
-        covering = self._office.coverage.of(task)
+        covering = await self._office.coverage.of(task, lease)
         blocked = self._office.admission.blocked(task.url, kind_of(task.tags))
         if covering is None and blocked is None:
             return False
         outcome, reason = Outcome.REFUSED, blocked or ""
         if covering is not None:
             outcome = Outcome.SKIPPED
-            reason = f"part of a dataset that {covering.sitemap} offers as a whole"
+            reason = covering.reason
         capture = _unasked(task.url, outcome, reason, self._office.now())
         later = covering is not None and not covering.had
         coming = asyncio.get_running_loop().create_future()

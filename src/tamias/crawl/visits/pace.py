@@ -54,6 +54,8 @@ class Held:
         """What of the host could not be reached, by authority."""
         self.news: dict[str, Unreachable | None] = {}
         """What of that changed in this lease; None for a place that answered."""
+        self.awaits_commit = False
+        """Whether the rest of the lease waits for a commit: a sitemap's dataset may cover it."""
         self.lost = False
         """Whether somebody else may have the host by now: what was done since does not count."""
         self.task: asyncio.Task[None] | None = None

@@ -151,10 +151,10 @@ class Sight:
             return Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
         if kind is not None and self._walker.opens(kind):
             return await self._walked(kind, task, held)
-        covering = self._coverage.of(task)
+        covering = await self._coverage.of(task, held.lease)
         if covering is not None:
-            reason = f"part of a dataset that {covering.sitemap} offers as a whole"
-            return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, reason), put_off=not covering.had)
+            skipped = self._asker.unasked(task.url, Outcome.SKIPPED, covering.reason)
+            return Seen(skipped, put_off=not covering.had)
         if task.depth and (trap := self._trap(task.url, held)) is not None:
             return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
         held.visits += _is_first(task, kind)

@@ -118,6 +118,8 @@ class Visitor:
             try:
                 if not await self.visit(task, held):
                     self._allowance.give_back(task)
+                if held.awaits_commit:
+                    break
             except NotNow:
                 self._allowance.give_back(task)
                 break
@@ -143,6 +145,7 @@ class Visitor:
         return seen.due is None
 
     async def _hand_over(self, seen: Seen, task: Task, held: Held, apart: Apart | None) -> None:
+        held.awaits_commit = held.awaits_commit or bool(seen.found.semantic)
         if seen.found.hints:
             said = said_by_sitemap(seen.found.hints)
             await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
@@ -216,7 +219,7 @@ class Visitor:
             return await self._wholes.found(task, capture.final_url, seen.found.semantic)
         if PART not in task.tags:
             return News()
-        return await self._wholes.visited(task, capture.outcome, for_good)
+        return await self._wholes.visited(task, capture.outcome, seen.found, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
         """Where the last redirect leads, if it was not followed: as deep as the URL itself."""

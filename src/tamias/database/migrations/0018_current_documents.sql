@@ -1,4 +1,5 @@
 -- What each document holds now: one row for a document, so that nothing current is searched for in all captures.
+-- And what was made of the copies of datasets that a site offers as a whole.
 
 CREATE TABLE current_document (
     bucket int2 NOT NULL,
@@ -63,3 +64,9 @@ FROM current_document
 WHERE current_document.bucket = outbox.bucket AND current_document.document_key = outbox.document_key
   AND current_document.segment IS NOT NULL
   AND (outbox.started_at, outbox.capture) > (current_document.started_at, current_document.capture);
+
+-- A copy covers what it describes: some of the URIs that it should are looked up in it.
+ALTER TABLE site_dataset
+    ADD COLUMN copies jsonb NOT NULL DEFAULT '[]',  -- tamias.model.record.Extent of each document it was read from
+    ADD COLUMN compared int4,                       -- URIs that were looked up; null: not yet
+    ADD COLUMN described int4;                      -- those of them that it describes
