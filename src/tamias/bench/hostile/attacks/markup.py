@@ -220,7 +220,7 @@ ATTACKS = (
             says(_N + "/a.rdf", "xml_depth"),
             says(_N + "/a.hdt", "HDT", "hdt"),
             says(_N + "/in.html", "json_depth"),
-            read(_N + "/long.nt", "16 MiB"),
+            read(_N + "/long.nt", "16 MiB", "bytes, left out"),
         ),
     ),
 )
