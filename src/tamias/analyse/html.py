@@ -19,6 +19,7 @@ from tamias.analyse.rules import RuleBook
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
+from tamias.model.kind import REFRESH
 from tamias.model.signal import Metas
 from tamias.model.url import resolve
 
@@ -50,6 +51,7 @@ _FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strik
 _EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
 _SHORT_PAGE = 16_384
 """Its tags have a few thousand attributes at most."""
+_REFRESH = re.compile(r"(?is)\s*[0-9.]+(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)")
 _QUOTED = re.compile(rb"""\"[^"]*+"|'[^']*+'""")
 _TAG = re.compile(rb"<(/?)([A-Za-z][^\s/>]{0,20})")
 _FORMATTING_TAGS = frozenset(b"b i u s em tt big code font nobr small strike strong".split())
@@ -133,6 +135,8 @@ class HtmlAnalyser:
         if _forbids_following(metas):
             yield Links([], page.base)
             return
+        if (target := _refresh(parsed)) is not None:
+            yield Links([target], page.base, REFRESH)
         with_words = anchored(parsed) if self._anchors else {}
         for links in _links(parsed, page.base):
             yield links_with_words(links, with_words) if with_words else links
@@ -169,6 +173,19 @@ def _metas(page: LexborHTMLParser) -> list[tuple[str, str]]:
         ((meta.attrs.get("name") or "").strip().lower(), (meta.attrs.get("content") or "")[:_LONGEST_META])
         for meta in page.css("meta[name]")
     ]
+
+
+def _refresh(page: LexborHTMLParser) -> str | None:
+    """Where the first `<meta http-equiv=refresh>` sends the reader, unless it only loads the page again."""
+    for meta in page.css("meta[http-equiv]"):
+        if (meta.attrs.get("http-equiv") or "").strip().lower() == "refresh":
+            found = _REFRESH.match((meta.attrs.get("content") or "")[:_LONGEST_META])
+            target = found[1].strip() if found else ""
+            quote = target[:1]
+            if quote in ("'", '"'):
+                target = target[1:].partition(quote)[0].strip()
+            return None if not target or target.startswith(_NOWHERE) else target
+    return None
 
 
 def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:

@@ -96,6 +96,13 @@ def followed(links: Iterable[WebLink], base: str, also: frozenset[str] = frozens
     return [Links(list(references), base, kind) for kind, references in by_kind.items()]
 
 
+def alternates(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """The choices that a 300 offers: those in RDF, or all where none is."""
+    found = [link for link in _of_headers(headers) if "alternate" in link.relations and link.target]
+    in_rdf = [link for link in found if link.media_type in RDF_TYPES]
+    return list(dict.fromkeys(link.target for link in in_rdf or found))
+
+
 def json_ld_context(headers: Iterable[tuple[str, str]]) -> str | None:
     """The context that makes plain JSON of an answer JSON-LD (JSON-LD 1.1, section 6.1); None without one."""
     targets = [link.target for link in _of_headers(headers) if JSON_LD_CONTEXT in link.relations]

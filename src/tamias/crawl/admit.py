@@ -17,7 +17,7 @@ from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
 from tamias.model.seed import Seed
 from tamias.model.url import authority, fetch_url, host, host_key, resolve
-from tamias.model.url_key import url_key
+from tamias.model.url_key import url_key, without_session
 from tamias.plugins import load
 from tamias.protocols import Filter
 from tamias.settings import Settings
@@ -73,7 +73,10 @@ class Admission:
         known, followed, cut = self._known_in(found.crawl), False, 0
         for reference in found.references:
             url = resolved(reference, found.base)
-            if url is None or url in fresh:
+            if url is None:
+                continue
+            url = without_session(url, self._session_names)
+            if url in fresh:
                 continue
             depth = known.depth(kind_key(url, found.kind))
             if depth is not None and depth <= found.depth:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 
 import pycurl
 
@@ -136,7 +137,7 @@ class HttpFetcher:
             self._names.resolved(host(url))
         if transfer.answered:
             attempt.hops.append(_hop(transfer))
-            if transfer.status in REDIRECTS or attempt.may_ask_for_anything:
+            if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:
                 return None
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             return await self._names.verdict(host(url))
@@ -226,6 +227,13 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
     if last.status == UNACCEPTABLE:
         return of_status(last.status, conditional=False)
     return Verdict(stop.outcome, stop.reason, cut=stop.cut)
+
+
+def _leads_on(hop: Hop) -> bool:
+    """Whether an answer is a redirect; of several choices, if it names the one that it prefers."""
+    return hop.status in REDIRECTS or (
+        hop.status == HTTPStatus.MULTIPLE_CHOICES and hop.header("location") is not None
+    )
 
 
 def _hop(transfer: HttpTransfer) -> Hop:

@@ -20,6 +20,8 @@ PAUSES = frozenset({429, 503})
 
 _GONE = frozenset({404, 410})
 _RETRIED = frozenset({408, 425, 429})
+_NEVER_BETTER = frozenset({501, 505})
+"""What a server cannot do it will not be able to do in a minute."""
 _NAMES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 _WEIRD_SERVER_REPLY = 8  # curl's codes that pycurl has no name for
@@ -96,7 +98,7 @@ def of_status(status: int, *, conditional: bool) -> Verdict:
         )
     if status in _GONE:
         return Verdict(Outcome.GONE, name)
-    return failed(name, retry=status in _RETRIED or 500 <= status < 600)
+    return failed(name, retry=status in _RETRIED or (500 <= status < 600 and status not in _NEVER_BETTER))
 
 
 def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:

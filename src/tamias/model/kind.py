@@ -16,6 +16,9 @@ CONTEXT = "context"
 ROBOTS = "robots"
 """A file to which the robots.txt of another queue redirects: asked for in the turn of its own host."""
 
+REFRESH = "refresh"
+"""Not a kind of address: what a page sends its readers on to, as deep as the page itself."""
+
 DUMP = "dump"
 """A part of a dataset that a site offers as a whole."""
 

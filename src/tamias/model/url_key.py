@@ -57,6 +57,20 @@ def url_key(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> 
     return key if plain == path else url_key(key, session_names)
 
 
+def without_session(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> str:
+    """A `fetch_url` without its session parameters; all else stays as it is.
+
+    >>> without_session("http://example.org/a;jsessionid=1?b=2&PHPSESSID=x&a=1")
+    'http://example.org/a?b=2&a=1'
+    """
+    if not _session_mark(session_names).search(url):
+        return url
+    place, mark, query = url.partition("?")
+    kept = [pair for pair in query.split("&") if _name(pair).lower() not in session_names]
+    plain = _session_parameters(session_names).sub("", place)
+    return fetch_url(plain + mark + "&".join(kept) if kept else plain)
+
+
 def key_of_fetched(url: str, session_names: frozenset[str] = DEFAULT_SESSION_NAMES) -> str:
     """The `url_key` of a `fetch_url`, which most often is its own key.
 
@@ -100,6 +114,13 @@ def _plain_escape(escape: re.Match[str]) -> str:
 
 def _name(pair: str) -> str:
     return pair.partition("=")[0]
+
+
+@lru_cache(maxsize=16)
+def _session_mark(names: frozenset[str]) -> re.Pattern[str]:
+    """Finds wherever a session parameter may stand."""
+    words = "|".join(re.escape(name) for name in sorted(names))
+    return re.compile(rf"[;?&](?:{words})=" if words else "(?!)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)

@@ -21,7 +21,7 @@ from tamias.crawl.steps import Steps
 from tamias.crawl.visits.contexts import ROUNDS, ContextDesk
 from tamias.crawl.visits.pace import Apart, Held, NotNow
 from tamias.model.capture import Capture
-from tamias.model.kind import PROBE, SITEMAP, kind_of
+from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.seed import TRUSTED
 from tamias.seeds.usual_places import kind_there
@@ -156,6 +156,8 @@ class Reader:
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
     """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
     listed = _is_sitemap(task)
+    if kind == REFRESH:
+        return Reference(found if task.crawl != WATCH else (), base, task.depth, task.crawl)
     if kind == SITEMAP:
         return msgspec.structs.replace(_parts(found, base, task), listed=listed)
     if task.crawl != WATCH:

@@ -5,10 +5,12 @@ import errno
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Protocol
 
 import msgspec
 
+from tamias.analyse.link_header import alternates
 from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.archiving.describing import describe
@@ -177,6 +179,9 @@ class Visitor:
             due = self._now() + WAIT_MS if seen.due is None else seen.due
             later = Done(task=task, outcome=task.status, due=due, fails=task.fails)
             return Visited(held=held, done=later, afterwards=seen.afterwards)
+        if choices := _choices(capture):
+            reason = f"{capture.reason}: {len(choices)} alternates are visited"
+            capture = msgspec.structs.replace(capture, outcome=Outcome.OK, reason=reason)
         if seen.found.cut & LISTED:
             seen.found.problems.append(_too_many_listed(self._settings.seeds))
         if seen.found.limit is not None:
@@ -222,11 +227,12 @@ class Visitor:
         return await self._wholes.visited(task, capture.outcome, seen.found, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
-        """Where the last redirect leads, if it was not followed: as deep as the URL itself."""
+        """Where the last redirect leads, if it was not followed, or its choices: as deep as the URL."""
         last = capture.hops[-1] if capture.hops else None
-        if last is None or last.location is None or capture.outcome is not Outcome.OK:
+        if last is None or capture.outcome is not Outcome.OK:
             return []
-        return [Reference((last.location,), last.url, task.depth, task.crawl)]
+        targets = _choices(capture) if last.location is None else [last.location]
+        return [Reference(targets, last.url, task.depth, task.crawl)] if targets else []
 
     def _reached(self, capture: Capture, task: Task, found: Found) -> tuple[Item, ...]:
         """The addresses that redirects led through, their document now being had, as deep as the task."""
@@ -299,6 +305,14 @@ def _cut(seen: Seen, capture: Capture) -> int | None:
     if capture.outcome in (Outcome.OK, Outcome.GONE) or seen.references:
         return seen.found.cut
     return None
+
+
+def _choices(capture: Capture) -> list[str]:
+    """What a 300 without a preference offers."""
+    last = capture.hops[-1] if capture.hops else None
+    if last is None or last.status != HTTPStatus.MULTIPLE_CHOICES or last.location is not None:
+        return []
+    return alternates(last.headers)
 
 
 def _too_many_listed(settings: SeedsSettings) -> str:

@@ -1,0 +1,66 @@
+"""Pages lead on as browsers are led on: by meta refresh, by choices, without session ids."""
+
+import pytest
+
+PAGE = b"<html><body>a page</body></html>"
+
+
+def paths(site):
+    return [path for path, _ in site.log if path != "/robots.txt"]
+
+
+@pytest.fixture
+def page(reply):
+    return lambda text: reply(200, text.encode(), Content_Type="text/html")
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0; url=/there", "/there"),
+        ("5;URL='/there'", "/there"),
+        ('0, url = "/there" ', "/there"),
+        ("0;/there", "/there"),
+        ("3", None),
+        ("0; url=javascript:away()", None),
+    ],
+)
+def test_a_meta_refresh_is_followed_as_a_redirect_is(tamias, site, page, content, target):
+    """As deep as the page itself, so that --depth 0 reaches it."""
+    site.pages["/"] = page(f"<html><head><meta http-equiv=Refresh content='{content}'></head>")
+    if "'" in content:
+        site.pages["/"] = page(f'<html><head><meta http-equiv=Refresh content="{content}"></head>')
+    site.pages["/there"] = page("<html>")
+    assert tamias.crawl(site.url("/"), "--depth", 0).returncode == 0
+    assert paths(site) == ["/", *([target] if target else [])]
+
+
+def test_the_alternates_of_a_300_are_visited(tamias, site, reply):
+    links = '</data.ttl>; rel=alternate; type="text/turtle", </page.html>; rel=alternate; type="text/html"'
+    site.pages |= {"/": reply(300, Link=links), "/data.ttl": b"<> <#p> <#o> .", "/page.html": PAGE}
+    assert tamias.crawl(site.url("/"), "--depth", 0).returncode == 0
+    assert paths(site) == ["/", "/data.ttl"]
+    (told,) = tamias.attempts()[site.url("/")]
+    assert (told["outcome"], told["reason"]) == ("ok", "300 Multiple Choices: 1 alternates are visited")
+
+
+def test_a_300_that_prefers_one_is_a_redirect(tamias, site, reply):
+    site.pages |= {"/": reply(300, Location="/best"), "/best": b"<> <#p> <#o> ."}
+    assert tamias.crawl(site.url("/"), "--depth", 0).returncode == 0
+    (told,) = tamias.attempts()[site.url("/")]
+    assert (told["finalUrl"], told["triples"]) == (site.url("/best"), "1")
+
+
+def test_of_a_url_and_its_session_variants_the_plain_one_is_asked(tamias, site, page):
+    hrefs = ("/a;jsessionid=1A", "/b?PHPSESSID=7&x=1", "/c?x=1&sid=2", "/c?x=1", "/d?aside=1")
+    site.pages["/"] = page("".join(f'<a href="{href}">x</a>' for href in hrefs))
+    assert tamias.crawl(site.url("/")).returncode == 0
+    assert sorted(paths(site)) == ["/", "/a", "/b?x=1", "/c?x=1", "/d?aside=1"]
+
+
+@pytest.mark.parametrize(("status", "times"), [(501, 1), (505, 1), (502, 3)])
+def test_what_a_server_cannot_do_is_not_asked_again(tamias, site, reply, status, times):
+    tamias.env["TAMIAS_CRAWL__RETRIES"] = "2"
+    site.pages["/"] = reply(status)
+    tamias.crawl(site.url("/"))
+    assert site.asked("/") == times
