@@ -228,6 +228,8 @@ class Proxy:
         self.description = None
         """In Turtle, or None for that of the server itself."""
         self.asked = []
+        self.described = 0
+        """How often its own address was requested, without a query."""
         self.rows = []
         outer = self
 
@@ -267,6 +269,7 @@ class Proxy:
         query = urllib.parse.parse_qs(form).get("query", [None])[0]
         accept = handler.headers["Accept"]
         if query is None:
+            self.described += handler.path == "/sparql"
             status, kind, body = self._described(accept)
         else:
             self.asked.append(query)

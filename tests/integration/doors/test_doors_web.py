@@ -194,6 +194,25 @@ def test_a_copy_killed_in_the_middle_goes_on_after_the_last_page_that_was_kept(
     assert "copied whole" in attempt["reason"]
 
 
+def test_an_endpoints_own_address_is_requested_once(tamias, proxy, sparql_server, site_at, reply):
+    sparql_server.load(fact("once"))
+    home = site_at("127.5.5.5")
+    named = f"<#d> <http://rdfs.org/ns/void#sparqlEndpoint> <{proxy.url}> .\n"
+    home.pages["/void"] = turtle(reply, named)
+    options = (
+        "--allow-private",
+        "--delay",
+        "0",
+        "--workers",
+        "1",
+        "--exclude",
+        "w3[.]org|example|rdfs[.]org",
+    )
+    done = tamias.run("crawl", *options, home.url("/void"), "--depth", "3")
+    assert facts(tamias) == {"once": 1}, done.stderr
+    assert proxy.described == 1, tamias.attempts()
+
+
 def test_the_addresses_that_a_query_gives_come_under_watch(tamias, proxy, sparql_server, tmp_path):
     lines = [f'<http://d.example/{n}.csv> <http://p.example/title> "Table {n}" .\n' for n in range(25)]
     sparql_server.load("".join(lines))

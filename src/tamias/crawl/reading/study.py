@@ -169,8 +169,12 @@ class Study:
         self, quads: Sequence[Quad], naming: Naming, target: DocumentSink, following: "Following", url: str
     ) -> None:
         target.write(naming.nquads(quads))
-        following.take(Links(self.links_of(quads), url))
-        for links in kinds_in(quads, url):
+        kinds = kinds_in(quads, url)
+        # What stands at an endpoint's own address is requested by the copy of the endpoint.
+        endpoints = {address for links in kinds if links.kind == "sparql" for address in links.references}
+        plain = self.links_of(quads)
+        following.take(Links([link for link in plain if link not in endpoints] if endpoints else plain, url))
+        for links in kinds:
             following.take(links)
 
     def _read(

@@ -163,7 +163,8 @@ class Walker:
                 progress.quads += len(finding.quads)
                 yield naming.nquads([_labelled(quad) for quad in finding.quads])
                 if kind in DATA:
-                    self._put(self._study.links_of(finding.quads), task.url, None, task, progress)
+                    found = [link for link in self._study.links_of(finding.quads) if link != task.url]
+                    self._put(found, task.url, None, task, progress)
             elif isinstance(finding, Links):
                 self._put(finding.references, finding.base, finding.kind, task, progress)
             elif isinstance(finding, Datasets):
