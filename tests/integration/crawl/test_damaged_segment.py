@@ -47,11 +47,11 @@ def crawled(tamias, site):
 
 
 def cut(tamias):
-    """Takes 100 bytes out of the middle of the largest segment."""
+    """Takes 100 bytes out of the largest segment, near its start: most of it stands behind them."""
     segment = max((tamias.data / "rdf").glob("*.nq.zst"), key=lambda path: path.stat().st_size)
     content = segment.read_bytes()
-    middle = len(content) // 2
-    segment.write_bytes(content[:middle] + content[middle + 100 :])
+    place = len(content) // 10
+    segment.write_bytes(content[:place] + content[place + 100 :])
 
 
 def test_all_but_what_is_damaged_is_exported_and_a_crawl_mends_the_rest(tamias, crawled):
