@@ -107,11 +107,11 @@ class PostgresFrontier:
 
     def credit(self, earned: Mapping[str, float]) -> None:
         """Visits that the links of other hosts have earned, by host key."""
-        by_bucket: dict[int, dict[int, float]] = {}
+        gains: dict[int, dict[int, float]] = {}
         for host, credit in earned.items():
             qid = host_hash(host)
-            by_bucket.setdefault(bucket_of(qid, self.buckets), {})[qid] = credit
-        for bucket, gained in sorted(by_bucket.items()):
+            gains.setdefault(bucket_of(qid, self.buckets), {})[qid] = credit
+        for bucket, gained in sorted(gains.items()):
             qids = sorted(gained)
             news = {"bucket": bucket, "qid": qids, "earned": [gained[qid] for qid in qids]}
             self._session.transact(partial(_credit, news))
