@@ -8,7 +8,7 @@ from http import HTTPStatus
 import pycurl
 
 from tamias.fetch.attempt import Attempt
-from tamias.fetch.http_transfer import HttpTransfer
+from tamias.fetch.http_transfer import ZSTD, HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.resolving import NameService
@@ -39,6 +39,8 @@ class _HttpAttempt(Attempt, kw_only=True):
     accept: str
     body: bytes | None
     """What the next hop sends; None once a redirect has turned the POST into a GET."""
+    as_coded: bool = False
+    """The next answer comes in a coding that curl does not know, and is decoded by us."""
 
     @property
     def conditional(self) -> bool:
@@ -49,6 +51,12 @@ class _HttpAttempt(Attempt, kw_only=True):
         """Whether the last answer was a 406 to our own choice of types, on which no caller insists."""
         ours = self.request.accept is None and self.body is None and self.accept != _ANYTHING
         return ours and self.hops[-1].status == UNACCEPTABLE
+
+    @property
+    def may_ask_as_coded(self) -> bool:
+        """Whether the last answer came in a coding that we did not offer, but can decode."""
+        coding = (self.hops[-1].header("content-encoding") or "").strip().lower()
+        return coding == ZSTD and self.body is None and not self.as_coded
 
 
 class HttpFetcher:
@@ -81,7 +89,8 @@ class HttpFetcher:
     async def fetch(self, request: Request, follow: Follow) -> Capture:
         """As `Fetcher.fetch`. Raises `DiskFull` when there is no room for the body.
 
-        A 406 to our own Accept is asked again once for anything, as a hop of its own, if `follow` agrees.
+        A 406 to our own Accept is asked again once for anything, and an answer in zstd, which curl cannot
+        decode, is asked for again to be decoded by us; each as a hop of its own, if `follow` agrees.
         """
         attempt = _HttpAttempt(
             request=request,
@@ -130,6 +139,7 @@ class HttpFetcher:
 
     async def _ask(self, attempt: _HttpAttempt, transfer: HttpTransfer, url: str) -> Verdict | None:
         """One hop. None when another is to follow."""
+        transfer.as_coded = attempt.as_coded
         asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
@@ -138,6 +148,8 @@ class HttpFetcher:
         if transfer.answered:
             attempt.hops.append(_hop(transfer))
             if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:
+                return None
+            if code == pycurl.E_BAD_CONTENT_ENCODING and attempt.may_ask_as_coded:
                 return None
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             return await self._names.verdict(host(url))
@@ -165,6 +177,9 @@ class HttpFetcher:
         hop = attempt.hops[-1]
         if hop.status == UNACCEPTABLE:
             attempt.accept = _ANYTHING
+            return hop.url
+        if not _leads_on(hop):
+            attempt.as_coded = True
             return hop.url
         location = hop.header("location")
         if location is None:
@@ -226,6 +241,10 @@ def _stopped(last: Hop, stop: Stop) -> Verdict:
     """What becomes of an attempt that may not go on; a 406 stays what it was."""
     if last.status == UNACCEPTABLE:
         return of_status(last.status, conditional=False)
+    if not _leads_on(last):
+        return failed(
+            f"content coding {last.header('content-encoding')} needs a second request: {stop.reason}"
+        )
     return Verdict(stop.outcome, stop.reason, cut=stop.cut)
 
 

@@ -4,8 +4,10 @@ import asyncio
 import re
 import socket
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pycurl
+from zstandard import ZstdDecompressor, ZstdError
 
 from tamias.fetch.handle import http_handle
 from tamias.fetch.multi import Multi
@@ -14,10 +16,18 @@ from tamias.fetch.transfer import Transfer
 
 _STATUS_LINE = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})(?![^ \t\r\n])")
 _BLANK = " \t\r\n"
+ZSTD = "zstd"
+_MOST_WINDOW = 8 << 20
+"""Of memory that a decoder must have; RFC 9659 allows no more for this coding."""
+_CODED_SLICE = 256
+"""Bytes that are decoded before the limits are looked at: some 8 MiB at most, for a block is 128 KiB."""
 
 
 class HttpTransfer(Transfer):
     """A handle for http and https."""
+
+    as_coded = False
+    """Whether the body is decoded by us, from zstd; set before `ask`."""
 
     def __init__(self, options: HttpOptions, forbidden: Callable[[str], str | None]) -> None:
         super().__init__(http_handle(options), options, forbidden)
@@ -29,6 +39,7 @@ class HttpTransfer(Transfer):
         self.answered = False
         """Whether all headers of the final answer have arrived."""
         self._lines: list[bytes] = []
+        self._decoder: Any = None
 
     async def ask(
         self, multi: Multi, url: str, headers: Sequence[bytes], body: bytes | None, seconds: float
@@ -41,6 +52,7 @@ class HttpTransfer(Transfer):
         self.url = url
         self._curl.setopt(pycurl.URL, url)
         self._curl.setopt(pycurl.HTTPHEADER, headers)
+        self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0 if self.as_coded else 1)
         if body is None:
             self._curl.setopt(pycurl.HTTPGET, 1)
         else:
@@ -48,6 +60,8 @@ class HttpTransfer(Transfer):
         self._begin(asyncio.get_running_loop().time(), seconds)
         ending = await multi.perform(self._curl, self._overdue)
         self._end()
+        if self._decoder is not None and self.cut is None and not self._decoder.eof:
+            self.cut = f"the body ends inside its content coding ({ZSTD})"
         return ending
 
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -94,6 +108,23 @@ class HttpTransfer(Transfer):
         if self._told_length() > self._options.max_bytes:
             return self._cut_too_large()
         self._open_spool()
+        coded = any(name.lower() == "content-encoding" and value for name, value in self.headers())
+        if self.as_coded and coded:
+            self._decoder = ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
+        return None
+
+    def _take_body(self, chunk: bytes) -> int | None:
+        if self._decoder is None:
+            return super()._take_body(chunk)
+        for start in range(0, len(chunk), _CODED_SLICE):
+            if self._decoder.eof:
+                return None
+            try:
+                decoded = self._decoder.decompress(chunk[start : start + _CODED_SLICE])
+            except ZstdError as error:
+                return self._cut_off(f"the body cannot be decoded from {ZSTD}: {error}")
+            if decoded and (ending := super()._take_body(decoded)) is not None:
+                return ending
         return None
 
     def _told_length(self) -> int:

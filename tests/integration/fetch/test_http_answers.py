@@ -7,6 +7,7 @@ import os
 import stat
 
 import pytest
+import zstandard
 from loopback_web import go_anywhere, ok
 
 from tamias.model.capture import Request
@@ -154,6 +155,27 @@ def test_gzip_is_undone(web):
     capture = web.fetch("/a")
     assert capture.body.data == b"x" * 5000
     assert capture.wire_bytes < 5000
+
+
+@pytest.mark.parametrize("header", [b"Content-Encoding: zstd", b"content-encoding:  ZSTD "])
+def test_zstd_that_nobody_offered_is_undone(web, header):
+    content = os.urandom(5000) + b"x" * 50_000
+    web.answers["/a"] = ok(zstandard.compress(content), header)
+    capture = web.fetch("/a")
+    assert (capture.outcome, capture.body.data) == (Outcome.OK, content)
+    assert [hop.url for hop in capture.hops] == [web.url("/a")] * 2
+
+
+def test_after_zstd_the_same_handle_undoes_gzip_again(web):
+    web.answers["/a"] = ok(zstandard.compress(b"one"), b"Content-Encoding: zstd")
+    web.answers["/b"] = ok(gzip.compress(b"two"), b"Content-Encoding: gzip")
+
+    async def both(fetcher):
+        return [
+            (await fetcher.fetch(Request(url=web.url(path)), go_anywhere)).body.data for path in ("/a", "/b")
+        ]
+
+    assert web.run(both) == [b"one", b"two"]
 
 
 def test_a_large_body_goes_to_a_private_spool_file(web):

@@ -6,6 +6,7 @@ import socket
 import zlib
 
 import pytest
+import zstandard
 from loopback_web import go_anywhere, ok, until
 
 from tamias.model.capture import Request
@@ -57,6 +58,33 @@ def test_a_gzip_bomb_is_stopped_by_the_byte_limit(web):
     web.answers["/a"] = ok(gzip.compress(bytes(5_000_000)), b"Content-Encoding: gzip")
     capture = web.fetch("/a", settings={"max_bytes": 1_000_000})
     assert capture.reason == "body larger than max_bytes (1000000)"
+
+
+def test_a_zstd_bomb_is_stopped_by_the_byte_limit(web):
+    web.answers["/a"] = ok(zstandard.compress(bytes(500_000_000)), b"Content-Encoding: zstd")
+    capture = web.fetch("/a", settings={"max_bytes": 1_000_000})
+    assert capture.reason == "body larger than max_bytes (1000000)"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"no zstd at all", "cannot be decoded from zstd"),
+        (zstandard.compress(b"x" * 5000)[:-5], "ends inside its content coding"),
+        (
+            zstandard.ZstdCompressor(
+                compression_params=zstandard.ZstdCompressionParameters(window_log=27)
+            ).compress(bytes(1)),
+            None,
+        ),
+    ],
+    ids=["something else", "cut off", "a small body"],
+)
+def test_what_is_not_whole_zstd_is_a_failure_that_says_so(web, body, reason):
+    web.answers["/a"] = ok(body, b"Content-Encoding: zstd")
+    capture = web.fetch("/a")
+    assert (capture.outcome is Outcome.OK) == (reason is None)
+    assert (reason or "") in capture.reason
 
 
 def test_a_gzip_bomb_is_stopped_by_the_ratio(web):
