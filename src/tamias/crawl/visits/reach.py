@@ -140,7 +140,8 @@ class Reach:
 def given_up_words(state: Unreachable) -> str:
     """Why the URLs of a place fail for good."""
     since = datetime.fromtimestamp(state.since / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"unreachable since {since} ({state.tries} tries): {state.reason}"
+    tries = "1 try" if state.tries == 1 else f"{state.tries} tries"
+    return f"unreachable since {since} ({tries}): {state.reason}"
 
 
 def _unanswered(url: str, started_at: int, ended_at: int, reason: str) -> Capture:
