@@ -19,19 +19,20 @@ def table(request):
 
 @pytest.fixture
 def started(tmp_path, table):
-    """`started(module, name)` is a running server; where it cannot run, the test is skipped and says so.
+    """`started(module, name, **options)` is a running server.
 
-    A server that `make interop` must show fails the run instead.
+    Where it cannot run, the test is skipped and says so. A server that `make interop` must show fails the run
+    instead.
     """
     from servers.packages import NotRun
 
     with ExitStack() as stack:
 
-        def start(module, name, *, required=False):
+        def start(module, name, *, required=False, **options):
             folder = tmp_path / "server"
             folder.mkdir()
             try:
-                return stack.enter_context(module.start(folder))
+                return stack.enter_context(module.start(folder, **options))
             except NotRun as reason:
                 table.append(f"{name:<18}NOT RUN: {reason}")
                 if FULL and required:
