@@ -48,7 +48,7 @@ def line(name, expected, got, requests, seconds):
     """A line of the table of `make interop`."""
     verdict = "EXACT" if got == expected else "NOT EXACT"
     totals = f"{expected.total():>10,}{got.total():>10,}"
-    return f"{name:<18}{totals}  {verdict:<10}{requests:>9}{seconds:>9.1f}{'-':>12}"
+    return f"{name:<18}{totals}  {verdict:<10}{requests:>9}{seconds:>9.1f}{'-':>9}{'-':>12}"
 
 
 def differences(expected, got):
