@@ -1,6 +1,7 @@
 """A host belongs to whoever has its lease: a worker that lost it stops, and what it did does not count."""
 
 import os
+import re
 import signal
 import socket
 import time
@@ -93,5 +94,6 @@ def test_a_long_delay_is_waited_for_without_the_host(tamias, site, reply):
         "/here": PAGE,
     }
     done = tamias.crawl(site.url("/"), "--max-wait", 5)
-    assert (done.returncode, "pause of 12 s" in done.stderr or "pause of 11 s" in done.stderr) == (5, True)
+    assert done.returncode == 5, done.stderr
+    assert re.search(r"the next host is to be asked in 1[12] seconds", done.stderr), done.stderr
     assert [path for path, _ in site.log] == ["/robots.txt"]

@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from tamias.model.errors import LimitReached
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of asyncore, which it uses
     from pyftpdlib.authorizers import DummyAuthorizer
@@ -85,7 +87,8 @@ def _home(home, reply, data, portal, stream, ftp):
     whole = f"{SITEMAP}<sc:dataset>{covered}{dump}</sc:dataset>{page}</urlset>"
     home.pages["/map.xml"] = reply(200, whole.encode(), **{"Content-Type": "application/xml"})
     home.pages["/listed"] = turtle(reply, fact("sitemap") + f"<> <#has> <{home.url('/r/1')}> .\n")
-    home.pages["/all.nt"] = turtle(reply, fact("semantic-sitemap"))
+    described = f'<{home.url("/r/1")}> <urn:described> "in the dump" .\n'
+    home.pages["/all.nt"] = turtle(reply, fact("semantic-sitemap") + described)
     home.pages["/r/1"] = turtle(reply, fact("dereferenced-under-prefix"))
 
 
@@ -158,7 +161,7 @@ def facts(tamias):
 
 def test_every_door_is_found_from_one_seed_and_ordinary_pages_are_asked_for_once(tamias, web):
     done = tamias.crawl(web["home"].url("/"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, LimitReached.exit_code), done.stderr  # names in the data may not resolve
     assert facts(tamias) == EXPECTED, tamias.attempts()
     ordinary = set(web["data"].pages)
     assert {path: web["data"].asked(path) for path in ordinary} == dict.fromkeys(ordinary, 1)
