@@ -83,7 +83,7 @@ def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed:
         if fault.mended:
             say(f"mended    {fault.kind} {fault.name}")
         if fault.due:
-            say(f"due       {fault.due:,} URLs of {fault.name}: the next crawl reads them anew")
+            say(f"due       {fault.due:,} URLs of {fault.name}: the next crawl fetches them again")
     if freed is not None:
         say(f"freed     {freed.bytes:,} bytes, {freed.blobs:,} blobs")
     say("nothing is damaged" if not left else f"{len(left)} damaged")

@@ -109,7 +109,7 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
     files = ", ".join(sorted({f"rdf/{extent.segment}.nq.zst" for extent in lost}))
     return TamiasError(
         f"{len(missing)} documents are not in the export, the rest is: {files} is damaged;"
-        " 'tamias check --repair' makes them due again, and a crawl reads them anew"
+        " 'tamias check --repair' makes them due again, and the next crawl fetches them again"
     )
 
 
