@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from benchmarks.__main__ import PROGRAM
+from benchmarks.__main__ import command as all_benchmarks
 from tamias.cli.main import VERBS, cli
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.serve.app import all_endpoints
@@ -29,6 +31,13 @@ def commands() -> str:
         lines += _command(command, click.Context(command, info_name=name, parent=context))
     lines += ["## For every verb", "", *_options(command, common=True)]
     return "\n".join(lines) + "\n"
+
+
+def benchmarks() -> str:
+    """The page of all benchmarks."""
+    lines = ["# Commands of the benchmarks", "", "Written from the code: `python tools/reference.py`.", ""]
+    lines += _command(all_benchmarks, click.Context(all_benchmarks, info_name=PROGRAM))
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
@@ -84,4 +93,5 @@ def _route(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
 
 if __name__ == "__main__":
     (DOCS / "commands.md").write_text(commands(), encoding="utf-8")
+    (DOCS / "benchmarks" / "commands.md").write_text(benchmarks(), encoding="utf-8")
     (DOCS / "rest.md").write_text(routes(), encoding="utf-8")

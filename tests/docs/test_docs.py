@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.__main__ import command as all_benchmarks
 from tamias.cli.main import VERBS, cli
 from tamias.model import errors
 from tamias.plugins import GROUPS
@@ -22,6 +23,7 @@ def commands():
         command = cli.get_command(None, verb)
         yield from ([(verb, command)] if not hasattr(command, "commands") else
                     [(f"{verb} {name}", each) for name, each in command.commands.items()])  # fmt: skip
+    yield from all_benchmarks.commands.items()
 
 
 def test_the_page_of_settings_is_the_one_that_the_code_would_write():
@@ -29,10 +31,10 @@ def test_the_page_of_settings_is_the_one_that_the_code_would_write():
     assert (DOCS / "settings.md").read_text() == written, "run: tamias config page > docs/settings.md"
 
 
-@pytest.mark.parametrize("name", ["commands", "routes"])
+@pytest.mark.parametrize("name", ["commands", "benchmarks", "routes"])
 def test_the_reference_is_the_one_that_the_code_would_write(name):
     reference = runpy.run_path(str(ROOT / "tools" / "reference.py"))
-    page = {"commands": "commands.md", "routes": "rest.md"}[name]
+    page = {"commands": "commands.md", "benchmarks": "benchmarks/commands.md", "routes": "rest.md"}[name]
     assert (DOCS / page).read_text() == reference[name](), "run: python tools/reference.py"
 
 
@@ -62,11 +64,13 @@ def test_every_dependency_has_a_reason():
 def test_every_file_that_the_architecture_names_exists():
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql))`", (DOCS / "architecture.md").read_text())
     assert named
-    assert [name for name in named if not (ROOT / "src" / "tamias" / name).exists()] == []
+    assert [
+        name for name in named if not any((top / name).exists() for top in (ROOT, ROOT / "src" / "tamias"))
+    ] == []
 
 
 def test_every_link_between_pages_leads_somewhere():
-    for page in [ROOT / "README.md", *DOCS.glob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

@@ -1,6 +1,6 @@
 """One crawl of good sites among all attacks: the record of each shows the limit that stopped it.
 
-What an attack does, what stops it and which record proves it stand in `tamias.bench.hostile.attacks`.
+What an attack does, what stops it and which record proves it stand in `benchmarks.hostile.attacks`.
 """
 
 import json
@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from tamias.bench.hostile.attack import Evidence
-from tamias.bench.hostile.attacks import ATTACKS
-from tamias.bench.hostile.run import MOST_MEMORY, NUMBERS
+from benchmarks.hostile.attack import Evidence
+from benchmarks.hostile.attacks import ATTACKS
+from benchmarks.hostile.run import MOST_MEMORY, NUMBERS
 
 NAMES = [f"{attack.number}-{attack.name}" for attack in ATTACKS]
 PATIENCE = 400.0
@@ -20,8 +20,8 @@ GOOD = ("--sites", "6", "--pages", "15")
 
 
 def told_by_bench(*words, **environment):
-    """What `tamias bench hostile` tells."""
-    command = [sys.executable, "-m", "tamias", "bench", "hostile", "--no-control", "--json", *words]
+    """What `python -m benchmarks hostile` tells."""
+    command = [sys.executable, "-m", "benchmarks", "hostile", "--no-control", "--json", *words]
     env = {**os.environ, **environment}
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE, env=env)
     if "no network of its own" in done.stderr or "openssl" in done.stderr:

@@ -12,8 +12,8 @@ import pytest
 from tamias.database.sql import statements
 
 ROOT = Path(str(files("tamias")))
-OUTSIDE = ("database/migrations", "bench")
-"""Schemas, and what is measured beside us."""
+OUTSIDE = "database/migrations"
+"""Schemas."""
 
 
 def with_bucket():

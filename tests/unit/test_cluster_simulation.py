@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from tamias.bench.cluster.costs import Costs
-from tamias.bench.cluster.run import Row, bend
-from tamias.bench.cluster.simulation import Plan, Simulation
+from benchmarks.cluster.costs import Costs
+from benchmarks.cluster.run import Row, bend
+from benchmarks.cluster.simulation import Plan, Simulation
 
 COSTS = Costs(by="hand", lease=2.0, finish=4.0, put_call=1.0, put_row=0.01)
 PLAN = Plan(shards=1, buckets=1, workers=1, cores=1, network=0.0)

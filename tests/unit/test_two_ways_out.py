@@ -64,5 +64,5 @@ def test_no_part_of_tamias_is_left_out_of_the_contract():
     there = {path.stem for path in (ROOT / "src" / "tamias").iterdir() if path.suffix in ("", ".py")}
     assert (
         there - held
-        == {"__init__", "__main__", "__pycache__", "bench", "fetch", "py", "service_client"} & there
+        == {"__init__", "__main__", "__pycache__", "demo", "fetch", "py", "service_client"} & there
     )

@@ -91,7 +91,7 @@ def _write_csv(report: "CoverageReport", file: TextIO) -> None:
 
 
 def _draw(report: "CoverageReport", file: TextIO) -> None:
-    from tamias.bench.dataweb.report.plots import Line, plot
+    from tamias.cli.plots import Line, plot
 
     lines = []
     for name, steps in (("URLs", report.by_url), ("domains", report.by_domain)):

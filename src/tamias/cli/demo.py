@@ -24,7 +24,7 @@ from tamias.settings import Settings
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import Diff
-    from tamias.bench.smallweb.server import DataWeb
+    from tamias.demo.server import DataWeb
 
 MARK = "made-by-tamias-demo"
 USUAL_FOLDER = Path("tamias-demo")
@@ -72,8 +72,8 @@ def command(place: Place, once: bool, nodes: int) -> int:
 
     Example: tamias demo --once
     """
-    from tamias.bench.smallweb.plan import make_plan
-    from tamias.bench.smallweb.server import serving
+    from tamias.demo.plan import make_plan
+    from tamias.demo.server import serving
 
     place = msgspec.structs.replace(place, data=_fresh_folder(place))
     settings = place.settings(permit__allow_private=True, fetch__delay=0.1).settings
@@ -114,8 +114,8 @@ def _crawl(place: Place, settings: Settings, seeds: tuple[str, ...]) -> Snapshot
 
 
 def _compared(place: Place, web: "DataWeb", end: Snapshot) -> Crawled:
-    from tamias.bench.smallweb.expected import missing
-    from tamias.bench.smallweb.log import max_in_flight, requests_of_disallowed
+    from tamias.demo.expected import missing
+    from tamias.demo.log import max_in_flight, requests_of_disallowed
 
     return Crawled(
         crawl=end,
@@ -142,7 +142,7 @@ def _exported(place: Place) -> list[Quad]:
 
 def _archive(place: Place, settings: Settings, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
-    from tamias.bench.smallweb.watched import put_watched
+    from tamias.demo.watched import put_watched
 
     changing = put_watched(web.web, 0)
     watched = (*changing, *web.seeds)

@@ -33,7 +33,6 @@ VERBS = {
     "backup": "a snapshot of a live archive in a folder, beside earlier ones",
     "restore": "bring a snapshot back into an empty place",
     "demo": "build a small Data Web on this machine and crawl it",
-    "bench": "the benchmarks",
     "config": "what is set, and where it came from",
     "plugins": "what is installed",
     "doctor": "what is wrong with this machine",
@@ -69,15 +68,20 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Runs a verb and ends the process with its documented code."""
+    run(cli, "tamias")
+
+
+def run(command: click.Command, name: str) -> NoReturn:
+    """Runs a command and ends the process with the documented code of what it returned or raised."""
     try:
-        code = cli.main(prog_name="tamias", standalone_mode=False)
+        code = command.main(prog_name=name, standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except TamiasError as error:
-        click.echo(f"tamias: {error}", err=True)
+        click.echo(f"{name}: {error}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

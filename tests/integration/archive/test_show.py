@@ -10,10 +10,10 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 
 import pytest
-from tests.integration.conftest import Site, Tamias
 
 from tamias.archive.library import Archive
 from tamias.archive.resources import read_suspects
+from tests.integration.conftest import Site, Tamias
 
 ROUNDS = 6
 LARGE = 150_000_000

@@ -7,9 +7,9 @@ import time
 from contextlib import closing
 
 import pytest
-from tests.integration.conftest import Site, Tamias
 
 from tamias.crawl.backup.snapshot import Place
+from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30
 

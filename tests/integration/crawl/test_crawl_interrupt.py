@@ -3,8 +3,8 @@
 import signal
 import time
 
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 
 
 def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):

@@ -10,11 +10,11 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pyoxigraph import RdfFormat, parse
 
-from tamias.bench.smallweb.expected import missing
-from tamias.bench.smallweb.log import fetch_counts, max_in_flight
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
+from tamias.demo.expected import missing
+from tamias.demo.log import fetch_counts, max_in_flight
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 
 KILLS = 10
 OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2

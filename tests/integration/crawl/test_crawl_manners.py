@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.bench.smallweb.log import fetch_counts, max_in_flight, requests_of_disallowed
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
+from tamias.demo.log import fetch_counts, max_in_flight, requests_of_disallowed
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 
 LINKS = b"".join(b'<a href="/%s">%s</a>' % (name, name) for name in (b"open", b"shut/1", b"shut/2", b"last"))
 PAGE = b'<> <#says> "page" .'

@@ -12,8 +12,8 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 import tamias
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 from tamias.sinks.document_files import read_index
 
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tamias.bench.faults.island import Island, why_not
-from tamias.bench.faults.island_web import LOG, page
+from benchmarks.faults.island import Island, why_not
+from benchmarks.faults.island_web import LOG, page
 
 PAGES = 6
 HOSTS = 5
@@ -138,7 +138,7 @@ def test_refusals_and_names_that_do_not_exist_are_final_within_the_run(tamias, i
 
 
 def test_hosts_that_never_answer_cost_the_others_nothing(tamias, island, away, tmp_path):
-    """A tenth of `tamias bench faults F17`: dead hosts come first, in all slots there are."""
+    """A tenth of `python -m benchmarks faults F17`: dead hosts come first, in all slots there are."""
     dead = [*seeds("d", 60), *seeds("t", 60)]
     (tmp_path / "seeds").write_text("\n".join([*dead, *seeds("h", HOSTS)]))
     crawl = away(

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store
 
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import HOLD_SECONDS
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tamias.bench.strategy.harvest import harvest
-from tamias.bench.strategy.run import BREADTH_FIRST, run
-from tamias.bench.strategy.web import KINDS, SEEDS, Web
+from benchmarks.strategy.harvest import harvest
+from benchmarks.strategy.run import BREADTH_FIRST, run
+from benchmarks.strategy.web import KINDS, SEEDS, Web
 
 
 def test_the_web_can_be_walked_from_its_seeds():
@@ -44,6 +44,6 @@ def test_a_focused_crawl_needs_far_fewer_fetches_and_meets_its_hosts_first(pytes
     )
     plain, focused = told["harvests"]
     assert (plain["crawl"], focused["crawl"]) == (BREADTH_FIRST, KINDS[0])
-    # Half of them on the web of `tamias bench strategy`; on one this small a few fetches more or less count.
+    # Half of them on the web of the benchmark; on one this small a few fetches more or less count.
     assert 4 * focused["until"]["0.8"] <= 3 * plain["until"]["0.8"], "\n".join(lines)
     assert focused["others_before"] < plain["others_before"], "\n".join(lines)

@@ -11,11 +11,11 @@ import pytest
 from frontier_client import Instance
 from pyoxigraph import RdfFormat, parse
 
-from tamias.bench.smallweb.expected import missing
-from tamias.bench.smallweb.log import max_in_flight
-from tamias.bench.smallweb.plan import make_plan
-from tamias.bench.smallweb.server import serving
 from tamias.database.connect import Database
+from tamias.demo.expected import missing
+from tamias.demo.log import max_in_flight
+from tamias.demo.plan import make_plan
+from tamias.demo.server import serving
 from tamias.model.errors import LimitReached
 
 LIMIT = LimitReached.exit_code

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tamias.bench.schedule import run
-from tamias.bench.schedule.publishers import HABITS, Pages, draw_pages
-from tamias.bench.schedule.rules import TICK_MS, Nutch
-from tamias.bench.schedule.simulation import simulate
-from tamias.cli.main import cli
+from benchmarks.__main__ import command
+from benchmarks.schedule import run
+from benchmarks.schedule.publishers import HABITS, Pages, draw_pages
+from benchmarks.schedule.rules import TICK_MS, Nutch
+from benchmarks.schedule.simulation import simulate
 from tamias.schedule.history import DAY_MS
 from tamias.schedule.value import TERMS
 
@@ -56,7 +56,7 @@ def test_nutch_waits_longer_without_a_change_and_less_after_one():
 
 
 def test_the_command_gives_its_figures_as_json():
-    result = CliRunner().invoke(cli, ["bench", "schedule", "--pages", "40", "--days", "30", "--json"])
+    result = CliRunner().invoke(command, ["schedule", "--pages", "40", "--days", "30", "--json"])
     rules = {each["rule"] for each in json.loads(result.output)["figures"]}
     knobs = {f"value, knob {knob:g}" for knob in (0, 0.5, 1, TERMS.knob)}
     assert rules == {"fixed", "seed", "Nutch", "oracle"} | knobs

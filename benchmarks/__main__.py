@@ -1,0 +1,412 @@
+"""`python -m benchmarks NAME`: claims about speed and safety, as commands that anyone can repeat."""
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.main import run as run_command
+
+PROGRAM = "python -m benchmarks"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def command() -> None:
+    """The benchmarks; each prints figures beside those of a named peer in the same run.
+
+    Example: python -m benchmarks frontier --size 100000
+    """
+    # As at Ctrl-C: what was started is ended, what was mounted is unmounted.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@command.command()
+@click.option("--size", type=int, default=20_000_000, show_default=True, help="Bytes of a version.")
+@click.option("--versions", type=int, default=10, show_default=True, help="Versions of each dataset.")
+@click.option("--resources", type=int, default=100_000, show_default=True, help="Small resources of 50 kB.")
+@common
+def archive(place: Place, size: int, versions: int, resources: int) -> int:
+    """Size, speed and memory of keeping versions, beside zstd file by file, borg and restic.
+
+    Example: python -m benchmarks archive --size 2000000 --resources 1000
+    """
+    from benchmarks.archive import run
+
+    return _told(place, run(size, versions, resources, out=_out(place)))
+
+
+@command.command()
+@click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
+@click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
+@click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")
+@click.option("--target", help="With --grpc: measure the empty URLFrontier server at this HOST:PORT instead.")
+@common
+def frontier(
+    place: Place, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None
+) -> int:
+    """Put, lease and finish at growing sizes, beside the obvious one-table queue; or the gRPC service.
+
+    Example: python -m benchmarks frontier --size 100000 --clients 1
+    """
+    if grpc:
+        from benchmarks import urlfrontier
+
+        size = sizes[0] if sizes else urlfrontier.URLS
+        return _told(place, urlfrontier.run(size, urlfrontier.QUEUES, target, _out(place)))
+    from benchmarks.frontier import CLIENTS, SIZES, run
+
+    return _told(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))
+
+
+@command.command()
+@click.option("--size", type=int, default=200_000, show_default=True, help="URLs on the measured server.")
+@click.option("--shards", type=int, multiple=True, help="Sizes of cluster to simulate. [1, 2, 4, ... 64]")
+@click.option("--workers", type=int, default=8, show_default=True, help="Workers for each shard.")
+@common
+def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> int:
+    """Simulates a frontier on many servers from costs measured on one in the same run.
+
+    Example: python -m benchmarks cluster --size 50000 --shards 1 --shards 16
+    """
+    from benchmarks.cluster.run import SHARDS, run
+
+    return _told(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
+
+
+@command.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--quick", is_flag=True, help="Small: a few minutes for all of them.")
+@click.option(
+    "--full", is_flag=True, help="In the size that the promises name: half an hour for all of them."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same chances.")
+@click.option(
+    "--hostile",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What 'python -m benchmarks hostile --json' printed, so that it does not run again.",
+)
+@click.option(
+    "--soak",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What 'python -m benchmarks soak --json' printed, for the page.",
+)
+@click.option(
+    "--scorecard", type=click.Path(path_type=Path), help="Write the results as a page to this file."
+)
+@common
+def faults(  # noqa: PLR0917 (click passes them by name)
+    place: Place, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
+    soak: Path | None, scorecard: Path | None,
+) -> int:  # fmt: skip
+    """Breaks one thing after another, F1 to F14, and holds a figure against each promise.
+
+    The page of the last run is docs/reliability.md.
+
+    Example: python -m benchmarks faults F8 disk-full --quick
+    """
+    from benchmarks.faults.run import FULL, QUICK, USUAL, run
+
+    share = FULL if full else QUICK if quick else USUAL
+    report = run(
+        names, share=share, seed=seed, hostile=hostile, soak=soak, scorecard=scorecard, out=_out(place)
+    )
+    return _told(place, report)
+
+
+@command.command()
+@click.option("--sites", type=int, default=20, show_default=True, help="Good sites among the attacks.")
+@click.option("--pages", type=int, default=60, show_default=True, help="Pages of each good site.")
+@click.option("--workers", type=int, default=2, show_default=True, help="Worker processes.")
+@click.option("--attack", "only", multiple=True, help="Only this name or number, such as H5. [all]")
+@click.option("--no-control", is_flag=True, help="Do not crawl the good sites alone first: no ratio.")
+@click.option("--serve", type=click.IntRange(1, 65535), help="Only serve the attacks on this loopback port.")
+@click.option("--crowd", is_flag=True, help="Ten good hosts in a crowd of 122 bombs and traps instead.")
+@common
+def hostile(
+    place: Place, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
+    serve: int | None, crowd: bool,
+) -> int:  # fmt: skip
+    """Good sites among attacks H1 to H28: what is contained, and what it costs. See docs/hostile-web.md.
+
+    Example: python -m benchmarks hostile --attack H9 --sites 2 --pages 5 --no-control
+    """
+    if serve is not None:
+        from benchmarks.hostile.serving import serve as serve_by_hand
+
+        serve_by_hand(serve, say)
+        return 0
+    from benchmarks.hostile.run import run, run_crowd
+
+    if crowd:
+        return _told(place, run_crowd(_out(place), workers=workers, alone=not no_control))
+    report = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
+    return _told(place, report)
+
+
+@command.command()
+@click.option("--kills", type=int, default=500, show_default=True, help="Processes to kill during the crawl.")
+@click.option("--urls", type=int, default=30_000, show_default=True, help="URLs of the synthetic web.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
+)
+@common
+def kills(place: Place, kills: int, urls: int, seed: int) -> int:
+    """A synthetic crawl through the frontier alone, while workers, keeper and server are killed at random.
+
+    Example: python -m benchmarks kills --kills 20 --urls 2000
+    """
+    from benchmarks.kills import run
+
+    return _told(place, run(kills=kills, urls=urls, seed=seed, out=_out(place)))
+
+
+@command.command()
+@click.option("--pages", type=int, default=20_000, show_default=True, help="Pages of the static site.")
+@click.option(
+    "--hosts", type=int, default=500, show_default=True, help="Loopback addresses it is spread over."
+)
+@click.option("--links", type=int, default=40, show_default=True, help="Links on each page.")
+@click.option("--workers", type=int, help="Worker processes. [one for each core]")
+@click.option("--peer", "peers", multiple=True, help="Only these peers: scrapy, wget. [all]")
+@click.option("--install-peers", is_flag=True, help="First install Scrapy into a cache folder of its own.")
+@click.option("--site", type=click.Path(path_type=Path), help="Keep the site here for the next run.")
+@common
+def crawl(  # noqa: PLR0917 (click passes them by name)
+    place: Place, pages: int, hosts: int, links: int, workers: int | None, peers: tuple[str, ...],
+    install_peers: bool, site: Path | None,
+) -> int:  # fmt: skip
+    """Crawls a static site behind nginx, beside Scrapy and wget.
+
+    Example: python -m benchmarks crawl --pages 2000 --hosts 50
+    """
+    from benchmarks.crawl import peers as known
+    from benchmarks.crawl.run import run
+
+    if install_peers:
+        known.install_peers()
+    return _told(
+        place,
+        run(pages, hosts, links, workers, peers=peers or tuple(known.PEERS), data=site, out=_out(place)),
+    )
+
+
+@command.command()
+@click.option(
+    "--experiment",
+    "experiments",
+    type=click.Choice(["I", "II", "kinds", "robots", "recrawl", "scale"]),
+    multiple=True,
+    help="May be repeated. [all but scale]",
+)
+@click.option("--nodes", type=int, help="Hosts of the web. [as published: I 100, II 200]")
+@click.option("--triples", type=int, help="Triples of each node. [as published: 1000; robots 100]")
+@click.option("--seed", type=int, help="The same seed gives the same web. [that of the published runs]")
+@click.option("--pages", type=int, default=1_000_000, show_default=True, help="Pages of the scale run.")
+@click.option("--hosts", type=int, default=10_000, show_default=True, help="Hosts of the scale run.")
+@click.option("--seconds", type=float, default=1200, show_default=True, help="The most one crawler may take.")
+@click.option(
+    "--max-time", type=float, default=1200, show_default=True, help="Seconds of each crawl of the scale run."
+)
+@click.option(
+    "--known",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Then fill its frontier with so many URLs and go on.",
+)
+@click.option("--rdfa-suite", type=click.Path(path_type=Path), help="Folder of the W3C's RDFa test suite.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME[=COMMAND]",
+    help="scrapy, rdf-dereference, comunica, wget, none; or a command with {seeds}, {output}, {scope}. [all]",
+)
+@click.option("--install-peers", is_flag=True, help="First install them into a cache folder of their own.")
+@click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and report.md.")
+@click.option("--profile", is_flag=True, help="Tell where the time goes, by step of a URL's path.")
+@common
+def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
+    place: Place, experiments: tuple[str, ...], nodes: int | None, triples: int | None, seed: int | None,
+    pages: int, hosts: int, seconds: float, max_time: float, known: int, rdfa_suite: Path | None,
+    peers: tuple[str, ...], install_peers: bool, report: Path | None, profile: bool,
+) -> int:  # fmt: skip
+    """A Data Web as ORCA builds it, crawled beside Scrapy, Comunica, wget and any crawler you name.
+
+    Example: python -m benchmarks dataweb --experiment II --nodes 20 --peer scrapy --report report
+    """
+    from benchmarks.dataweb.crawlers import rivals
+    from benchmarks.dataweb.run import SHORT, Size, run
+
+    if install_peers:
+        rivals.install_peers()
+    size = Size(nodes, triples, seed, pages, hosts, seconds, max_time, known)
+    chosen = () if peers == ("none",) else peers or None
+    found = run(
+        experiments or SHORT,
+        size,
+        peers=chosen,
+        suite=rdfa_suite,
+        report=report,
+        profile=profile,
+        out=_out(place),
+        command=_repeated(sys.argv[1:]),
+    )
+    return _told(place, found)
+
+
+@command.command()
+@click.option("--triples", type=int, default=200_000, show_default=True, help="Triples in each document.")
+@common
+def formats(place: Place, triples: int) -> int:
+    """Triples a second of every format through analysis and storing, beside the bare parsers.
+
+    Example: python -m benchmarks formats --triples 20000
+    """
+    from benchmarks.formats import run
+
+    return _told(place, run(triples, out=_out(place)))
+
+
+@command.command()
+@click.option("--datasets", type=int, default=10_000, show_default=True, help="Datasets of the large portal.")
+@click.option("--small", type=int, default=2_000, show_default=True, help="Datasets of the small one.")
+@common
+def portal(place: Place, datasets: int, small: int) -> int:
+    """Datasets a second from a local CKAN, and its memory at two sizes, beside a plain loop.
+
+    Example: python -m benchmarks portal --datasets 5000 --small 1000
+    """
+    from benchmarks.portal import run
+
+    return _told(place, run(datasets, small, out=_out(place)))
+
+
+@command.command()
+@click.option("--pages", type=int, default=3000, show_default=True, help="Pages to be visited.")
+@click.option("--days", type=int, default=365, show_default=True, help="Days, a third of them for learning.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
+)
+@common
+def schedule(place: Place, pages: int, days: int, seed: int) -> int:
+    """Freshness and versions caught by each rule of visiting at the same budget, beside an oracle.
+
+    Example: python -m benchmarks schedule --pages 500 --days 120
+    """
+    from benchmarks.schedule import run
+
+    return _told(place, run(pages, days, seed, out=_out(place)))
+
+
+@command.command()
+@click.option("--minutes", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="How long.")
+@click.option("--hosts", type=click.IntRange(1, 200), default=16, show_default=True, help="Hosts of the web.")
+@click.option("--pages", type=click.IntRange(1), default=8, show_default=True, help="Pages of each host.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same chances.")
+@common
+def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int:
+    """A changing web is archived while processes die and join, the database is killed and the disk fills.
+
+    Example: python -m benchmarks soak --minutes 5
+    """
+    from benchmarks.soak import run
+
+    return _told(place, run(minutes=minutes, seed=seed, hosts=hosts, pages=pages, out=_out(place)))
+
+
+@command.command()
+@click.option("--datasets", type=click.IntRange(1), default=100_000, show_default=True, help="Datasets.")
+@click.option(
+    "--versions", type=click.IntRange(1), default=800_000, show_default=True, help="Versions of all."
+)
+@click.option("--seconds", type=click.FloatRange(1), default=5, show_default=True, help="For each route.")
+@click.option(
+    "--catalogue",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="Datasets in the SPARQL store, which takes long to be filled.",
+)
+@click.option(
+    "--silent",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="Connections that send nothing.",
+)
+@common
+def serve(
+    place: Place, datasets: int, versions: int, seconds: float, catalogue: int, silent: int
+) -> int:  # fmt: skip
+    """Requests a second of the service over a large archive, by wrk, beside a bare Starlette handler.
+
+    Example: python -m benchmarks serve --datasets 2000 --versions 16000 --seconds 2
+    """
+    from benchmarks.serve import run
+
+    return _told(place, run(datasets, versions, seconds, catalogue, silent, out=_out(place)))
+
+
+@command.command()
+@click.option("--triples", type=int, default=1_000_000, show_default=True, help="Statements of the endpoint.")
+@click.option("--cap", type=int, default=10_000, show_default=True, help="The most rows it gives at once.")
+@common
+def sparql(place: Place, triples: int, cap: int) -> int:
+    """Copies a SPARQL endpoint that caps its answers, beside a plain loop of LIMIT and OFFSET.
+
+    Example: python -m benchmarks sparql --triples 50000 --cap 1000
+    """
+    from benchmarks.sparql import run
+
+    return _told(place, run(triples, _out(place), cap=cap))
+
+
+@command.command()
+@click.option("--hosts", type=click.IntRange(40, 10_000), default=1000, show_default=True, help="Hosts.")
+@click.option(
+    "--pages", type=click.IntRange(5, 1000), default=20, show_default=True, help="Pages of each host."
+)
+@click.option(
+    "--of-kind", type=click.IntRange(1), default=50, show_default=True, help="Hosts with what is looked for."
+)
+@click.option(
+    "--strategies",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default="examples/strategies",
+    show_default=True,
+    help="Folder of keywords.sql, language.sql and semantic.sql.",
+)
+@common
+def strategy(place: Place, hosts: int, pages: int, of_kind: int, strategies: Path) -> int:
+    """How soon crawls by the example strategies find what they look for, beside a breadth-first one.
+
+    Example: python -m benchmarks strategy --hosts 100 --pages 10 --of-kind 6
+    """
+    from benchmarks.strategy import run
+    from benchmarks.strategy.web import Web
+
+    return _told(place, run(Web(hosts, pages, of_kind), strategies.absolute(), out=_out(place)))
+
+
+def _repeated(words: Sequence[str]) -> str:
+    """The command, with names in place of paths that only this machine has."""
+    return f"{PROGRAM} {shlex.join(Path(word).name if word.startswith('/') else word for word in words)}"
+
+
+def _out(place: Place) -> Callable[[str], None]:
+    return (lambda _line: None) if place.json else say
+
+
+def _told(place: Place, report: dict[str, object]) -> int:
+    if place.json:
+        say_json(report)
+    return 0 if report.get("ok", True) else 1
+
+
+if __name__ == "__main__":
+    run_command(command, PROGRAM)

@@ -1,0 +1,234 @@
+"""The crawlers behind one interface: how each is called, and where it leaves what it found."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.crawl.budget import PROFILE_VARIABLE
+from benchmarks.crawl.measure import last_line, measure
+from benchmarks.crawl.peers import SCRAPY_LOOP, Contender, Skipped, cache_folder, find_scrapy, first_line
+from benchmarks.crawl.peers import install_peers as install_scrapy
+from tamias import __version__
+from tamias.model.errors import TamiasError, UsageError
+
+HERE = Path(__file__).parent
+PROBES_OFF = {"TAMIAS_SEEDS__PROBE": "false"}
+"""No looking at usual places on the seeds' hosts: no peer does, and ORCA's web has nothing there."""
+EXPORT_SECONDS = 600
+MODULES = ("@comunica/query-sparql-link-traversal", "rdf-dereference")
+PACKAGE = {"private": True, "dependencies": dict.fromkeys(MODULES, "*"), "overrides": {"undici": "~7.5.0"}}
+"""Later versions of undici, which both use, want a newer Node.js than Debian has."""
+INSTALL_SECONDS = 900
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What a crawler is given."""
+
+    seeds: list[str]
+    folder: Path
+    scope: str
+    """Regular expression of the URLs that belong to the web."""
+    tamias: tuple[str, ...] = (sys.executable, "-m", "tamias")
+    options: tuple[str, ...] = ()
+    """More options for Tamias."""
+    environment: dict[str, str] = {}
+    """And more settings for it."""
+    polite: bool = False
+    """Whether the web has rules in its robots.txt."""
+    profile: bool = False
+    """Whether Tamias is to tell where its processor time goes."""
+
+    @property
+    def seed_file(self) -> Path:
+        return self.folder / "seeds.txt"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "found"
+
+
+class Rival(msgspec.Struct, frozen=True):
+    """One crawler."""
+
+    name: str
+    prepare: Callable[[Task], Contender | Skipped]
+    harvest: Callable[[Task], list[Path]]
+    """After the crawl: files of N-Quads or N-Triples with all it has; none if it keeps no statements."""
+    follows_rdf: bool = True
+
+
+def written_files(task: Task) -> list[Path]:
+    """What a crawler wrote to the folder it was told of."""
+    return sorted(file for end in ("nq", "nt") for file in task.output.glob(f"**/*.{end}"))
+
+
+def tamias(task: Task) -> Contender:
+    """As anybody would run it, but without a delay of its own and allowed on loopback addresses."""
+    options = ["--seeds", str(task.seed_file), "--data", str(task.folder / "data"), "--include", task.scope]
+    options += ["--delay", "0", "--allow-private", "-q", *task.options]
+    profile = {PROFILE_VARIABLE: str(task.folder / "profile.jsonl")}
+    return Contender(
+        name="tamias",
+        version=f"Tamias {__version__}",
+        command=[*task.tamias, "crawl", *options],
+        terms="robots on; quads, links and metadata kept, database included; usual places not probed",
+        environment={**PROBES_OFF, **task.environment, **(profile if task.profile else {})},
+    )
+
+
+def tamias_export(task: Task) -> list[Path]:
+    """Its own export, after the crawl and outside its time."""
+    file = task.folder / "found.nq"
+    command = [*task.tamias, "export", "--data", str(task.folder / "data"), "-o", str(file)]
+    finish(command, task.folder / "export", EXPORT_SECONDS)
+    return [file]
+
+
+def finish(command: list[str], folder: Path, seconds: float) -> None:
+    """Runs a verb of Tamias until its database has ended too, so that the folder can be removed after it."""
+    folder.mkdir(exist_ok=True)
+    if measure(command, folder, seconds=seconds).exit_code != 0:
+        raise TamiasError(f"{' '.join(command[:4])} failed: {last_line(folder / 'stderr')}")
+
+
+def scrapy(task: Task) -> Contender | Skipped:
+    """Scrapy with our RDF spider, tuned."""
+    python = find_scrapy(cache_folder())
+    if python is None:
+        return Skipped("scrapy", "it is not installed; --install-peers makes an environment with it")
+    spider = task.folder / "rdf_spider.py"
+    shutil.copyfile(HERE / "spider.pyw", spider)
+    task.output.mkdir(exist_ok=True)
+    words = [
+        "-a",
+        f"seeds={task.seed_file}",
+        "-a",
+        f"scope={task.scope}",
+        "-a",
+        f"out={task.output / 'all.nq'}",
+    ]
+    return Contender(
+        name="scrapy",
+        version=first_line([python, "-m", "scrapy", "version"]),
+        command=[python, "-m", "scrapy", "runspider", *SCRAPY_LOOP, *words, str(spider)],
+        terms="our spider on pyoxigraph: uvloop, 200 at once, one per host; RDF by content type, gzip, bz2; "
+        "robots on only where the experiment has them",
+        environment={"ORCA_ROBOTS": "1" if task.polite else ""},
+    )
+
+
+def wget(task: Task) -> Contender | Skipped:
+    """`wget -r`: reads HTML only, so on this web it is a measure of what it takes to fetch."""
+    program = shutil.which("wget")
+    if program is None:
+        return Skipped("wget", "wget is not installed (Debian: apt-get install wget)")
+    options = ["--quiet", "--recursive", "--level=inf", "--span-hosts", "--no-config", "--tries=2"]
+    options += [f"--accept-regex={task.scope}", f"--directory-prefix={task.folder / 'files'}"]
+    return Contender(
+        name="wget",
+        version=first_line([program, "--version"]),
+        command=[program, *options, f"--input-file={task.seed_file}"],
+        terms="one request at a time; follows links of HTML only; writes files",
+    )
+
+
+def comunica(task: Task) -> Contender | Skipped:
+    """Comunica's link traversal, asked for everything that can be reached."""
+    terms = "all links followed, its limit of 1000 lifted; statements written out"
+    return node_script("comunica", MODULES[0], "traverse.mjs", task, terms)
+
+
+def dereference(task: Task) -> Contender | Skipped:
+    """rdf-dereference in a plain breadth-first loop of ours."""
+    terms = "our loop, 64 at once; every IRI followed; statements written out"
+    return node_script("rdf-dereference", MODULES[1], "dereference.mjs", task, terms)
+
+
+def node_script(name: str, module: str, script: str, task: Task, terms: str) -> Contender | Skipped:
+    """A script of ours on a module of npm."""
+    program = shutil.which("node")
+    modules = cache_folder() / "npm"
+    if program is None:
+        return Skipped(name, "node is not installed")
+    if not (modules / "node_modules" / module).is_dir():
+        return Skipped(name, f"{module} is not installed; --install-peers gets it from npm")
+    shutil.copyfile(HERE / script, modules / script)
+    task.output.mkdir(exist_ok=True)
+    version = msgspec.json.decode((modules / "node_modules" / module / "package.json").read_bytes())[
+        "version"
+    ]
+    return Contender(
+        name=name,
+        version=f"{module} {version}",
+        command=[
+            program,
+            str(modules / script),
+            str(task.seed_file),
+            task.scope,
+            str(task.output / "all.nt"),
+        ],
+        terms=terms,
+    )
+
+
+def named(word: str) -> Rival:
+    """A crawler by its command line: `NAME=COMMAND` with {seeds}, {output} and {scope} in it."""
+    name, _, line = word.partition("=")
+    if not name or not line.strip():
+        raise UsageError(f"--peer {word}: write NAME=COMMAND, or one of {', '.join(RIVALS)}")
+
+    def prepare(task: Task) -> Contender | Skipped:
+        task.output.mkdir(exist_ok=True)
+        places = {"{seeds}": str(task.seed_file), "{output}": str(task.output), "{scope}": task.scope}
+        command = [
+            re.sub(r"\{(seeds|output|scope)\}", lambda found: places[found[0]], part)
+            for part in shlex.split(line)
+        ]
+        program = shutil.which(command[0])
+        if program is None:
+            return Skipped(name, f"{command[0]} is not a program here")
+        return Contender(name, "as given", [program, *command[1:]], f"`{line}`")
+
+    return Rival(name, prepare, written_files)
+
+
+def chosen(words: tuple[str, ...]) -> list[Rival]:
+    """The peers that the command line names; all that are known if it names none."""
+    return [RIVALS[word] if word in RIVALS else named(word) for word in words or tuple(RIVALS)]
+
+
+def install_peers() -> None:
+    """Scrapy and what the spider needs, and the modules of npm, into the cache folder; needs the network."""
+    folder = install_scrapy()
+    _installed([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "pyoxigraph"], folder)
+    program = shutil.which("npm")
+    if program is not None:
+        modules = folder / "npm"
+        modules.mkdir(exist_ok=True)
+        (modules / "package.json").write_bytes(msgspec.json.encode(PACKAGE))
+        _installed([program, "install", "--prefix", str(modules)], modules)
+
+
+def _installed(command: list[str], folder: Path) -> None:
+    log = folder / "install.log"
+    with log.open("wb") as said:
+        done = subprocess.run(
+            command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, timeout=INSTALL_SECONDS, check=False
+        )
+    if done.returncode != 0:
+        raise TamiasError(f"a peer could not be installed in {folder}: {last_line(log)}")
+
+
+TAMIAS = Rival("tamias", tamias, tamias_export)
+RIVALS = {
+    "scrapy": Rival("scrapy", scrapy, written_files),
+    "rdf-dereference": Rival("rdf-dereference", dereference, written_files),
+    "comunica": Rival("comunica", comunica, written_files),
+    "wget": Rival("wget", wget, lambda _: [], follows_rdf=False),
+}

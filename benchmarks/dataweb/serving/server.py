@@ -1,0 +1,147 @@
+"""The HTTP side of a web in one process: many addresses, one listening socket, answers ready for the wire."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, cast
+from urllib.parse import unquote
+
+from benchmarks.dataweb.web.answers import Answer, Asked, response
+
+MISSING = response(404)
+UNREADABLE = response(400)
+HEAD_LIMIT = 64 * 1024
+FLUSH_SECONDS = 0.5
+BACKLOG = 4096
+LOOPBACK = "127."
+
+
+class Site(Protocol):
+    """The pages at one address."""
+
+    def get(self, path: str, /) -> Answer | None:
+        """What is there; None where nothing is."""
+        ...
+
+
+class Log:
+    """One line for each request: monotonic time, address, status, target. Written now and then."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.open("ab")
+        self._lines: list[str] = []
+
+    def note(self, address: str, status: str, target: str) -> None:
+        """Keeps a request."""
+        self._lines.append(f"{time.monotonic():.4f} {address} {status} {target}\n")
+
+    def flush(self) -> None:
+        """Writes what was kept."""
+        lines, self._lines = self._lines, []
+        self._file.write("".join(lines).encode("utf-8", "replace"))
+        self._file.flush()
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection to one address."""
+
+    def __init__(self, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]) -> None:
+        self._site_at, self._log, self._epoch = site_at, log, epoch
+        self._buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._address = transport.get_extra_info("sockname")[0]
+        self._site = self._site_at(self._address) if self._address.startswith(LOOPBACK) else None
+        if self._site is None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        data = self._buffer + data if self._buffer else data
+        while True:
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                break
+            length = content_length(data[:end])
+            if len(data) < end + 4 + length:
+                break
+            self._answer(data[:end], data[end + 4 : end + 4 + length])
+            data = data[end + 4 + length :]
+        self._buffer = data
+        if len(data) > HEAD_LIMIT:
+            self._transport.abort()
+
+    def _answer(self, head: bytes, body: bytes) -> None:
+        words = head[: head.find(b"\r\n")].split(b" ")
+        if len(words) != 3 or self._site is None:
+            self._transport.write(UNREADABLE)
+            return
+        target = words[1].decode("latin-1")
+        page = self._site.get(target)
+        if page is None and "?" in target:
+            page = self._site.get(target.partition("?")[0])
+        elif page is None and "%" in target:
+            page = self._site.get(unquote(target))
+        reply = page if type(page) is bytes else self._made(page, head, target, body)
+        self._log.note(self._address, reply[9:12].decode(), target)
+        if words[0] == b"HEAD":
+            reply = reply[: reply.find(b"\r\n\r\n") + 4]
+        self._transport.write(reply)
+        if b"onnection: close" in head or words[2] == b"HTTP/1.0":
+            self._transport.close()
+
+    def _made(self, page: Answer | None, head: bytes, target: str, body: bytes) -> bytes:
+        if page is None or isinstance(page, bytes):
+            return page or MISSING
+        asked = Asked(
+            target, header(head, b"accept") or "*/*", header(head, b"if-none-match"), body, self._epoch()
+        )
+        return page.reply(asked)
+
+
+def header(head: bytes, name: bytes) -> str:
+    """The value of a header, empty if it is not there."""
+    start = head.lower().find(b"\r\n" + name + b":")
+    if start < 0:
+        return ""
+    end = head.find(b"\r\n", start + 2)
+    return head[start + len(name) + 3 : end if end >= 0 else None].strip().decode("latin-1")
+
+
+def content_length(head: bytes) -> int:
+    """How much follows the head; most requests have nothing."""
+    if not head.startswith(b"POST"):
+        return 0
+    told = header(head, b"content-length")
+    return min(int(told), HEAD_LIMIT) if told.isdigit() else 0
+
+
+def listener(port: int) -> socket.socket:
+    """A socket on all loopback addresses that several processes can share; nobody outside can reach it."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+    listening.bind(("0.0.0.0", port))  # noqa: S104 (bound to the loopback device the line before)
+    listening.listen(BACKLOG)
+    listening.setblocking(False)
+    return listening
+
+
+async def serve(
+    listening: socket.socket, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]
+) -> None:
+    """Serves until it is cancelled."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Connection(site_at, log, epoch), sock=listening, backlog=BACKLOG
+    )
+    try:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            log.flush()
+    finally:
+        server.close()
+        log.flush()

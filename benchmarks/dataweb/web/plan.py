@@ -1,0 +1,149 @@
+"""What a web is to be like, and its nodes: kinds, addresses, links. Pure, and fixed by the seed."""
+
+import math
+import random
+from collections import deque
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+
+import msgspec
+
+from benchmarks.dataweb.web.chance import newcomers, popular
+from tamias.model.errors import UsageError
+
+ORCA_SEED = 20200318
+"""The seed of the published runs."""
+FIRST_ADDRESS = IPv4Address("127.2.0.1")
+SYNTAXES = ("ttl", "n3", "rdf", "nt")
+PACKINGS = ("gz", "bz2", "zip")
+"""As in the published runs; `more_packings` adds those of later versions and of ours."""
+MORE_PACKINGS = ("xz", "zst", "br", "tar", "tar.gz")
+MIXED = {"deref": 21.0, "ckan": 5.0, "sparql": 30.0, "dump": 40.0, "rdfa": 4.0}
+DEREFERENCING = {"deref": 1.0}
+EXTRA_KINDS = ("redirect", "hash", "jsonld", "microdata", "ldes", "sitemap", "ftp")
+EVERY_KIND = dict.fromkeys((*MIXED, *EXTRA_KINDS), 1.0)
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """How large and of what a web is to be; the defaults are those of the published runs."""
+
+    nodes: int
+    weights: dict[str, float]
+    seed: int = ORCA_SEED
+    node_degree: int = 20
+    triples: int = 1000
+    resource_degree: int = 9
+    compressed: float = 0.0
+    more_packings: bool = False
+    disallowed: float = 0.0
+    delay: float = 0.0
+    changing: float = 0.0
+    """Share of the resources that say something else in the second epoch."""
+
+    def __post_init__(self) -> None:
+        if not len(self.weights) <= self.nodes <= 60_000:
+            raise UsageError(f"--nodes {self.nodes}: choose {len(self.weights)} (one of each kind) to 60000")
+        if self.triples < self.resource_degree:
+            raise UsageError(f"--triples {self.triples}: choose at least {self.resource_degree}")
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One host of the web."""
+
+    number: int
+    kind: str
+    address: str
+    links: tuple[int, ...]
+    syntax: str
+    packing: str
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The nodes of a web; `seeds` are those from which all others can be reached."""
+
+    wish: Wish
+    nodes: tuple[Node, ...]
+    seeds: tuple[int, ...]
+
+
+def make_plan(wish: Wish) -> Plan:
+    """The same nodes and links for the same wish."""
+    rng = random.Random(f"orca/{wish.seed}")
+    kinds = draw_kinds(rng, wish)
+    links = draw_links(rng, kinds, wish.node_degree)
+    packings = PACKINGS + (MORE_PACKINGS if wish.more_packings else ())
+    nodes = tuple(
+        Node(
+            number=number,
+            kind=kind,
+            address=str(FIRST_ADDRESS + number),
+            links=tuple(sorted(links[number])),
+            syntax=rng.choice(SYNTAXES),
+            packing=rng.choice(packings) if rng.random() < wish.compressed else "",
+        )
+        for number, kind in enumerate(kinds)
+    )
+    return Plan(wish, nodes, find_seeds([node.links for node in nodes]))
+
+
+def draw_kinds(rng: random.Random, wish: Wish) -> list[str]:
+    """One node of each kind, the rest by weight, then in an order in which all kinds come early."""
+    names = [name for name, weight in wish.weights.items() if weight > 0]
+    weights = [wish.weights[name] for name in names]
+    drawn = rng.choices(names, weights, k=wish.nodes - len(names))
+    counts = {name: 1 + drawn.count(name) for name in names}
+    places = [((turn + 0.5) / count, name) for name, count in counts.items() for turn in range(count)]
+    return [name for _, name in sorted(places)]
+
+
+def draw_links(rng: random.Random, kinds: Sequence[str], degree: int) -> list[set[int]]:
+    """From which node to which: half of a newcomer's links lead out, the others in, to popular nodes."""
+    count = len(kinds)
+    links: list[set[int]] = [set() for _ in kinds]
+    popularity = [0] * count
+
+    def link(source: int, target: int) -> None:
+        links[source].add(target)
+        popularity[target] += 1
+
+    first = min(max(2, len(set(kinds))), count)
+    for number in range(first):
+        other = next((each for each in range(count) if each != number and may(kinds, number, each)), number)
+        if other != number:
+            link(number, other)
+    wanted = math.ceil(count * degree / 2) - sum(map(len, links))
+    for number, brings in newcomers(rng, count, first, wanted, degree):
+        outward = round(brings / 2)
+        for target in popular(rng, popularity, [n for n in range(number) if may(kinds, number, n)], outward):
+            link(number, target)
+        sources = [each for each in range(number) if may(kinds, each, number) and number not in links[each]]
+        for source in popular(rng, popularity, sources, brings - outward):
+            link(source, number)
+    return links
+
+
+def may(kinds: Sequence[str], source: int, target: int) -> bool:
+    """A portal does not describe single resources."""
+    return not (kinds[source] == "ckan" and kinds[target] == "deref")
+
+
+def find_seeds(links: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The nodes nobody links to, or the first one, and then whoever is still out of reach."""
+    linked = {target for targets in links for target in targets}
+    seeds = [number for number in range(len(links)) if number not in linked] or [0]
+    reached = reach(links, seeds)
+    for number in range(len(links)):
+        if number not in reached:
+            seeds.append(number)
+            reached |= reach(links, [number])
+    return tuple(seeds)
+
+
+def reach(links: Sequence[Sequence[int]], starts: Sequence[int]) -> set[int]:
+    """All that can be reached."""
+    reached, waiting = set(starts), deque(starts)
+    while waiting:
+        new = set(links[waiting.popleft()]) - reached
+        reached |= new
+        waiting.extend(new)
+    return reached

@@ -1,0 +1,166 @@
+"""The processes of Tamias on one data directory: started, found, killed; and disks that can be filled."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.crawl.proc import command_line, members
+from benchmarks.frontier.ground import works_in
+from tamias.database.keeper import Running
+from tamias.model.errors import TamiasError
+
+USUAL = {
+    "TAMIAS_SEEDS__PROBE": "false",
+    "TAMIAS_CRAWL__RETRY_WAIT": "0.2",
+    "TAMIAS_SANDBOX__USE": "never",
+}
+"""No looking around on the hosts, and short waits."""
+_END_SECONDS = 20.0
+_LOOK_SECONDS = 0.02
+
+
+class Machine:
+    """Programs of Tamias that share a data directory. All of them end with it."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        """`settings` are environment variables without their prefix: `FETCH__DELAY="1"`."""
+        self.folder = folder
+        self.data = folder / "data"
+        self.environment = {**os.environ, **USUAL}
+        self.environment |= {f"TAMIAS_{name}": value for name, value in settings.items()}
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def log(self) -> Path:
+        """All that the programs said."""
+        return self.folder / "said"
+
+    def said(self) -> str:
+        """The same as text."""
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def start(self, verb: str, *words: str, more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """One more program; `more` of the environment is for it alone."""
+        command = [sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**self.environment, **(more or {})},
+                cwd=self.folder,
+            )
+        self.started.append(process)
+        return process
+
+    def run(self, verb: str, *words: str, seconds: float = 120.0) -> int:
+        """Runs to its end; the exit code."""
+        return self.start(verb, *words).wait(seconds)
+
+    def workers(self, of: subprocess.Popen[bytes] | None = None) -> list[int]:
+        """The numbers of all worker processes, or of one program's."""
+        roots = [of] if of else [each for each in self.started if each.poll() is None]
+        below = [process.pid for root in roots for process in members(root.pid)]
+        return [pid for pid in below if b"tamias.crawl.worker" in command_line(pid)]
+
+    def running(self) -> Running | None:
+        """The keeper and the server of the database, if they are there."""
+        try:
+            return msgspec.json.decode((self.data / "pg" / "running.json").read_bytes(), type=Running)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def kill_server(self) -> bool:
+        """The server of the database, at once; false if there is none."""
+        running = self.running()
+        # The number in the note may be another's by now.
+        return running is not None and works_in(running.server_pid, self.data) and kill(running.server_pid)
+
+    def tail(self) -> str:
+        """The last words of the programs."""
+        lines = self.said().strip().splitlines()
+        return lines[-1] if lines else "nothing was said"
+
+    def close(self) -> None:
+        """Ends what is left."""
+        for process in self.started:
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + _END_SECONDS
+        for process in self.started:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def __enter__(self) -> "Machine":
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> bool:
+    """Whether there was one to be told."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], object], seconds: float, what: str) -> float:
+    """Seconds until it holds. Raises `TamiasError` when it does not in time."""
+    begun = time.monotonic()
+    while not condition():
+        if time.monotonic() - begun > seconds:
+            raise TamiasError(f"waited {seconds:.0f} s in vain until {what}")
+        time.sleep(_LOOK_SECONDS)
+    return time.monotonic() - begun
+
+
+class Disk:
+    """A small disk of its own that can be filled and freed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ballast = folder / "ballast"
+
+    def fill(self) -> None:
+        """Until not a byte more goes in."""
+        with self._ballast.open("ab", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+
+    def free(self) -> None:
+        """As it was before."""
+        self._ballast.unlink(missing_ok=True)
+
+
+def disk_refusal() -> str | None:
+    """Why no disk can be had here."""
+    return None if os.geteuid() == 0 else "a disk of its own takes root"
+
+
+@contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
+    """A disk in memory at this folder. Raises `TamiasError` where that is not allowed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tamias-bench", str(folder)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise TamiasError(f"cannot mount a disk in memory at {folder}: {done.stderr.strip()}")
+    try:
+        yield Disk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)

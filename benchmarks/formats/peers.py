@@ -1,0 +1,90 @@
+"""Other readers of RDF, where they are installed: rdflib, and the programs rapper and serdi."""
+
+import resource
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.formats.corpus import SITE
+from benchmarks.formats.step import cpu_seconds
+
+MOST_SECONDS = 600
+_RDFLIB = {
+    "N-Triples": "nt", "N-Quads": "nquads", "Turtle": "turtle", "TriG": "trig", "RDF/XML": "xml",
+    "JSON-LD": "json-ld", "TriX": "trix",
+}  # fmt: skip
+_RAPPER = {"N-Triples": "ntriples", "N-Quads": "nquads", "Turtle": "turtle", "RDF/XML": "rdfxml"}
+_SERDI = {"N-Triples": "ntriples", "N-Quads": "nquads", "Turtle": "turtle", "TriG": "trig"}
+_DEBIAN = {"rapper": "raptor2-utils", "serdi": "serdi"}
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """A reader that is here, and how many processor seconds it takes for a file in a format it knows."""
+
+    name: str
+    forms: dict[str, str]
+    seconds: Callable[[Path, str], float]
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """One that is not, and why."""
+
+    name: str
+    reason: str
+
+
+def peers() -> list[Peer | Skipped]:
+    """All, in the order of the report."""
+    return [_rdflib(), _program("rapper", _RAPPER, _rapper), _program("serdi", _SERDI, _serdi)]
+
+
+def _rdflib() -> Peer | Skipped:
+    if find_spec("rdflib") is None:
+        return Skipped("rdflib", "it is not installed (pip install rdflib)")
+    return Peer(f"rdflib {version('rdflib')}", _RDFLIB, _rdflib_seconds)
+
+
+def _rdflib_seconds(path: Path, form: str) -> float:
+    """Once only, for it takes long; into a store in memory, since it has no other way."""
+    import rdflib
+
+    def read() -> None:
+        rdflib.Dataset().parse(source=str(path), format=form, publicID=SITE)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cpu_seconds(read, times=1)
+
+
+def _program(name: str, forms: dict[str, str], command: Callable[[Path, str], list[str]]) -> Peer | Skipped:
+    if shutil.which(name) is None:
+        return Skipped(name, f"it is not installed (Debian: apt-get install {_DEBIAN[name]})")
+    return Peer(name, forms, partial(_program_seconds, command))
+
+
+def _rapper(path: Path, form: str) -> list[str]:
+    return ["rapper", "--quiet", "--count", "--input", form, str(path), SITE]
+
+
+def _serdi(path: Path, form: str) -> list[str]:
+    return ["serdi", "-i", form, "-o", "nquads", str(path), SITE]
+
+
+def _program_seconds(command: Callable[[Path, str], list[str]], path: Path, form: str) -> float:
+    before = _children_seconds()
+    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    subprocess.run(command(path, form), check=True, timeout=MOST_SECONDS, **quiet)
+    return _children_seconds() - before
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,88 @@
+"""The simulation: every rule at the same budget against both kinds of publishers, then the targets."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.schedule.publishers import HABITS, Habit, Pages, draw_pages
+from benchmarks.schedule.rules import Contestant, Nutch, Oracle, Scheduled
+from benchmarks.schedule.simulation import Score, simulate
+from tamias.schedule.rules import Rule
+from tamias.schedule.value import TERMS
+
+Out = Callable[[str], None]
+
+VISITS: Final = 0.25
+"""For each page and day."""
+FRESHNESS: Final = 0.01
+CAUGHT: Final = 0.02
+SEED: Final = "seed"
+OURS: Final = f"value, knob {TERMS.knob:g}"
+ORACLE: Final = "oracle"
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """How a rule did with one kind of publisher."""
+
+    habit: str
+    rule: str
+    score: Score
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What the default rule promises."""
+
+    text: str
+    measured: str
+    met: bool
+
+
+def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
+    """Lets each rule loose on each kind of publisher; returns what it printed, as figures."""
+    out(f"{pages} pages, {days} days, measured after the first third; {VISITS} visits for each page and day")
+    out(f"{'publishers':<12}{'rule':<18}{'freshness':>10}{'versions caught':>17}{'visits':>8}")
+    measured: list[Figures] = []
+    for habit in HABITS:
+        drawn = draw_pages(habit, pages, days, seed)
+        for rule, contestant in _contestants(drawn):
+            score = simulate(drawn, contestant, VISITS * pages)
+            measured.append(Figures(habit, rule, score))
+            out(f"{habit:<12}{rule:<18}{score.freshness:>10.3f}{score.caught:>17.3f}{score.visits:>8.3f}")
+    targets = [target for habit in HABITS for target in _targets(habit, measured)]
+    for target in targets:
+        out(f"{'met' if target.met else 'MISSED'}: {target.text} ({target.measured})")
+    return {
+        "pages": pages,
+        "days": days,
+        "seed": seed,
+        "figures": [
+            {"publishers": each.habit, "rule": each.rule, **msgspec.to_builtins(each.score)}
+            for each in measured
+        ],
+        "targets": msgspec.to_builtins(targets),
+        "ok": all(target.met for target in targets),
+    }
+
+
+def _contestants(drawn: Pages) -> Iterator[tuple[str, Contestant]]:
+    pages = len(drawn.rates)
+    budget = VISITS * pages
+    yield "fixed", Scheduled(pages, budget, Rule("fixed", int(86_400 / VISITS)))
+    yield SEED, Scheduled(pages, budget, Rule("seed"))
+    yield "Nutch", Nutch(pages, 1 / VISITS)
+    for knob in sorted({0.0, 0.5, 1.0, TERMS.knob}):
+        yield f"value, knob {knob:g}", Scheduled(pages, budget, Rule("value"), knob)
+    yield ORACLE, Oracle(drawn.rates, budget)
+
+
+def _targets(habit: Habit, measured: list[Figures]) -> Iterator[Target]:
+    scores = {each.rule: each.score for each in measured if each.habit == habit}
+    behind = scores[ORACLE].freshness - scores[OURS].freshness
+    yield Target(
+        f"{habit}: freshness within {FRESHNESS} of the oracle's", f"{-behind:+.4f}", behind <= FRESHNESS
+    )
+    missed = scores[SEED].caught - scores[OURS].caught
+    yield Target(
+        f"{habit}: versions caught within {CAUGHT} of the seed's rule", f"{-missed:+.4f}", missed <= CAUGHT
+    )

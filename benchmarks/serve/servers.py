@@ -1,0 +1,94 @@
+"""Starts the service and its peer as processes of their own, and tells what processor time they took."""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.crawl.proc import parse_stat, read
+from benchmarks.frontier.ground import processes_in
+from benchmarks.ports import free_ports
+from tamias.model.errors import TamiasError
+
+HOST = "127.0.0.1"
+_START_SECONDS = 120.0
+_END_SECONDS = 60.0
+
+
+class Server(msgspec.Struct, frozen=True):
+    """One that answers."""
+
+    port: int
+    pid: int
+    data: Path | None = None
+    """What it serves; the database and the SPARQL server work there too."""
+
+    @property
+    def address(self) -> str:
+        """Where."""
+        return f"http://{HOST}:{self.port}"
+
+    def cpu_seconds(self) -> float:
+        """What it has taken so far."""
+        return _cpu_seconds(self.pid)
+
+    def cpu_seconds_of_all(self) -> float:
+        """The same with all that works for it."""
+        helpers = set(processes_in(self.data)) - {self.pid} if self.data else set()
+        return self.cpu_seconds() + sum(map(_cpu_seconds, helpers))
+
+
+@contextmanager
+def service(data: Path, port: int) -> Iterator[Server]:
+    """`tamias serve --no-crawl` over an archive."""
+    words = ["-m", "tamias", "serve", "--no-crawl", "-q", "--data", str(data), "--port", str(port)]
+    with _running(words, port) as process:
+        yield Server(port, process.pid, data)
+
+
+@contextmanager
+def bare() -> Iterator[Server]:
+    """The peer."""
+    (port,) = free_ports(1)
+    with _running(["-m", "benchmarks.serve.bare", str(port)], port) as process:
+        yield Server(port, process.pid)
+
+
+@contextmanager
+def _running(words: Sequence[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+    process = subprocess.Popen([sys.executable, *words], env=clean, stdout=subprocess.DEVNULL)
+    try:
+        _wait(process, port)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        with suppress(OSError, http.client.HTTPException), closing(connection):
+            connection.request("GET", "/")
+            connection.getresponse()
+            return
+        time.sleep(0.05)
+    raise TamiasError(f"the server at {HOST}:{port} did not answer within {_START_SECONDS:g} s")
+
+
+def _cpu_seconds(pid: int) -> float:
+    with suppress(OSError):
+        return parse_stat(read(Path(f"/proc/{pid}/stat"))).cpu_seconds
+    return 0.0

@@ -1,5 +1,0 @@
-"""Found by every Python process that has this folder on its path, before anything else runs."""
-
-from tamias.bench.faults.inside import begin
-
-begin()

@@ -1,8 +1,0 @@
-"""How fast the frontier is as it grows, beside the obvious one-table queue in the same run.
-
-`workload` draws the URLs, `load` fills the tables, `stores` are the two contestants, `client` times one.
-"""
-
-from tamias.bench.frontier.experiment import CLIENTS, SIZES, run
-
-__all__ = ["CLIENTS", "SIZES", "run"]

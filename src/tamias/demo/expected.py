@@ -1,0 +1,74 @@
+"""The ground truth of a web: what a complete and polite crawl finds, and what it leaves alone. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
+
+from tamias.demo.pages import Web, quads_of
+from tamias.demo.plan import Plan
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be found, and what must not even be asked for."""
+
+    documents: dict[str, frozenset[Quad]]
+    """By final URL, all that hold data. A statement without a graph is in the graph of that URL."""
+    disallowed: frozenset[str]
+    """URLs that exist, are linked, and that robots.txt forbids."""
+    refused_quads: frozenset[Quad]
+    """What is written there: found only by an impolite crawler."""
+
+    @property
+    def quads(self) -> frozenset[Quad]:
+        """Every statement of the web."""
+        return frozenset().union(*self.documents.values())
+
+
+def expected_of(web: Web) -> Expected:
+    """The ground truth, read off the pages themselves."""
+    documents: dict[str, frozenset[Quad]] = {}
+    refused: dict[str, frozenset[Quad]] = {}
+    for site in web.sites.values():
+        for path, page in site.pages.items():
+            quads = quads_of(page)
+            if quads:
+                kept = refused if path in site.disallowed else documents
+                kept[site.url(path)] = in_document(quads, site.url(path))
+    return Expected(
+        documents=documents,
+        disallowed=frozenset(site.url(path) for site in web.sites.values() for path in site.disallowed),
+        refused_quads=frozenset().union(*refused.values()),
+    )
+
+
+def in_document(quads: Iterable[Quad], url: str) -> frozenset[Quad]:
+    """The statements of a document, those without a graph in the graph of its final URL."""
+    graph = NamedNode(url)
+    return frozenset(
+        Quad(quad.subject, quad.predicate, quad.object, graph) if quad.graph_name == DefaultGraph() else quad
+        for quad in quads
+    )
+
+
+def missing(expected: Iterable[Quad], found: Iterable[Quad]) -> set[Quad]:
+    """The expected statements that were not found. A blank node is equal to any other."""
+    have = {nameless(quad) for quad in found}
+    return {quad for quad in expected if nameless(quad) not in have}
+
+
+def nameless(quad: Quad) -> Quad:
+    """The statement with every blank node under the same label."""
+    any_node = BlankNode("any")
+    subject = any_node if isinstance(quad.subject, BlankNode) else quad.subject
+    value = any_node if isinstance(quad.object, BlankNode) else quad.object
+    return Quad(subject, quad.predicate, value, quad.graph_name)
+
+
+def resources_by_kind(plan: Plan) -> Counter[str]:
+    """How many things the nodes of each kind describe, oddities not counted."""
+    counts: Counter[str] = Counter()
+    for node in plan.nodes:
+        counts[node.kind] += node.resources
+    return counts

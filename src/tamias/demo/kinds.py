@@ -1,0 +1,107 @@
+"""The kinds of node: how each is entered, and its pages. Pure. A new kind is one more line in `KINDS`."""
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
+
+from tamias.demo.packing import PACKED_TYPES, PACKERS
+from tamias.demo.pages import Data, File, Page
+from tamias.demo.plan import Node
+from tamias.demo.plot import Plot
+
+
+def deref_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
+    """Linked Data: the IRI of a thing is the address of what is said about it."""
+    inner, outer = plot.inner_links(), plot.outer_links(extra)
+    return {
+        f"/resource/{number}": Data(
+            plot.describe(
+                plot.url(f"/resource/{number}"),
+                [plot.url(f"/resource/{other}") for other in inner[number]] + outer[number],
+            )
+        )
+        for number in range(plot.node.resources)
+    }
+
+
+def dump_path(node: Node) -> str:
+    """Where a dump is: its name tells how it is written and packed."""
+    return f"/dump.{node.syntax}" + (f".{node.packing}" if node.packing else "")
+
+
+def dump_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
+    """Everything in one file, its things told apart by fragments; some in a graph where there are graphs."""
+    path, syntax = dump_path(plot.node), rdf_format(plot.node.syntax)
+    url = plot.url(path)
+    inner, outer = plot.inner_links(), plot.outer_links(extra)
+    quads: list[Quad] = []
+    for number in range(plot.node.resources):
+        links = [f"{url}#resource-{other}" for other in inner[number]] + outer[number]
+        said = plot.describe(f"{url}#resource-{number}", links)
+        named = syntax.supports_datasets and number % 3 == 2
+        quads.extend(in_graph(said, f"{url}#graph") if named else said)
+    name = f"dump.{plot.node.syntax}"
+    body = PACKERS[plot.node.packing](name, written(quads, syntax))
+    media_type = PACKED_TYPES.get(plot.node.packing, syntax.media_type)
+    return {path: File(body, media_type, tuple(quads))}
+
+
+def html_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
+    """Pages for people that link to each other and elsewhere; the data of each is its alternate."""
+    inner, outer = plot.inner_links(), plot.outer_links(extra)
+    pages: dict[str, Page] = {}
+    for number in range(plot.node.resources):
+        quads = plot.describe(plot.url(f"/page/{number}#it"))
+        pages[f"/page/{number}"] = File(
+            html_page(number, inner[number], outer[number]), "text/html; charset=utf-8"
+        )
+        pages[f"/data/{number}.ttl"] = File(written(quads, RdfFormat.TURTLE), "text/turtle", quads)
+    return pages
+
+
+def html_page(number: int, inner: Iterable[int], outer: Iterable[str]) -> bytes:
+    """A page whose references are relative, absolute, to itself, and to nothing that can be fetched."""
+    references = [f"./{other}" for other in inner] + list(outer) + ["#top", "mailto:steward@localhost"]
+    items = "".join(
+        f'<li><a href="{escape(reference)}">{escape(reference)}</a></li>\n' for reference in references
+    )
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        f"<title>Page {number} · Østre Anlæg</title>\n"
+        f'<link rel="alternate" type="text/turtle" href="../data/{number}.ttl"></head>\n'
+        f'<body id="top">\n<ul>\n{items}</ul>\n</body>\n</html>\n'
+    ).encode()
+
+
+def in_graph(quads: Iterable[Quad], name: str) -> list[Quad]:
+    """The same statements in a named graph."""
+    return [Quad(quad.subject, quad.predicate, quad.object, NamedNode(name)) for quad in quads]
+
+
+def written(quads: Iterable[Quad], syntax: RdfFormat) -> bytes:
+    """RDF as text."""
+    return serialize(quads, format=syntax) or b""
+
+
+def rdf_format(extension: str) -> RdfFormat:
+    """The syntax with this file extension."""
+    syntax = RdfFormat.from_extension(extension)
+    if syntax is None:
+        raise ValueError(f"no RDF syntax has the file extension {extension!r}")
+    return syntax
+
+
+class Kind(NamedTuple):
+    """`entrance` is the path that others link to; `pages` is told what the first page must link to."""
+
+    entrance: Callable[[Node], str]
+    pages: Callable[[Plot, Sequence[str]], dict[str, Page]]
+
+
+KINDS = {
+    "deref": Kind(lambda _: "/resource/0", deref_pages),
+    "dump": Kind(dump_path, dump_pages),
+    "html": Kind(lambda _: "/page/0", html_pages),
+}

@@ -1,0 +1,96 @@
+"""What the log says about its visitors."""
+
+import asyncio
+import json
+import socket
+import time
+
+import pytest
+
+from tamias.demo.log import (
+    Visit,
+    fetch_counts,
+    least_gap,
+    max_in_flight,
+    read_log,
+    requests_of_disallowed,
+)
+from tamias.demo.plan import make_plan
+from tamias.demo.server import DataWeb, serving
+
+
+def visit(host, path, start, in_flight=1):
+    return Visit(host=host, path=path, status=200, start=start, end=start + 1, in_flight=in_flight, agent="a")
+
+
+LOG = [
+    visit("a:1", "/robots.txt", 0.0),
+    visit("a:1", "/x", 0.5),
+    visit("a:1", "/y", 3.0, in_flight=3),
+    visit("a:1", "/x", 2.0),
+    visit("b:1", "/x", 2.1),
+]
+
+
+def test_the_most_requests_at_once_are_told_for_each_host():
+    assert max_in_flight(LOG) == {"a:1": 3, "b:1": 1}
+
+
+def test_the_least_gap_is_from_start_to_start_without_robots():
+    assert least_gap(LOG, "a:1") == pytest.approx(1.0)
+
+
+def test_one_visit_has_no_gap():
+    assert least_gap(LOG, "b:1") is None
+
+
+def test_fetches_are_counted_by_url():
+    assert fetch_counts(LOG)["http://a:1/x"] == 2
+
+
+def test_visits_of_disallowed_pages_are_found_out():
+    assert requests_of_disallowed(LOG, {"http://a:1/y", "http://b:1/y"}) == [LOG[2]]
+
+
+def test_a_request_is_logged_with_its_agent_and_status(get):
+    with serving(make_plan(1, nodes=1)) as web:
+        get(web.seeds[0], User_Agent="tester/1")
+        (seen,) = web.log
+    assert (seen.url, seen.status, seen.in_flight, seen.agent) == (web.seeds[0], 200, 1, "tester/1")
+
+
+def test_requests_that_come_together_are_seen_together(get):
+    async def fetch_at_once():
+        async with DataWeb(make_plan(1, nodes=1), latency=0.5) as web:
+            await asyncio.gather(*(asyncio.to_thread(get, web.seeds[0]) for _ in range(3)))
+            return web.log
+
+    assert list(max_in_flight(asyncio.run(fetch_at_once())).values()) == [3]
+
+
+def wait_until(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_client_that_leaves_is_logged_and_no_longer_in_flight():
+    with serving(make_plan(1, nodes=1), latency=60) as web:
+        with socket.create_connection(("127.0.0.1", web.port)) as client:
+            client.sendall(b"GET /vocab HTTP/1.1\r\n\r\n")
+            wait_until(lambda: web.in_flight.total() == 1)
+        wait_until(lambda: web.log)
+        assert (web.log[0].status, web.in_flight.total()) == (0, 0)
+
+
+def test_the_log_file_holds_what_the_log_holds(get, tmp_path):
+    async def fetch_one():
+        async with DataWeb(make_plan(1, nodes=1), log_file=tmp_path / "log") as web:
+            await asyncio.to_thread(get, web.seeds[0])
+            return web.log
+
+    log = asyncio.run(fetch_one())
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert read_log(lines) == log
+    assert json.loads(lines[0])["status"] == 200
