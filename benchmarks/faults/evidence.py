@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.archive.captures import all_captures
 from tamias.archive.resources import all_resources, read_versions
-from tamias.crawl.archiving.checking import Checkup
+from tamias.crawl.checking import Checkup
 from tamias.database.connect import Database, Session
 from tamias.model.outcome import Outcome
 

@@ -38,9 +38,9 @@ def main(dump: str) -> None:
 
     Links are let go batch by batch, as a worker puts those of a large document into the frontier.
     """
-    import_module("tamias.crawl.worker")
+    import_module("tamias.crawl.worker.wiring")
     from benchmarks.formats.step import fetched, stored
-    from tamias.crawl.reading.study import Study
+    from tamias.crawl.analysing.extractor import Study
     from tamias.settings import Settings
 
     def hand_on(links: Sequence[str], base: str, kind: str | None) -> None:

@@ -14,7 +14,7 @@ from benchmarks.formats.corpus import SITE
 from benchmarks.formats.step import collected, cpu_seconds, fetched
 from tamias.analyse.markup import jsonld, metas, microdata, rdfa
 from tamias.analyse.markup.page import Page
-from tamias.crawl.reading.study import Study
+from tamias.crawl.analysing.extractor import Study
 
 REAL_PAGES = "real-html-samples.tar.gz"
 SYNTAXES = ("json-ld", "microdata", "rdfa", "opengraph")

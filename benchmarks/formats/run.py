@@ -15,7 +15,7 @@ from benchmarks.formats.pages import PageFigures, measure_pages
 from benchmarks.formats.peers import Peer, Skipped, peers
 from benchmarks.formats.step import collected, cpu_seconds, fetched, parsed_alone
 from tamias import __version__
-from tamias.crawl.reading.study import Study
+from tamias.crawl.analysing.extractor import Study
 from tamias.settings import Settings
 
 PARSER_RATIO = 0.5

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks.formats.corpus import SITE
-from tamias.crawl.reading.study import Found, Study, TakeLinks
+from tamias.crawl.analysing.extractor import Found, Study, TakeLinks
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.sinks.segments import SegmentWriter

@@ -10,7 +10,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.crawl.admit import same_url
-from tamias.crawl.archiving.keeping import WATCH
+from tamias.crawl.revisit.archiver import WATCH
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.reading.analysers import analysers, open_limits
-from tamias.crawl.visits.lone import LoneClient
+from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Problem
 from tamias.open.documents import documents

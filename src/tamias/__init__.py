@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamias.crawl.library import Archive
-    from tamias.crawl.reading.source import Reading, read
+    from tamias.crawl.read import Reading, read
 
 __all__ = ["Archive", "Reading", "read"]
 __version__ = "0.1.0"
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return Archive
     if name in __all__:
-        from tamias.crawl.reading import source
+        from tamias.crawl import read as reading
 
-        return getattr(source, name)
+        return getattr(reading, name)
     raise AttributeError(f"module 'tamias' has no attribute '{name}'")

@@ -2,7 +2,7 @@
 
 These are webhooks, S3 stores and SPARQL servers. There is no lease and no delay, but limits of time and
 bytes. Redirects are not followed, as they would take a password elsewhere. Addresses that the Web told us
-pass the gate of the crawl instead (`crawl/gate.py`).
+pass the gate of the crawl instead (`crawl/request/gate.py`).
 """
 
 import asyncio

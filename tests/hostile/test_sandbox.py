@@ -17,11 +17,11 @@ import pytest
 import zstandard
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.crawl.reading.routing import is_dangerous, is_read_at_once
-from tamias.crawl.reading.sandbox import Sandbox
-from tamias.crawl.reading.study import Study, Wanting
-from tamias.crawl.visits.contexts import ContextCache
-from tamias.crawl.visits.pace import NotNow
+from tamias.crawl.analysing.extractor import Study, Wanting
+from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
+from tamias.crawl.held_lease import NotNow
+from tamias.crawl.sandbox.sandbox import Sandbox
+from tamias.crawl.visit.contexts import ContextCache
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
@@ -369,7 +369,7 @@ def test_a_bomb_is_known_by_its_first_part_and_nothing_of_it_is_kept(reader):
 
 
 def test_too_many_statements_from_few_bytes_are_a_bomb(monkeypatch):
-    monkeypatch.setattr("tamias.crawl.reading.study.FREE_QUADS", 1000)
+    monkeypatch.setattr("tamias.crawl.analysing.extractor.FREE_QUADS", 1000)
     packed = gzip.compress(b"<http://b.test/s> <http://b.test/p> 1" + b", 1" * 20_000 + b" .\n")
     found, kept = studied(Study(Settings()), packed, "application/gzip", Segment())
     assert "analyse.quads_per_byte" in found.limit

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
 OTHER_WAYS = {
-    "crawl/visits/scratch_curl.py": "import pycurl\n",
+    "crawl/visit/scratch_curl.py": "import pycurl\n",
     "serve/scratch_socket.py": "def look_up():\n    import socket\n    return socket.getaddrinfo\n",
     "archive/scratch_client.py": "from httpx import Client\n",
     "crawl/scratch_fetcher.py": "from tamias.fetch.http import HttpFetcher\n",

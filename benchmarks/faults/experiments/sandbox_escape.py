@@ -12,7 +12,7 @@ import msgspec
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.faults.experiment import Ground, Result
-from tamias.crawl.reading.sandbox_walls import build_walls
+from tamias.crawl.sandbox.walls import build_walls
 from tamias.database.connect import Database
 from tamias.settings import SandboxSettings
 

@@ -15,7 +15,7 @@ from tamias.model.seed import TRUSTED, Seed
 from tamias.permit.delay import host_delay_ms
 
 if TYPE_CHECKING:
-    from tamias.crawl.archiving.watching import Added, Wanted
+    from tamias.crawl.revisit.watching import Added, Wanted
     from tamias.settings import Settings
 
 
@@ -74,8 +74,8 @@ def command(
 
 def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list[Seed]) -> "Added":
     from tamias.crawl.admit import Admission, same_url, seed_items
-    from tamias.crawl.archiving.keeping import WATCH
-    from tamias.crawl.archiving.watching import Watcher
+    from tamias.crawl.revisit.archiver import WATCH
+    from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
 
@@ -109,7 +109,7 @@ def _door(seed: Seed, portal: bool) -> Seed:
 
 
 def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
-    from tamias.crawl.archiving.watching import Wanted
+    from tamias.crawl.revisit.watching import Wanted
 
     told = dict(tag.partition("=")[::2] for tag in seed.tags if "=" in tag)
     return Wanted(
@@ -122,7 +122,7 @@ def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
 
 
 async def _asked(settings: "Settings", endpoint: str, query: str) -> list["Wanted"]:
-    from tamias.crawl.archiving.query_seeds import query_wanted
+    from tamias.crawl.query_seeds import query_wanted
 
     return [each async for each in query_wanted(settings, endpoint, query)]
 

@@ -9,7 +9,7 @@ from tamias.cli.common import Place, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import Collected
-    from tamias.crawl.archiving.checking import Checkup, Fault
+    from tamias.crawl.checking import Checkup, Fault
     from tamias.database.connect import Database
 
 
@@ -26,7 +26,7 @@ def command(place: Place, repair: bool, rebuild: bool) -> int:
 
     Example: tamias check --repair
     """
-    from tamias.crawl.archiving.checking import Checkup
+    from tamias.crawl.checking import Checkup
     from tamias.database.connect import Database
 
     with (

@@ -11,7 +11,7 @@ import click
 from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.cli.progress import Display, summary
-from tamias.crawl.commits.deliver import checked
+from tamias.crawl.commit.deliver import checked
 from tamias.model.errors import UsageError
 from tamias.model.kind import SITEMAP
 from tamias.model.seed import Seed
@@ -173,7 +173,7 @@ def _tell_end(place: Place, end: "Snapshot") -> None:
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:
     from tamias.crawl.admit import Admission, same_url
-    from tamias.crawl.archiving.watching import Watcher
+    from tamias.crawl.revisit.watching import Watcher
     from tamias.frontier.postgres import PostgresFrontier
 
     names = frozenset(settings.filters.session_names)
@@ -214,7 +214,7 @@ def _policy(
 def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
-    from tamias.crawl.fetching import http_options
+    from tamias.crawl.request.options import http_options
 
     http_options(settings, Path())
     seed_items(settings, seeds, 0)
@@ -223,7 +223,7 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
 
 def check_kinds(seeds: Iterable[Seed]) -> None:
     """Raises `UsageError` for an address of a kind that nothing opens."""
-    from tamias.crawl.visits.walking import doors
+    from tamias.crawl.visit.walking import doors
 
     known = {*doors(), SITEMAP}
     for seed in seeds:

@@ -129,7 +129,7 @@ def _compared(place: Place, web: "DataWeb", end: Snapshot) -> Crawled:
 def _exported(place: Place) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
-    from tamias.crawl.corpus import data_quads
+    from tamias.crawl.export.corpus import data_quads
     from tamias.database.connect import Database
 
     with (
@@ -167,7 +167,7 @@ def _archive(place: Place, settings: Settings, web: "DataWeb") -> Archived:
 
 def _watch(place: Place, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
     from tamias.crawl.admit import Admission, same_url
-    from tamias.crawl.archiving.watching import Wanted, Watcher
+    from tamias.crawl.revisit.watching import Wanted, Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
 

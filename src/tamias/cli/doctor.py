@@ -95,7 +95,7 @@ def _open_files() -> str:
 
 
 def _sandbox() -> str:
-    from tamias.crawl.reading.sandbox_walls import WALLS, missing_walls
+    from tamias.crawl.sandbox.walls import WALLS, missing_walls
 
     missing = missing_walls()
     standing = [f"{name} ({about})" for name, about in WALLS.items() if name not in missing]

@@ -160,13 +160,13 @@ def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | No
 
 
 def _versions(archive: "Archive", urls: tuple[str, ...], scratch: Path, crawled: Path) -> "Iterator[Part]":
-    from tamias.crawl.archiving.version_warcs import version_warcs
+    from tamias.crawl.export.version_warcs import version_warcs
 
     return version_warcs(archive, urls, scratch, crawled)
 
 
 def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path | None) -> None:
-    from tamias.crawl.archiving.packing import export_bag, export_crate
+    from tamias.crawl.export.packing import export_bag, export_crate
     from tamias.sinks.packages import FolderPackage, ZipPackage
 
     fill: Callable[[Archive, tuple[str, ...], Package], int] = export_bag if form == "bagit" else export_crate
@@ -198,7 +198,7 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None)
 
 
 def _chunks(session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]") -> Iterator[bytes]:
-    from tamias.crawl.corpus import data_quads, metadata_quads
+    from tamias.crawl.export.corpus import data_quads, metadata_quads
 
     parts = []
     if graph != "metadata":

@@ -8,7 +8,7 @@ import click
 from pyoxigraph import Quad, RdfFormat, serialize
 
 from tamias.cli.common import Place, common, printable, say, say_json
-from tamias.crawl.reading.source import Reading, read_with
+from tamias.crawl.read import Reading, read_with
 from tamias.sinks.naming import sound
 
 BATCH = 1000

@@ -21,7 +21,7 @@ def command(place: Place, once: bool) -> None:
 
     Example: tamias status --once --json
     """
-    from tamias.crawl.room import Room
+    from tamias.crawl.disk_space import Room
     from tamias.database.connect import Database
 
     room = Room(place.data, place.settings().settings.crawl.room)

@@ -16,9 +16,9 @@ from tamias.model.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamias.crawl.remote.line import Target
+    from tamias.crawl.remote.reconnecting import Target
     from tamias.crawl.supervisor import Snapshot
-    from tamias.crawl.worker import Progress
+    from tamias.crawl.worker.worker import Progress
     from tamias.settings import Settings
 
 
@@ -51,7 +51,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     """
     if frontier is None:
         return _at_database(place, crawl_name, workers, concurrency)
-    from tamias.crawl.remote.line import Target
+    from tamias.crawl.remote.reconnecting import Target
 
     _check_address(frontier)
     target = Target(

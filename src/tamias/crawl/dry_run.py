@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.visits.lone import LoneClient
+from tamias.crawl.request.lone import LoneClient
 from tamias.model.seed import Seed
 from tamias.model.url import fetch_url
 from tamias.settings import Settings

@@ -15,17 +15,17 @@ import msgspec
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.admit import same_url, seed_items
-from tamias.crawl.archiving.housekeeping import keep_house
-from tamias.crawl.archiving.keeping import WATCH
-from tamias.crawl.commits.commit import PUT_BATCH
-from tamias.crawl.commits.deliver import Deliveries, outside
-from tamias.crawl.commits.recover import recover, recover_worker
-from tamias.crawl.crew import Crew
+from tamias.crawl.commit.committer import PUT_BATCH
+from tamias.crawl.commit.deliver import Deliveries, outside
+from tamias.crawl.commit.recover import recover, recover_worker
+from tamias.crawl.disk_space import Pause, Room
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits, terms_of
-from tamias.crawl.room import Pause, Room
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.strategy.tending import Tending
-from tamias.crawl.wiring import WorkerPlan
-from tamias.crawl.worker import Progress
+from tamias.crawl.worker.process_pool import Crew
+from tamias.crawl.worker.wiring import WorkerPlan
+from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.unreachable import deferred

@@ -16,7 +16,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from starlette.types import ASGIApp
 
-from tamias.crawl.archiving.housekeeping import keep_house
+from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.database.roles import Role

@@ -5,8 +5,8 @@ import struct
 
 import msgspec
 
-from tamias.crawl.reading.sandbox_frames import FrameError, Frames, answers, orders
-from tamias.crawl.remote import words
+from tamias.crawl.remote import wire
+from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.model.item import Item
 from tamias.model.url_key import DEFAULT_SESSION_NAMES
 from tamias.serve.urlfrontier.messages import message
@@ -20,8 +20,8 @@ _ITEM = message("urlfrontier.URLItem")
 _BATCH = message("urlfrontier.DiscoveredBatch")
 _INFO = message("urlfrontier.URLInfo")
 _PARCEL = message("tamias.Parcel")
-_WORDS = (words.Death, words.RobotsAsked, words.RobotsTold, words.ContextsAsked, words.Site, words.Brought,
-          words.Released, words.Greeting, words.Renewal, words.Lent, list[Item])  # fmt: skip
+_WORDS = (wire.Death, wire.RobotsAsked, wire.RobotsTold, wire.ContextsAsked, wire.Site, wire.Brought,
+          wire.Released, wire.Greeting, wire.Renewal, wire.Lent, list[Item])  # fmt: skip
 
 
 def urlfrontier(data: bytes) -> None:
@@ -64,8 +64,8 @@ def workers(data: bytes) -> None:
         parsed(_PARCEL, data[1:])
     except Refused:
         return
-    again = words.unpacked(words.packed(value), kind)
-    assert words.packed(again) == words.packed(value)
+    again = wire.unpacked(wire.packed(value), kind)
+    assert wire.packed(again) == wire.packed(value)
 
 
 def frames(data: bytes) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments, new_segment
-from tamias.crawl.archiving.checking import Checkup
+from tamias.crawl.checking import Checkup
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord

@@ -7,7 +7,7 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.resources import all_resources, read_versions
-from tamias.crawl.archiving.checking import Checkup
+from tamias.crawl.checking import Checkup
 from tamias.database.connect import Database
 
 PLACES = [

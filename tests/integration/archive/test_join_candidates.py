@@ -7,8 +7,8 @@ import pytest
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue import CatalogueBases, quads_of_resources
 from tamias.archive.joins import read_joins
-from tamias.crawl.archiving.housekeeping import profile_some
-from tamias.crawl.archiving.joining import find_joins
+from tamias.crawl.revisit.housekeeping import profile_some
+from tamias.crawl.revisit.joining import find_joins
 
 TOWNS = "http://data.example/towns.csv"
 SCHOOLS = "http://data.example/schools.csv"

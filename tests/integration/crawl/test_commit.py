@@ -10,11 +10,11 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.commits.commit import Committer, Visited
-from tamias.crawl.commits.listing import Listing
-from tamias.crawl.commits.shelf import Shelf
+from tamias.crawl.commit.committer import Committer, Visited
+from tamias.crawl.commit.listing import Listing
+from tamias.crawl.commit.segment_pool import Shelf
+from tamias.crawl.held_lease import Held
 from tamias.crawl.steps import Steps
-from tamias.crawl.visits.pace import Held
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import NEVER

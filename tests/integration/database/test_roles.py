@@ -25,14 +25,14 @@ OWNERS_ALONE = {
 _FRONTIER = ("frontier/frontier", "frontier/hasten", "frontier/lanes", "frontier/addresses")
 _FOUND = (
     *("archive/captures", "archive/catalogues", "archive/contexts", "archive/hints", "archive/resources"),
-    *("archive/sites", "archive/walks", "archive/blobs/blobs", "archive/references", "crawl/visits/tagging"),
+    *("archive/sites", "archive/walks", "archive/blobs/blobs", "archive/references", "crawl/commit/tagging"),
     *("filters/blocked", "permit/robots"),
 )
 RUNS = {
     Role.WORKER: (*_FRONTIER, *_FOUND),
     Role.FRONTIER: (
         *(*_FRONTIER, *_FOUND, "frontier/held", "frontier/queues", "frontier/service"),
-        "crawl/remote/reception",
+        "crawl/remote/committer",
     ),
     Role.SERVICE: (
         *(*_FRONTIER, "archive/figures", "archive/library", "serve/serve", "serve/api/frontier"),

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Problem, Quads

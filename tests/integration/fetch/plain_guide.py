@@ -1,6 +1,6 @@
 """A guide for doors that asks real servers, without a delay and without robots.txt."""
 
-from tamias.crawl.reading.analysers import analysers
+from tamias.crawl.analysing.analysers import analysers
 from tamias.model.document import Document
 from tamias.open.documents import documents
 from tamias.settings import Settings

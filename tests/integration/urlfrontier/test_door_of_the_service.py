@@ -11,8 +11,8 @@ from frontier_client import Client, Instance
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from tamias.crawl.remote.line import Line, Target
-from tamias.crawl.remote.service import Service
+from tamias.crawl.remote.client import Service
+from tamias.crawl.remote.reconnecting import Line, Target
 
 
 @pytest.fixture(scope="module")

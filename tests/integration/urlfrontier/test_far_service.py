@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from frontier_client import Instance
 
+from tamias.crawl.analysing.extractor import Found
+from tamias.crawl.held_lease import Held
 from tamias.crawl.policy import Policy, write_policy
-from tamias.crawl.reading.study import Found
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.line import Line, Target
+from tamias.crawl.remote.client import Outdated, Service
+from tamias.crawl.remote.delivery_queue import Parcel
 from tamias.crawl.remote.messages import message
-from tamias.crawl.remote.post import Parcel
-from tamias.crawl.remote.service import Outdated, Service
-from tamias.crawl.remote.shelf import ScratchShelf
-from tamias.crawl.remote.words import Brought
-from tamias.crawl.visits.pace import Held
+from tamias.crawl.remote.quad_spool import ScratchShelf
+from tamias.crawl.remote.reconnecting import Line, Target
+from tamias.crawl.remote.wire import Brought
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture

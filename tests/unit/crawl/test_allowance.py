@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.crawl.visits.visit import Allowance
+from tamias.crawl.visit.visitor import Allowance
 from tamias.model.lease import Task
 
 

@@ -1,6 +1,6 @@
 """Notes of documents under analysis, for whoever comes after a dead worker."""
 
-from tamias.crawl.commits.marker import Marker, left_by
+from tamias.crawl.analysing.marker import Marker, left_by
 from tamias.model.lease import Lease, Task
 
 LEASE = Lease(host="example.org", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.crawl.visits.network import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
-from tamias.crawl.visits.pace import Held, NotNow
+from tamias.crawl.held_lease import Held, NotNow
+from tamias.crawl.request.network import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
 from tamias.model.lease import Lease
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tamias.crawl.visits.pace import LONGEST_TURN, Held, NotNow
+from tamias.crawl.held_lease import LONGEST_TURN, Held, NotNow
 from tamias.model.lease import Lease
 
 

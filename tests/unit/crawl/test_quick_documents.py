@@ -5,9 +5,9 @@ from hashlib import sha256
 
 import pytest
 
-from tamias.crawl.reading import study as study_module
-from tamias.crawl.reading.quick import QUICK_BYTES, quick_lines
-from tamias.crawl.reading.study import Study
+from tamias.crawl.analysing import extractor as study_module
+from tamias.crawl.analysing.extractor import Study
+from tamias.crawl.analysing.quick import QUICK_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from tamias.crawl.commits.commit import Tally
-from tamias.crawl.visits.pace import Held
-from tamias.crawl.visits.reach import Reach
-from tamias.crawl.visits.visit import Allowance
-from tamias.crawl.worker import MOST_LEASED, Worker
+from tamias.crawl.commit.committer import Tally
+from tamias.crawl.held_lease import Held
+from tamias.crawl.request.reach import Reach
+from tamias.crawl.visit.visitor import Allowance
+from tamias.crawl.worker.worker import MOST_LEASED, Worker
 from tamias.model.lease import Lease
 from tamias.settings import FetchSettings, Settings
 
@@ -71,7 +71,7 @@ class Place:
 @pytest.fixture(autouse=True)
 def nobody_looks_again(monkeypatch):
     """A worker that waits looks again now and then, which is not what is counted here."""
-    monkeypatch.setattr("tamias.crawl.worker.IDLE_SECONDS", 3600.0)
+    monkeypatch.setattr("tamias.crawl.worker.worker.IDLE_SECONDS", 3600.0)
 
 
 async def a_while():

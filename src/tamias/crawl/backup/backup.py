@@ -19,7 +19,7 @@ from tamias.archive.blobs.store import packs_of
 from tamias.crawl.backup.files import FileGone, needed, restore_file, save_file
 from tamias.crawl.backup.snapshot import FORMAT, Place, SavedFile, Snapshot
 from tamias.crawl.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
-from tamias.crawl.commits.recover import WARC_PREFIX
+from tamias.crawl.commit.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder

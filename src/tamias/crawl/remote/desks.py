@@ -7,7 +7,7 @@ from typing import Any
 from tamias.archive.contexts import read_contexts
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Reference
-from tamias.crawl.remote.service import Service
+from tamias.crawl.remote.client import Service
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 

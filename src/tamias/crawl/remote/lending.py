@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.crawl.admit import same_url
-from tamias.crawl.office import Office
+from tamias.crawl.commit.office import Office
 from tamias.crawl.policy import terms_of
-from tamias.crawl.visits.walking import doors
+from tamias.crawl.visit.walking import doors
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import is_active
 from tamias.frontier.terms import Interest, Terms

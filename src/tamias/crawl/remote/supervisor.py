@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.commits.marker import left_by
-from tamias.crawl.crew import Crew
+from tamias.crawl.analysing.marker import left_by
+from tamias.crawl.disk_space import Pause, Room
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.line import HungUp, Line, Target
-from tamias.crawl.remote.service import Service
-from tamias.crawl.remote.workplace import FarPlan
-from tamias.crawl.room import Pause, Room
-from tamias.crawl.worker import Progress
+from tamias.crawl.remote.client import Service
+from tamias.crawl.remote.reconnecting import HungUp, Line, Target
+from tamias.crawl.remote.store import FarPlan
+from tamias.crawl.worker.process_pool import Crew
+from tamias.crawl.worker.worker import Progress
 
 SHOW_SECONDS = 1.0
 _FOLDERS = ("spool", "quads", "rules")

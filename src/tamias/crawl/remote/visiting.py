@@ -6,12 +6,12 @@ from collections.abc import Callable
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.remote.post import Post
-from tamias.crawl.remote.service import bare
-from tamias.crawl.remote.shelf import ScratchShelf
-from tamias.crawl.remote.words import Brought
-from tamias.crawl.visits.pace import Apart, Held, NotNow
-from tamias.crawl.visits.sight import Seen, Sight
+from tamias.crawl.held_lease import Apart, Held, NotNow
+from tamias.crawl.remote.client import bare
+from tamias.crawl.remote.delivery_queue import Post
+from tamias.crawl.remote.quad_spool import ScratchShelf
+from tamias.crawl.remote.wire import Brought
+from tamias.crawl.visit.runner import Seen, Sight
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
 from tamias.model.item import Item

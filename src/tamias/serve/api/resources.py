@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
-from tamias.crawl.archiving.keeping import WATCH
-from tamias.crawl.archiving.watching import Added, Wanted
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.crawl.revisit.watching import Added, Wanted
 from tamias.frontier.hasten import hasten
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.remote.front_desk import Configure, FrontDesk
+from tamias.crawl.remote.registry import Configure, FrontDesk
 from tamias.database.connect import Database
 from tamias.frontier import service
 from tamias.frontier.terms import Terms

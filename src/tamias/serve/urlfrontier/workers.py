@@ -10,11 +10,11 @@ import msgspec
 
 from tamias.crawl.admit import Reference
 from tamias.crawl.policy import CRAWL
-from tamias.crawl.remote import words
+from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CRAWL_HEADER
-from tamias.crawl.remote.front_desk import FrontDesk
-from tamias.crawl.remote.reception import Reception
-from tamias.crawl.remote.words import packed, unpacked
+from tamias.crawl.remote.committer import Reception
+from tamias.crawl.remote.registry import FrontDesk
+from tamias.crawl.remote.wire import packed, unpacked
 from tamias.frontier.service import crawl_names, found_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier import messages
@@ -53,18 +53,18 @@ class Workers:
     def routes(self) -> dict[str, Route]:
         """Each call by its path."""
         asked: dict[str, tuple[Any, Answer]] = {
-            "Mourn": (words.Death, Reception.mourn),
-            "GetRobots": (words.RobotsAsked, Reception.robots),
-            "PutRobots": (words.RobotsTold, Reception.keep_robots),
-            "GetContexts": (words.ContextsAsked, Reception.contexts),
-            "IsSiteOpen": (words.Site, Reception.is_site_open),
-            "OpenSite": (words.Site, Reception.open_site),
+            "Mourn": (wire.Death, Reception.mourn),
+            "GetRobots": (wire.RobotsAsked, Reception.robots),
+            "PutRobots": (wire.RobotsTold, Reception.keep_robots),
+            "GetContexts": (wire.ContextsAsked, Reception.contexts),
+            "IsSiteOpen": (wire.Site, Reception.is_site_open),
+            "OpenSite": (wire.Site, Reception.open_site),
             "PutItems": (list[Item], Reception.put),
             "PutLinks": (Reference, Reception.put_links),
         }
         single = {name: self._at_reception(kind, answer) for name, (kind, answer) in asked.items()}
-        single["Hello"] = self._at_front(words.Greeting, self._front_desk.hello)
-        single["Renew"] = self._at_front(words.Renewal, self._front_desk.renew)
+        single["Hello"] = self._at_front(wire.Greeting, self._front_desk.hello)
+        single["Renew"] = self._at_front(wire.Renewal, self._front_desk.renew)
         return {f"/{messages.WORKERS}/{name}": route for name, route in single.items()} | {
             f"/{messages.WORKERS}/Deliver": self.deliver
         }
@@ -134,9 +134,9 @@ async def _accepted(call: Call, reception: Reception) -> AsyncIterator[tuple[str
                 if len(visit) > MOST_VISIT:
                     raise Refused(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
                 if parcel.last and parcel.release:
-                    yield parcel.id, reception.released(value_of(parcel.release, words.Released))
+                    yield parcel.id, reception.released(value_of(parcel.release, wire.Released))
                 elif parcel.last:
-                    brought = value_of(bytes(visit), words.Brought)
+                    brought = value_of(bytes(visit), wire.Brought)
                     yield parcel.id, await reception.accept(parcel.id, brought, quads, again=parcel.again)
                 if parcel.last:
                     quads.close()
@@ -149,7 +149,7 @@ def _spool() -> BinaryIO:
     return cast("BinaryIO", tempfile.SpooledTemporaryFile(IN_MEMORY))
 
 
-def _info(lent: words.Lent, names: dict[int, str]) -> bytes:
+def _info(lent: wire.Lent, names: dict[int, str]) -> bytes:
     task = lent.task
     info = _INFO(url=task.url, key=lent.lease.host, crawlID=names.get(task.crawl, ""), lent=packed(lent))
     return info.SerializeToString()  # type: ignore[no-any-return]

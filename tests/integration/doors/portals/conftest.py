@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pyoxigraph import Store
 
-from tamias.crawl.reading.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tamias.crawl.reading.analysers import analysers
+from tamias.crawl.analysing.analysers import analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture

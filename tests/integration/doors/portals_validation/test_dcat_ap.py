@@ -56,7 +56,7 @@ def test_dcat_that_was_read_and_written_again_breaks_no_rule(portal, walk, viola
 
 
 def test_dcat_out_of_a_page_with_schema_org_breaks_no_rule(tmp_path, violations):
-    from tamias.crawl.reading.source import read
+    from tamias.crawl.read import read
 
     page = b"""<script type="application/ld+json">{"@context": "https://schema.org/", "@type": "Dataset",
       "@id": "https://example.org/d", "name": "Rain", "description": "Of a year", "keywords": ["rain"],

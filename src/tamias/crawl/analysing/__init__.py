@@ -1,0 +1,1 @@
+"""What a body holds: opened, analysed, written to segments, its links handed on."""

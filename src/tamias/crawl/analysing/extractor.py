@@ -1,0 +1,347 @@
+"""Open, analyse, write: one fetched body becomes quads in a segment and links for the frontier."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+from pyoxigraph import NamedNode, Quad
+
+from tamias.analyse.link_header import signposts
+from tamias.analyse.links import rdf_links
+from tamias.analyse.signposts import kinds_in
+from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.linked_context import in_linked_context
+from tamias.crawl.analysing.quick import quick_lines
+from tamias.crawl.visit.contexts import ContextCache
+from tamias.doors.portals.schemaorg import datasets_in
+from tamias.model.capture import Body, Capture
+from tamias.model.dataset import Dataset
+from tamias.model.document import Document, LimitExceeded, Overblown
+from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
+from tamias.model.hint import Hint, Hints
+from tamias.model.kind import SITEMAP
+from tamias.model.quad_lines import QuadLines
+from tamias.model.record import Extent
+from tamias.model.semantic import SemanticDataset, SemanticDatasets
+from tamias.model.signal import Metas, Signal
+from tamias.open.codecs import CODECS
+from tamias.open.documents import ARCHIVES, body_stream, documents
+from tamias.open.signatures import signed_type
+from tamias.open.sniff import found_type
+from tamias.open.streams import HEAD
+from tamias.permit.signals import signals_of, verdict
+from tamias.protocols import DocumentSink
+from tamias.seeds.usual_places import stands_there
+from tamias.settings import Settings
+from tamias.sinks.naming import Graphs, Naming
+
+SMALL_BODY = 256 * 1024
+PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})
+MOST_PROBLEMS = 20
+MOST_RENAMED = 1000
+FREE_QUADS = 1_000_000
+"""So many statements are read of a body of any size."""
+MOST_DATASETS = 1000
+MOST_HINTS = 50_000
+PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_DATASET = frozenset(NamedNode(f"{scheme}://schema.org/Dataset") for scheme in ("http", "https"))
+_TOLD_BY_KIND: dict[tuple[str, str | None], str] = {("text/plain", SITEMAP): "text/x-sitemap"}
+"""What content alone cannot tell."""
+
+TakeLinks = Callable[[Sequence[str], str, str | None], None]
+"""Called with references, what they are relative to and what kind they are of, as they are found."""
+
+NewDocument = Callable[[], AbstractContextManager[DocumentSink]]
+"""Opens a place for one document's quads."""
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """What a body held."""
+
+    media_type: str | None = None
+    quads: int = 0
+    links: int = 0
+    cut: int = 0
+    """What kept links out that were put while it was read: bits of `tamias.model.cut`."""
+    bytes: int | None = None
+    """Of all answers of a walk; None where the capture's body tells."""
+    wanted: list[str] = msgspec.field(default_factory=list)
+    """Addresses of contexts that were not at hand; with them, reading again would give more."""
+    semantic: list[SemanticDataset] = msgspec.field(default_factory=list)
+    """Datasets that a sitemap offers as a whole."""
+    datasets: list[Dataset] = msgspec.field(default_factory=list)
+    """What a page or a catalogue describes."""
+    metas: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """What the page itself says about its use."""
+    signals: tuple[Signal, ...] = ()
+    """What the site says about the use of it, all in all."""
+    hints: list[Hint] = msgspec.field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
+    read: bool = False
+    """Whether the body, or the walk, was read to its end."""
+    damaged: bool = False
+    """Whether the body is damaged or ends too early, so that content is missing."""
+    limit: str | None = None
+    """The limit that cut the reading short; then no statement of it is kept."""
+    overblown: bool = False
+    """Whether the body became so much that it is taken for a bomb."""
+    extent: Extent | None = None
+    renamed_graphs: tuple[tuple[str, str], ...] = ()
+
+
+class Wanting(Exception):
+    """A document wants contexts that nobody has tried to get yet. What was read of it is not kept."""
+
+    def __init__(self, addresses: list[str]) -> None:
+        super().__init__(", ".join(addresses))
+        self.addresses = addresses
+
+
+class Study:
+    """Reads bodies with the installed analysers. May be used by two threads with two writers."""
+
+    def __init__(self, settings: Settings, contexts: ContextCache | None = None) -> None:
+        """`contexts` gives the JSON-LD contexts that are at hand."""
+        self._contexts = contexts
+        self._limits = open_limits(settings)
+        self._follow = {
+            position: position in settings.analyse.follow
+            for position in ("subjects", "predicates", "objects")
+        }
+        self._quads_per_byte = settings.analyse.quads_per_byte
+        self._graphs = Graphs(settings.sinks.graphs)
+        self._analyse = settings.analyse
+        self._analysers = analysers(settings, contexts)
+
+    def study(
+        self,
+        capture: Capture,
+        body: Body,
+        new_document: NewDocument,
+        take_links: TakeLinks,
+        kind: str | None = None,
+    ) -> Found:
+        """Reads a body to its end, a limit, or a fault; never raises for what stands in it.
+
+        Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
+        """
+        quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
+        if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
+            return self._quick(capture, body, *quick, new_document, take_links)
+        found = Found()
+        try:
+            with new_document() as target:
+                self._read(capture, body, found, target, Following(capture, take_links), kind)
+                untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
+                if untried:
+                    raise Wanting(untried)
+        except LimitExceeded as limit:
+            found.limit, found.overblown, found.quads = str(limit), isinstance(limit, Overblown), 0
+            return found
+        found.read = True
+        found.extent = target.extent if found.quads else None
+        return found
+
+    def _quick(
+        self,
+        capture: Capture,
+        body: Body,
+        media_type: str,
+        statements: list[QuadLines],
+        new_document: NewDocument,
+        take_links: TakeLinks,
+    ) -> Found:
+        """What a strict parse has read, written and followed as any other statements."""
+        found = Found(media_type=media_type, quads=sum(map(len, statements)), read=True)
+        if not found.quads:
+            return found
+        following = Following(capture, take_links)
+        naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
+        with new_document() as target:
+            for lines in statements:
+                self._keep(lines, naming, target, following, capture.final_url)
+        _note_names(found, naming)
+        found.links, found.extent = following.links, target.extent
+        return found
+
+    def _keep(
+        self, quads: Sequence[Quad], naming: Naming, target: DocumentSink, following: "Following", url: str
+    ) -> None:
+        target.write(naming.nquads(quads))
+        kinds = kinds_in(quads, url)
+        # What stands at an endpoint's own address is requested by the copy of the endpoint.
+        endpoints = {address for links in kinds if links.kind == "sparql" for address in links.references}
+        plain = self.links_of(quads)
+        following.take(Links([link for link in plain if link not in endpoints] if endpoints else plain, url))
+        for links in kinds:
+            following.take(links)
+
+    def _read(
+        self,
+        capture: Capture,
+        body: Body,
+        found: Found,
+        target: DocumentSink,
+        following: "Following",
+        kind: str | None,
+    ) -> None:
+        for links in signposts(capture.hops[-1].headers if capture.hops else (), capture.final_url):
+            following.take(links)
+        for part in self._documents(capture, body):
+            if isinstance(part, Problem):
+                _note(found, part)
+                continue
+            found.media_type = found.media_type or part.media_type
+            naming: Naming | None = None  # most pages have no quads to be named
+            for finding in self._findings(part, kind):
+                if isinstance(finding, Quads):
+                    naming = naming or self._naming(capture.final_url, body.sha256, part)
+                    found.quads += len(finding.quads)
+                    self._check_quads(found.quads, body)
+                    self._keep(finding.quads, naming, target, following, capture.final_url)
+                    if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
+                        _take(found, Datasets(datasets_in(finding.quads, capture.final_url)))
+                elif isinstance(finding, Links):
+                    following.take(finding)
+                elif isinstance(finding, Metas):
+                    following.hear(finding)
+                else:
+                    _take(found, finding)
+            if naming is not None:
+                _note_names(found, naming)
+        found.links, found.metas = following.links, following.metas
+
+    def _documents(self, capture: Capture, body: Body) -> Iterator[Document | Problem]:
+        parts = documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits)
+        return in_linked_context(parts, capture)
+
+    def _check_quads(self, quads: int, body: Body) -> None:
+        """Raises `Overblown`."""
+        if quads > FREE_QUADS and quads > self._quads_per_byte * body.size:
+            raise Overblown(
+                f"holds more than {self._quads_per_byte:g} statements for each byte"
+                " (limit analyse.quads_per_byte)"
+            )
+
+    def _naming(self, url: str, sha256: str, part: Document) -> Naming:
+        return Naming(url, sha256, member=part.member, graph=part.graph, graphs=self._graphs)
+
+    def _findings(self, document: Document, kind: str | None = None) -> Iterator[Finding]:
+        told = _TOLD_BY_KIND.get((document.media_type, kind), document.media_type)
+        analyser = self._analysers.get(told)
+        return analyser.analyse(document) if analyser else iter(())
+
+    def findings(self, capture: Capture) -> Iterator[Finding]:
+        """What a capture holds, as it is found; a limit is told as a problem."""
+        body = capture.body
+        if body is None:
+            return
+        try:
+            for part in self._documents(capture, body):
+                yield from [part] if isinstance(part, Problem) else self._findings(part)
+        except LimitExceeded as limit:
+            yield Problem(str(limit))
+
+    def stands_there(self, capture: Capture) -> bool:
+        """Whether an answer from a usual place is what one looks for there."""
+        if capture.body is None:
+            return False
+        head = whole(capture.body, most=capture.body.size) or b""
+        return stands_there(capture.url, self.found_type(capture), head)
+
+    def found_type(self, capture: Capture) -> str | None:
+        """What the body itself is, before anything is peeled off it."""
+        if capture.body is None:
+            return None
+        head = start_of(capture.body, HEAD)
+        return found_type(head, capture.told_type, capture.final_url)
+
+    def walk_naming(self, url: str, trusted: bool) -> Naming:
+        """The names of what a walk brings: blank nodes mean the same throughout."""
+        return Naming(url, "", graphs=Graphs.ALL if trusted else self._graphs)
+
+    def links_of(self, quads: Sequence[Quad]) -> list[str]:
+        """The IRIs that are followed."""
+        return sorted(rdf_links(quads, **self._follow))
+
+
+class Following:
+    """Hands links on, as long as the site does not say that they are not to be followed."""
+
+    def __init__(self, capture: Capture, take_links: TakeLinks) -> None:
+        self._headers = capture.hops[-1].headers if capture.hops else ()
+        self._take_links = take_links
+        self.metas: list[tuple[str, str]] = []
+        self.links = 0
+        self._forbidden = verdict(signals_of(self._headers, (), ())).nofollow
+
+    def hear(self, metas: Metas) -> None:
+        """The page speaks of its use; this holds for what comes after."""
+        self.metas += metas.pairs
+        self._forbidden = verdict(signals_of(self._headers, self.metas, ())).nofollow
+
+    def take(self, links: Links) -> None:
+        """Hands links on."""
+        if links.references and not self._forbidden:
+            self.links += len(links.references)
+            self._take_links(links.references, links.base, links.kind)
+
+
+def is_small(body: Body) -> bool:
+    """Whether a body is read so quickly that everybody else can wait; one that unpacks may be of any size."""
+    data = body.data
+    return data is not None and len(data) <= SMALL_BODY and signed_type(data[:HEAD], ()) not in PACKED_TYPES
+
+
+def discard(body: Body | None) -> None:
+    """The body is not needed any more."""
+    if body is not None and body.path is not None:
+        Path(body.path).unlink(missing_ok=True)
+
+
+def start_of(body: Body, most: int) -> bytes:
+    """The first bytes of a body."""
+    if body.data is not None:
+        return body.data[:most]
+    with body_stream(body) as file:
+        return file.read(most)
+
+
+def whole(body: Body | None, most: int) -> bytes | None:
+    """The bytes of a body, unless there are too many."""
+    if body is None or body.size > most:
+        return None
+    if body.data is not None:
+        return body.data
+    with body_stream(body) as file:
+        return file.read()
+
+
+def _note_names(found: Found, naming: Naming) -> None:
+    found.renamed_graphs += tuple(naming.renamed.items())[: MOST_RENAMED - len(found.renamed_graphs)]
+    found.quads -= naming.left_out
+    if naming.left_out:
+        _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot say them"))
+
+
+def _take(found: Found, finding: Finding) -> None:
+    """What is neither written nor followed."""
+    if isinstance(finding, Problem):
+        _note(found, finding)
+    elif isinstance(finding, SemanticDatasets):
+        found.semantic += finding.datasets[: MOST_DATASETS - len(found.semantic)]
+    elif isinstance(finding, Datasets):
+        found.datasets += finding.datasets[: MOST_DATASETS - len(found.datasets)]
+    elif isinstance(finding, Hints):
+        found.hints += finding.hints[: MOST_HINTS - len(found.hints)]
+
+
+def _note(found: Found, problem: Problem) -> None:
+    found.damaged |= problem.damage
+    if problem.wants is not None:
+        found.wanted.append(problem.wants)
+    if len(found.problems) < MOST_PROBLEMS:
+        found.problems.append(
+            problem.what if problem.line is None else f"line {problem.line}: {problem.what}"
+        )

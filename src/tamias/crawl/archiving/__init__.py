@@ -1,1 +1,0 @@
-"""The archive at work: what is under watch, what is kept of it, when it is visited again."""

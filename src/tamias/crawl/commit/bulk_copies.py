@@ -1,0 +1,273 @@
+"""Datasets that a site offers as a whole (Semantic Sitemaps): had by the way that troubles their host least.
+
+While such a copy is under way, and once it is had, nothing it covers is asked for one by one. A copy is had
+when it was read to its end and gave statements. It covers what it should only if it describes most of the
+URIs that are looked up in it: samples of the sitemap, and some that the crawl met.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+
+from tamias.archive.sites import (
+    Covered,
+    SiteDataset,
+    after,
+    covered,
+    dataset_key,
+    met_urls,
+    note_claims,
+    note_compared,
+    note_failed,
+    note_had,
+    others_claims,
+    put_site_dataset,
+    waiting_claims,
+    waiting_for,
+)
+from tamias.crawl.admit import Admission, Reference, first
+from tamias.crawl.analysing.extractor import PAGES, Found
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.crawl.threads import aside
+from tamias.database.connect import Cursor, Session
+from tamias.model.access_plan import Access, access_plan
+from tamias.model.claim import authoritative, claims, hosts_to_ask
+from tamias.model.item import Item
+from tamias.model.kind import DUMP, SITEMAP
+from tamias.model.lease import Lease, Task
+from tamias.model.outcome import Outcome
+from tamias.model.record import Extent
+from tamias.model.seed import TRUSTED
+from tamias.model.semantic import SemanticDataset
+from tamias.sinks.segments import SegmentReader
+
+_log = logging.getLogger(__name__)
+PART = "part-of-whole"
+"""The tag of what is asked for because a dataset is had from there."""
+_MOST_ASKED = 5
+WAIT_MS = 5000
+"""How long an address waits for the copy that covers it before it asks again."""
+MOST_SAMPLES = 10
+MOST_MET = 20
+"""URIs that are looked up in a copy: samples of the sitemap, and those that the crawl met."""
+LEAST_SHARE = 0.5
+"""The share of them that a copy must describe; below it, resources are asked for one by one."""
+_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
+
+Also = Callable[[Cursor], None]
+
+
+class News(msgspec.Struct):
+    """What a visit changes: items to put first, then what becomes true with its commit."""
+
+    items: list[Item] = msgspec.field(default_factory=list)
+    also: Also | None = None
+    why: str | None = None
+    """Why this way was chosen; for the record of the visit."""
+
+
+class Coverage:
+    """What need not be asked for one by one, as the database last said."""
+
+    def __init__(self, session: Session, in_database: Callable[..., Awaitable[Any]], segments: Path) -> None:
+        self._session = session
+        self._in_database = in_database
+        self._segments = segments
+        self._covered: list[Covered] = []
+
+    def refresh(self) -> None:
+        """For the database's thread, after each lease: so that it knows all that was committed before."""
+        self._covered = covered(self._session)
+
+    async def of(self, task: Task, lease: Lease) -> Covered | None:
+        """The dataset that a task's address belongs to, or that is had from there by another task.
+
+        What is under watch belongs to none: each address is there for itself.
+        """
+        if not self._covered or PART in task.tags or task.crawl == WATCH:
+            return None
+        found = next((each for each in self._covered if _belongs(task, each)), None)
+        if found is None or not found.had or found.compared is not None or task.url in found.urls:
+            return found
+        await self._compare(found, lease)
+        return next((each for each in self._covered if each.had and _belongs(task, each)), None)
+
+    def without_own(self, reference: Reference) -> Reference:
+        """The links without those from a copy to what it covers: they are known from there, not met."""
+        for each in self._covered:
+            if each.crawl == reference.crawl and reference.base in each.urls:
+                others = [link for link in reference.references if not link.startswith(each.prefixes)]
+                return msgspec.structs.replace(reference, references=others)
+        return reference
+
+    async def _compare(self, dataset: Covered, lease: Lease) -> None:
+        """Looks URIs up in the copy. Two workers may do so at once: they find the same."""
+        met = await self._in_database(met_urls, self._session, lease, dataset, MOST_MET)
+        others = [url for url in met if url not in dataset.samples | dataset.urls]
+        uris = [*sorted(dataset.samples)[:MOST_SAMPLES], *others]
+        found = await aside(partial(self._described, dataset.copies, uris))
+        holds = len(found) >= LEAST_SHARE * len(uris)
+        if not holds:
+            _log.warning(
+                "%s offers a dataset as a whole, but the copy describes %d of %d URIs looked up in it: "
+                "its resources are asked for one by one",
+                dataset.sitemap, len(found), len(uris),
+            )  # fmt: skip
+        await self._in_database(
+            partial(note_compared, self._session, dataset, len(uris), len(found), holds=holds)
+        )
+        await self._in_database(self.refresh)
+
+    def _described(self, copies: Sequence[Extent], uris: Sequence[str]) -> set[str]:
+        with SegmentReader(self._segments) as reader:
+            return described((piece for extent in copies for piece in reader.read(extent)), uris)
+
+
+def described(pieces: Iterable[bytes], uris: Iterable[str]) -> set[str]:
+    """Those URIs that N-Quads have as a subject, by themselves or with a fragment."""
+    sought = {uri: _beginnings(uri) for uri in uris}
+    found: set[str] = set()
+    rest = b"\n"
+    for piece in pieces:
+        lines, end, tail = (rest + piece).rpartition(b"\n")
+        for uri in [uri for uri, starts in sought.items() if any(start in lines for start in starts)]:
+            found.add(uri)
+            del sought[uri]
+        if not sought:
+            break
+        rest = end + tail
+    return found
+
+
+def _beginnings(uri: str) -> list[bytes]:
+    """How lines begin that are about a URI; a URL may stand there as an IRI, with letters of all scripts."""
+    iri = _ENCODED.sub(lambda encoded: unquote(encoded[0], errors="replace"), uri)
+    return [f"\n<{name}{end}".encode() for name in dict.fromkeys((uri, iri)) for end in ("> ", "#")]
+
+
+def _belongs(task: Task, dataset: Covered) -> bool:
+    return task.crawl == dataset.crawl and (
+        task.url in dataset.urls
+        or (task.url.startswith(dataset.prefixes) and task.url not in dataset.samples)
+    )
+
+
+def missing_in(found: Found) -> str | None:
+    """Why what was read is no copy of a dataset; None when it is one."""
+    if found.media_type in PAGES:
+        return f"a page ({found.media_type})"
+    if not found.read:
+        return "not read to its end"
+    if found.damaged:
+        return "damaged, or cut short"
+    return None if found.quads else "without statements"
+
+
+class Wholes:
+    """Chooses and follows the way to each dataset."""
+
+    def __init__(
+        self,
+        session: Session,
+        in_database: Callable[..., Awaitable[Any]],
+        admission: Admission,
+        now: Callable[[], int],
+    ) -> None:
+        self._session = session
+        self._admission = admission
+        self._in_database = in_database
+        self._now = now
+
+    async def found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
+        """A sitemap describes datasets: the best way to each is put.
+
+        Not for one resource under watch: only a sitemap that the user named puts dumps there.
+        """
+        if task.crawl == WATCH and TRUSTED not in task.tags:
+            return News()
+        news: News = await self._in_database(self._found, task, sitemap, datasets)
+        return news
+
+    async def visited(self, task: Task, outcome: Outcome, found: Found, for_good: bool) -> News:
+        """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
+        waiting = await self._in_database(waiting_for, self._session, task.crawl, task.url)
+        ways = [f"for the dataset of {each.sitemap}: {each.access.why}" for each in waiting if each.access]
+        news = News(why="chosen " + ", ".join(ways) if ways else None)
+        lacking = missing_in(found) if outcome is Outcome.OK else None
+        if lacking is not None and waiting:
+            news.why = f"{news.why}; no copy of it: {lacking}"
+        if outcome in (Outcome.OK, Outcome.UNCHANGED) and lacking is None:
+            news.also = partial(note_had, crawl=task.crawl, url=task.url, extent=found.extent)
+        elif for_good or lacking is not None:
+            following = [access for each in waiting if (access := after(each))]
+            news.items = [item for access in following for item in self._items(access, task)]
+            news.also = partial(_fail, failed=waiting)
+        return news
+
+    def _found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
+        """With those of other sitemaps that waited for this one to speak."""
+        told = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
+        self._session.transact(partial(_claim, crawl=task.crawl, told=told))
+        waiting = waiting_claims(self._session, task.crawl)
+        chosen = [
+            self._chosen(task, place, dataset)
+            for place, dataset in [*((sitemap, each) for each in datasets), *waiting]
+        ]
+        news = News(also=partial(_put, found=chosen, now=self._now()))
+        for each in chosen:
+            if each.access is not None:
+                news.items += self._items(each.access, task)
+        others = {host for dataset in datasets for host in hosts_to_ask(dataset, sitemap)}
+        for host in sorted(others)[:_MOST_ASKED]:
+            address = f"http://{host}/sitemap.xml"
+            if self._admission.refusal(address, task.depth) is None:
+                news.items.append(first(self._admission, address, SITEMAP, task))
+        return news
+
+    def _items(self, access: Access, task: Task) -> list[Item]:
+        kind = "sparql" if access.kind == "sparql" else DUMP
+        return [first(self._admission, url, kind, task, (PART,)) for url in access.urls]
+
+    def _chosen(self, task: Task, sitemap: str, dataset: SemanticDataset) -> SiteDataset:
+        key = dataset_key(dataset)
+        told = others_claims(self._session, task.crawl, claims(dataset, sitemap))
+        sound = frozenset(
+            place
+            for place in authoritative(dataset, sitemap, told)
+            if self._admission.refusal(place, task.depth) is None
+        )
+        chance = Random(f"{task.crawl} {key.hex()} {time.strftime('%Y-%m-%d', time.gmtime())}")
+        plan = access_plan(dataset, "whole", chance, among=sound)
+        whole = [access for access in plan if access.kind != "dereference"]
+        kept = tuple(prefix for prefix in dataset.prefixes if prefix.iri in sound)
+        return SiteDataset(
+            crawl=task.crawl,
+            key=key,
+            sitemap=sitemap,
+            state="copying" if whole else "claimed",
+            dataset=msgspec.structs.replace(dataset, prefixes=kept) if whole else dataset,
+            plan=whole,
+            missing=whole[0].urls if whole else (),
+        )
+
+
+def _claim(cursor: Cursor, crawl: int, told: Sequence[Any]) -> None:
+    note_claims(cursor, crawl, told)
+
+
+def _fail(cursor: Cursor, failed: list[SiteDataset]) -> None:
+    for each in failed:
+        note_failed(cursor, each)
+
+
+def _put(cursor: Cursor, found: list[SiteDataset], now: int) -> None:
+    for each in found:
+        put_site_dataset(cursor, each, now)

@@ -1,0 +1,430 @@
+"""The order of a commit: quads durable, links put, then one transaction for all that became true.
+
+Visits hand over what they did; many of them are committed together, in a thread of its own.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+
+from tamias.archive.blobs import Prepared, insert_blobs
+from tamias.archive.captures import insert_captures
+from tamias.archive.segments import Durable, commit_segments
+from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.commit.listing import Listing
+from tamias.crawl.commit.segment_pool import Shelf
+from tamias.crawl.held_lease import Apart, Held
+from tamias.crawl.revisit.archiver import WATCH, Keeping
+from tamias.crawl.steps import Steps
+from tamias.crawl.strategy.links import Sourced
+from tamias.crawl.strategy.strategist import Strategist
+from tamias.database.connect import Cursor
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.errors import DatabaseUnavailable, DiskFull
+from tamias.model.faults import reached
+from tamias.model.item import NEVER, Item
+from tamias.model.kind import AUXILIARY, kind_of
+from tamias.model.lease import Done, Return
+from tamias.model.outcome import Outcome
+from tamias.model.record import CaptureRecord
+from tamias.sinks.outbox import enqueue
+
+_log = logging.getLogger(__name__)
+
+GATHER_SECONDS = 0.05
+PUT_BATCH = 1000
+MOST_INVITED = 100
+"""Visits that the links of one host can earn another one."""
+_MOST_PAIRS = 100_000
+MOST_WAITING = 4000
+T = TypeVar("T")
+_NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
+
+
+class Visited(msgspec.Struct, frozen=True, kw_only=True):
+    """What one visit brought."""
+
+    held: Held
+    done: Done
+    record: CaptureRecord | None = None
+    """None when nothing was tried: the task is only put off."""
+    apart: Apart | None = None
+    """Where the host was given back before the document was read."""
+    references: tuple[Reference, ...] = ()
+    items: tuple[Item, ...] = ()
+    """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
+    prepared: Prepared | None = None
+    """A body for the archive, written and soon durable; its row comes before all that refers to it."""
+    also: Callable[[Cursor], None] | None = None
+    """What else becomes true in the same transaction."""
+    afterwards: Callable[[bool], None] | None = None
+    """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
+
+
+class Tally(msgspec.Struct):
+    """What was committed so far."""
+
+    visited: int = 0
+    """URLs that are done with."""
+    put_off: int = 0
+    """Attempts that will be repeated."""
+    again: int = 0
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
+    quads: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def count(self, visited: Visited) -> None:
+        """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
+        if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
+            return
+        self.bytes += visited.record.bytes or 0
+        if visited.done.task.reopened:
+            self.again += 1
+            return
+        self.quads += visited.record.quads
+        if visited.done.due < NEVER and not _seen_under_watch(visited.done):
+            self.put_off += 1
+            return
+        self.visited += 1
+        word = visited.record.outcome.word
+        self.outcomes[word] = self.outcomes.get(word, 0) + 1
+
+
+def _seen_under_watch(done: Done) -> bool:
+    """A resource under watch is always due again; that is no attempt that failed."""
+    return done.task.crawl == WATCH and not done.fails
+
+
+class Invitations:
+    """Counts the URLs of each host that documents of other hosts named: they earn it visits."""
+
+    def __init__(self) -> None:
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._news: Counter[str] = Counter()
+
+    def note(self, source: str, items: Iterable[Item]) -> None:
+        """What a document of `source` named. Two hosts cannot earn each other more than so much."""
+        if not source:
+            return
+        for item in items:
+            if item.host != source and self._pairs[source, item.host] < MOST_INVITED:
+                self._pairs[source, item.host] += 1
+                self._news[item.host] += 1
+        if len(self._pairs) > _MOST_PAIRS:
+            self._pairs.clear()
+
+    def take(self) -> Counter[str]:
+        """What was counted since this was last asked."""
+        news, self._news = self._news, Counter()
+        return news
+
+
+class Committer:
+    """Gathers visits and commits them in groups. What it has not committed did not happen."""
+
+    def __init__(
+        self,
+        frontier: PostgresFrontier,
+        admission: Admission,
+        shelf: Shelf,
+        thread: Executor,
+        steps: Steps,
+        after: Callable[[Sequence[Held], Sequence[Visited]], None],
+        *,
+        listing: Listing,
+        sinks: Sequence[int] = (),
+        keeping: Keeping | None = None,
+        strategist: Strategist | None = None,
+        wanted: Callable[[Reference], Reference] = lambda reference: reference,
+    ) -> None:
+        """`after` is called after each commit with the hosts given back and the visits that came too late.
+
+        `sinks` are the numbers of those outside, which will want what is committed. `wanted` leaves links
+        out that need not be known.
+        """
+        self._frontier = frontier
+        self._admission = admission
+        self._shelf = shelf
+        self._thread = thread
+        self._steps = steps
+        self._after = after
+        self._listing = listing
+        self._sinks = sinks
+        self._keeping = keeping
+        self._strategist = strategist
+        self._wanted = wanted
+        self._visited: list[Visited] = []
+        self._released: list[Held] = []
+        self._news = asyncio.Event()
+        self._room = asyncio.Condition()
+        self._ending = False
+        self.tally = Tally()
+        self.invitations = Invitations()
+
+    async def add(self, visited: Visited) -> None:
+        """Hands a visit over; waits when too many are waiting."""
+        async with self._room:
+            await self._room.wait_for(lambda: len(self._visited) < MOST_WAITING)
+        self._visited.append(visited)
+        self._news.set()
+
+    def release(self, held: Held) -> None:
+        """The host is to be given back with the next commit."""
+        self._released.append(held)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Commits until `end`, and then what has been handed over by then."""
+        while not self._ending:
+            await self._news.wait()
+            if not self._ending:
+                await asyncio.sleep(GATHER_SECONDS)
+                await self._flush()
+        await self._flush()
+
+    def end(self) -> None:
+        """Lets `run` come to its end."""
+        self._ending = True
+        self._news.set()
+
+    async def _flush(self) -> None:
+        self._news.clear()
+        handed_over, self._visited = self._visited, []
+        released, self._released = self._released, []
+        ours = _newest([*(each.held for each in handed_over if each.apart is None), *released])
+        committed: list[Visited] = []
+        apart = [each for each in handed_over if each.apart is not None]
+        if ours or apart:
+            visited = [each for each in handed_over if each.apart is None and each.held in ours]
+            given_back = [held for held in released if held in ours]
+            loop = asyncio.get_running_loop()
+            committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back, apart)
+        for each in committed:
+            self.tally.count(each)
+        there = set(map(id, committed))
+        for each in handed_over:
+            if each.afterwards is not None:
+                each.afterwards(id(each) in there)
+        self._after(released, [each for each in handed_over if each.record and id(each) not in there])
+        async with self._room:
+            self._room.notify_all()
+
+    def put_now(self, reference: Reference) -> int:
+        """Puts the links of a document too large to gather them; for a thread that can wait.
+
+        Returns what kept others out: bits of `tamias.model.cut`.
+        """
+        if reference.listed:
+            return self.in_thread(lambda: self._put_listed(reference))
+        return self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))[0]
+
+    def put_items(self, items: list[Item]) -> None:
+        """Puts items as they are; for a thread that can wait."""
+        self.in_thread(lambda: self._put(items))
+
+    def in_thread(self, work: Callable[[], T]) -> T:
+        """Runs a function in the database's thread; for a thread that can wait."""
+        return self._thread.submit(work).result()
+
+    def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> list[int]:
+        """Returns for each what kept links out."""
+        with self._steps.step("admit"):
+            admitted = [self._admission.admit(self._wanted(each.reference)) for each in links]
+            found = [item for items, _ in admitted for item in items]
+            for each, (items_of, _) in zip(links, admitted, strict=True):
+                self.invitations.note(each.host, items_of)
+        if self._strategist is not None:
+            with self._steps.step("score"):
+                found = self._strategist.scored(found, links)
+        with self._steps.step("put"):
+            self._put([*found, *items])
+        if self._strategist is not None:
+            with self._steps.step("score"):
+                self._strategist.keep()
+        return [cut for _, cut in admitted]
+
+    def _put_listed(self, reference: Reference) -> int:
+        """The addresses of a sitemap, as many new ones as those of its host may add."""
+        items, cut = self._admission.admit(reference)
+        if self._strategist is not None:
+            items = self._strategist.scored(items, [Sourced(reference, reference.base)])
+        cut |= self._listing.put(reference, items, self._put)
+        if self._strategist is not None:
+            self._strategist.keep()
+        return cut
+
+    def _commit_all(
+        self, visited: list[Visited], released: list[Held], apart: list[Visited]
+    ) -> list[Visited]:
+        """Returns what became true. A visit that cannot be committed must not stop the others."""
+        with self._steps.step("sync"):
+            durable = self._shelf.sync()
+            reached("segments-synced")
+            if self._keeping is not None:
+                self._keeping.sync()
+            reached("blobs-synced")
+        try:
+            committed = self._commit(visited, released, durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception:  # noqa: BLE001 (told, and looked at one by one)
+            _log.exception("a commit failed; now each visit is committed alone")
+            committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
+            committed += self._commit([], released, durable)
+        return committed + [each for each in apart if self._commit_apart(each, durable)]
+
+    def _commit_apart(self, visited: Visited, durable: list[Durable]) -> bool:
+        """Whether a visit became true whose host was given back before."""
+        try:
+            return self._finish_apart(visited, durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception as error:
+            _log.exception("a commit failed")
+            if visited.record is None:
+                raise
+            return self._finish_apart(_faulty(visited, error), durable)
+
+    def _finish_apart(self, visited: Visited, durable: list[Durable]) -> bool:
+        assert visited.apart is not None
+        assert visited.apart.until is not None
+        links = [_sourced(each, visited) for each in visited.references]
+        done = _noting(visited, self._put_references(links, visited.items)).done
+        reached("links-put")
+
+        def record(cursor: Any, held: frozenset[int]) -> None:
+            self._record(cursor, [visited] if held else [], durable)
+
+        with self._steps.step("finish"):
+            return self._frontier.finish_apart(visited.held.lease, done, visited.apart.until, record)
+
+    def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
+        try:
+            return self._commit([visited], [], durable)
+        except _NOBODYS_FAULT:
+            raise
+        except Exception as error:  # noqa: BLE001 (told in the record)
+            return self._commit([_faulty(visited, error)] if visited.record else [], [], durable)
+
+    def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
+        """Returns the visits to hosts that were still ours; what was done on others is dropped."""
+        cuts = iter(
+            self._put_references(
+                [_sourced(reference, each) for each in visited for reference in each.references],
+                (item for each in visited for item in each.items),
+            )
+        )
+        noted = [_noting(each, list(islice(cuts, len(each.references)))) for each in visited]
+        reached("links-put")
+
+        def record(cursor: Any, held: frozenset[int]) -> None:
+            self._record(cursor, [each for each in visited if each.held.lease.qid in held], durable)
+
+        with self._steps.step("finish"):
+            held = self._frontier.finish(_returns(noted, released), record)
+        reached("after-commit")
+        return [each for each in visited if each.held.lease.qid in held]
+
+    def _record(self, cursor: Any, kept: list[Visited], durable: Sequence[Durable] = ()) -> None:
+        """What visits brought, in the transaction that makes it true."""
+        tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
+        changed = insert_captures(cursor, tried)
+        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks)
+        commit_segments(cursor, durable)
+        reached("captures-inserted")
+        insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
+        for each in kept:
+            if each.also is not None:
+                each.also(cursor)
+        reached("before-commit")
+
+    def _put(self, items: list[Item]) -> int:
+        """Returns how many were new."""
+        nearest: dict[tuple[int, str], Item] = {}
+        for item in items:
+            other = nearest.get((item.crawl, item.key))
+            if other is None or item.depth <= other.depth:
+                nearest[item.crawl, item.key] = item
+        unique, new = list(nearest.values()), 0
+        for start in range(0, len(unique), PUT_BATCH):
+            batch = unique[start : start + PUT_BATCH]
+            new += self._frontier.put(batch).new
+            self._admission.remember(batch)
+        return new
+
+
+def _noting(visited: Visited, cuts: list[int]) -> Visited:
+    """With what cut its links."""
+    done, cut = visited.done, 0
+    for each in cuts:
+        cut |= each
+    if not cut:
+        return visited
+    return msgspec.structs.replace(visited, done=msgspec.structs.replace(done, cut=(done.cut or 0) | cut))
+
+
+def _sourced(reference: Reference, visited: Visited) -> Sourced:
+    """The links with what a strategy may want to know of the page."""
+    task, record = visited.done.task, visited.record
+    if record is None:
+        return Sourced(reference, task.url, task.score, host=visited.held.lease.host)
+    return Sourced(reference, record.final_url, task.score, record.quads, visited.held.lease.host)
+
+
+def _faulty(visited: Visited, error: Exception) -> Visited:
+    """What can be said of a visit whose news we cannot write."""
+    task, record = visited.done.task, visited.record
+    assert record is not None
+    told = CaptureRecord(
+        id=record.id,
+        crawl=task.crawl,
+        url=record.url,
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+        outcome=Outcome.FAILED,
+        reason=f"internal error: {type(error).__name__}: {error}",
+        depth=task.depth,
+        final_url=record.url,
+        worker=record.worker,
+        agent=record.agent,
+    )
+    done = Done(task=task, outcome=Outcome.FAILED, due=visited.done.due, fails=visited.done.fails)
+    return Visited(
+        held=visited.held, done=done, record=told, apart=visited.apart, afterwards=visited.afterwards
+    )
+
+
+def _newest(held: Iterable[Held]) -> set[Held]:
+    """Those that may still be ours: a host that was leased anew was lost before."""
+    in_order = sorted(held, key=lambda each: each.lease.ends_at)
+    return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
+
+
+def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
+    """One return for each lease: all its news, and whether the host goes back."""
+    done: dict[Held, list[Done]] = {held: [] for held in released}
+    for each in visited:
+        done.setdefault(each.held, []).append(each.done)
+    gone = set(released)
+    return [
+        Return(
+            lease=held.lease,
+            done=tuple(news),
+            release=held in gone,
+            delay_ms=held.delay_ms,
+            blocked_until=held.blocked_until,
+            address=held.address,
+            visits=held.visits if held in gone else 0,
+            earned=held.earned if held in gone else 0.0,
+            unreachable=tuple(state for state in held.news.values() if state is not None),
+            reached=tuple(place for place, state in held.news.items() if state is None),
+        )
+        for held, news in done.items()
+    ]

@@ -1,0 +1,59 @@
+"""What a dead worker left behind is put right: leases given back, torn tails cut, its documents suspected."""
+
+import fcntl
+import logging
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs.collect import recover as recover_packs
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.segments import commit_segments, open_segments
+from tamias.crawl.analysing.marker import left_by
+from tamias.database.connect import Database, Session
+from tamias.database.locks import opened
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.sinks.segments import SegmentError, cut_tail, segment_path
+from tamias.sinks.warc_files import mend_warcs
+
+WARC_PREFIX = "tamias"
+_log = logging.getLogger(__name__)
+
+
+def recover(database: Database, session: Session, frontier: PostgresFrontier, data: Path) -> int:
+    """Cleans up after every dead worker; any process may call it at any time. Returns how many were dead."""
+    embedded = database.embedded
+    if embedded is None:
+        return 0  # on a shared server leases end by themselves
+    with opened(data / "recover.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        dead = embedded.dead_workers()
+        for worker in dead:
+            recover_worker(session, frontier, data, worker)
+            embedded.forget(worker)
+        if dead:
+            recover_packs(packs_of(session, data), session)
+    return len(dead)
+
+
+def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
+    """Cleans up after one worker that is known to be dead. May be done twice."""
+    for studied in left_by(data / "studying", worker):
+        frontier.count_death(studied.lease, studied.task)
+    frontier.give_back([worker])
+    left = open_segments(session, [worker])
+    for segment in left:
+        try:
+            cut_tail(segment_path(data / "rdf", segment.segment), segment.committed)
+        except SegmentError as error:  # no reason to crawl no more: what can be read of it is read
+            _log.warning("%s; 'tamias check --repair' makes due again what is lost", error)
+    sealed = [msgspec.structs.replace(segment, sealed=True) for segment in left]
+    session.transact(lambda cursor: commit_segments(cursor, sealed))
+    mend_warcs(data / "warc", warc_prefix(worker))
+    shutil.rmtree(data / "spool" / str(worker), ignore_errors=True)
+
+
+def warc_prefix(worker: int) -> str:
+    """What the names of a worker's WARC files begin with."""
+    return f"{WARC_PREFIX}-{worker}"

@@ -1,1 +1,0 @@
-"""What becomes true together: records, segments, and what puts a dead worker's affairs right."""

@@ -1,0 +1,1 @@
+"""What was crawled and archived, read for exports and packages."""

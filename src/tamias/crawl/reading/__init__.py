@@ -1,1 +1,0 @@
-"""From a fetched body to quads and links: opened, analysed, written."""

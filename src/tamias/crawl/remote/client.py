@@ -1,0 +1,143 @@
+"""The service as a worker sees it: each call a method. Most wait for a service that is away."""
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from tamias.crawl.admit import Reference
+from tamias.crawl.analysing.marker import Studied
+from tamias.crawl.remote import wire
+from tamias.crawl.remote.channel import CallFailed
+from tamias.crawl.remote.messages import FRONTIER, WORKERS, message
+from tamias.crawl.remote.reconnecting import Line, NotReached
+from tamias.crawl.remote.wire import packed, unpacked
+from tamias.model.item import Item
+from tamias.model.lease import Lease, Task
+from tamias.permit.robots import Rules
+from tamias.permit.store import Known
+
+_GET = message("urlfrontier.GetParams")
+_INFO = message("urlfrontier.URLInfo")
+_PACKED = message("tamias.Packed")
+_RECEIPT = message("tamias.Receipt")
+
+LEASE_SECONDS = 20.0
+"""A lease that is answered later than this is not waited for: it would be half over."""
+DELIVER_SECONDS = 300.0
+ITEMS_AT_ONCE = 5000
+_FAILED_PRECONDITION = 9
+T = TypeVar("T")
+
+
+class Outdated(Exception):
+    """The crawl was told something else since the worker said hello."""
+
+
+class Service:
+    """The two services of a frontier, through one line."""
+
+    def __init__(self, line: Line, worker: int) -> None:
+        self._line = line
+        self._worker = worker
+        self._offset = 0.0
+
+    def now(self) -> int:
+        """The frontier's time, as it said it last, carried on by our own clock."""
+        return int(self._offset + time.monotonic() * 1000)
+
+    async def hello(self) -> wire.Policy:
+        """What the crawl was told."""
+        policy = await self._ask("Hello", wire.Greeting(self._worker), wire.Policy)
+        self._offset = policy.now - time.monotonic() * 1000
+        return policy
+
+    async def lease(self, hosts: int, per_host: int, seconds: float, digest: str) -> list[Lease]:
+        """Hosts that are lent to us. Raises `NotReached`; `Outdated` if the crawl was told something else."""
+        wish = _GET(
+            max_queues=hosts,
+            max_urls_per_queue=per_host,
+            delay_requestable=math.ceil(seconds),
+            worker=self._worker,
+            policy=digest,
+        )
+        path = f"/{FRONTIER}/GetURLs"
+        try:
+            answers = await self._line.try_once(path, [wish.SerializeToString()], LEASE_SECONDS)
+        except CallFailed as error:
+            if error.code == _FAILED_PRECONDITION:
+                raise Outdated(str(error)) from error
+            raise
+        return _leases([unpacked(_INFO.FromString(each).lent, wire.Lent) for each in answers])
+
+    async def renew(self, leases: Iterable[Lease], seconds: float) -> wire.Renewed:
+        """The leases that go on. Raises `NotReached`."""
+        held = [bare(lease) for lease in leases]
+        return await self._ask("Renew", wire.Renewal(held, seconds), wire.Renewed, patience=seconds / 3)
+
+    async def mourn(self, worker: int, studied: Sequence[Studied]) -> None:
+        """A worker of ours died over these documents, if any."""
+        await self._ask("Mourn", wire.Death(worker, list(studied)), bool)
+
+    async def robots(self, bucket: int, qid: int, authority: str) -> Known | None:
+        """Rules that somebody fetched lately."""
+        return await self._ask("GetRobots", wire.RobotsAsked(bucket, qid, authority), Known | None)  # type: ignore[arg-type]
+
+    async def keep_robots(
+        self, bucket: int, qid: int, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> Known:
+        """Rules that we fetched, for all workers."""
+        told = wire.RobotsTold(bucket, qid, authority, rules, status, seconds)
+        return await self._ask("PutRobots", told, Known)
+
+    async def contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+        """Contexts that somebody tried since then."""
+        return await self._ask("GetContexts", wire.ContextsAsked(addresses, since), dict[str, bytes | None])
+
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        """Whether the signposts of a place were put in this crawl."""
+        return await self._ask("IsSiteOpen", wire.Site(bare(lease), crawl, authority, depth=depth), bool)
+
+    async def open_site(self, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
+        """They are put now."""
+        await self._ask("OpenSite", wire.Site(bare(lease), crawl, authority, now, depth), bool)
+
+    async def put(self, items: Sequence[Item]) -> None:
+        """Makes items known. May be done twice."""
+        for start in range(0, len(items), ITEMS_AT_ONCE):
+            await self._ask("PutItems", items[start : start + ITEMS_AT_ONCE], bool)
+
+    async def put_links(self, reference: Reference) -> int:
+        """The links of a document too large to gather them; what kept others out. May be done twice."""
+        return await self._ask("PutLinks", reference, int)
+
+    async def deliver(self, parcels: Iterable[bytes]) -> dict[str, bool]:
+        """Whether each visit was committed, by its id. Raises `NotReached`."""
+        answers = await self._line.try_once(f"/{WORKERS}/Deliver", parcels, DELIVER_SECONDS)
+        receipts = [_RECEIPT.FromString(each) for each in answers]
+        return {each.id: each.committed for each in receipts}
+
+    async def _ask(self, name: str, asked: Any, kind: type[T], patience: float | None = None) -> T:
+        path, sent = f"/{WORKERS}/{name}", [_PACKED(value=packed(asked)).SerializeToString()]
+        if patience is None:
+            answers = await self._line.call(path, sent)
+        else:
+            answers = await self._line.try_once(path, sent, patience)
+        if len(answers) != 1:
+            raise NotReached(f"{len(answers)} answers to {name}")
+        return unpacked(_PACKED.FromString(answers[0]).value, kind)
+
+
+def bare(lease: Lease) -> Lease:
+    """The lease without its tasks."""
+    return msgspec.structs.replace(lease, tasks=())
+
+
+def _leases(lent: Sequence[wire.Lent]) -> list[Lease]:
+    """The leases with their tasks again."""
+    tasks: dict[Lease, list[Task]] = {}
+    for each in lent:
+        tasks.setdefault(each.lease, []).append(each.task)
+    return [msgspec.structs.replace(lease, tasks=tuple(each)) for lease, each in tasks.items()]

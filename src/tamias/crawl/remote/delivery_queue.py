@@ -1,0 +1,158 @@
+"""What is to be delivered: visits and hosts given back, in order, each kept until the service has it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from tamias.crawl.commit.committer import GATHER_SECONDS, Tally
+from tamias.crawl.held_lease import Held
+from tamias.crawl.remote.channel import CallFailed
+from tamias.crawl.remote.client import Service, bare
+from tamias.crawl.remote.messages import message
+from tamias.crawl.remote.quad_spool import PIECE, Packet
+from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, Line, NotReached
+from tamias.crawl.remote.wire import Brought, Released, packed
+from tamias.model.capture_id import new_capture_id
+from tamias.model.item import Item
+from tamias.model.kind import AUXILIARY, kind_of
+
+_PARCEL = message("tamias.Parcel")
+MOST_WAITING = 1000
+"""Visits that wait for a service that is away; then no further ones begin."""
+MOST_BYTES = 64 << 20
+"""Of their quads in memory."""
+AT_ONCE = 200
+_log = logging.getLogger(__name__)
+
+
+class Parcel(msgspec.Struct, frozen=True):
+    """One visit with its quads, or one host that is given back."""
+
+    id: str
+    brought: Brought | None = None
+    packet: Packet | None = None
+    released: Held | None = None
+    links: Sequence[Item] = ()
+    """In the frontier once the visit is committed."""
+
+    def messages(self, *, again: bool = False) -> Iterator[bytes]:
+        """What is sent; `again` if it was before."""
+        if self.released is not None:
+            held = self.released
+            told = Released(
+                bare(held.lease), held.delay_ms, held.blocked_until, held.visits, held.earned, held.news
+            )
+            yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
+            return
+        visit = packed(self.brought)
+        for start in range(0, len(visit), PIECE):
+            yield _PARCEL(id=self.id, visit=visit[start : start + PIECE]).SerializeToString()
+        for piece in self.packet.pieces() if self.packet else ():
+            yield _PARCEL(id=self.id, quads=piece).SerializeToString()
+        yield _PARCEL(id=self.id, last=True, again=again).SerializeToString()
+
+
+class Post:
+    """Delivers in batches, again and again until each parcel is answered."""
+
+    def __init__(self, service: Service, line: Line, remember: Callable[[Sequence[Item]], None]) -> None:
+        """`remember` is told of items that are in the frontier now."""
+        self._remember = remember
+        self._service = service
+        self._line = line
+        self._waiting: list[Parcel] = []
+        self._news = asyncio.Event()
+        self._room = asyncio.Condition()
+        self._ending = False
+        self._sent: set[str] = set()
+        """Of those that wait: what the service may have."""
+        self.tally = Tally()
+
+    async def add(self, brought: Brought, packet: Packet | None, links: Sequence[Item]) -> None:
+        """Hands a visit over; waits when too many are waiting."""
+        async with self._room:
+            await self._room.wait_for(self._has_room)
+        name = str(new_capture_id(brought.capture.started_at))
+        self._waiting.append(Parcel(name, brought, packet, links=links))
+        self._news.set()
+
+    def _has_room(self) -> bool:
+        size = sum(parcel.packet.in_memory for parcel in self._waiting if parcel.packet)
+        return len(self._waiting) < MOST_WAITING and size < MOST_BYTES
+
+    def release(self, held: Held) -> None:
+        """The host is to be given back."""
+        lease = held.lease
+        self._waiting.append(Parcel(f"release {lease.bucket} {lease.qid} {lease.token}", released=held))
+        self._news.set()
+
+    def end(self) -> None:
+        """Lets `run` come to its end."""
+        self._ending = True
+        self._news.set()
+
+    async def run(self, after: Callable[[Sequence[Held]], None]) -> None:
+        """Until `end`, and then what has been handed over by then, if somebody takes it."""
+        pause = FIRST_PAUSE
+        while not (self._ending and not self._waiting):
+            await self._news.wait()
+            if not self._ending:
+                await asyncio.sleep(GATHER_SECONDS)
+            self._news.clear()
+            try:
+                await self._deliver(self._waiting[:AT_ONCE], after)
+                pause = FIRST_PAUSE
+            except NotReached:
+                try:
+                    await self._line.wait(pause)
+                except HungUp:
+                    return
+                pause = min(LONGEST_PAUSE, 2 * pause)
+            if self._waiting:
+                self._news.set()
+
+    async def _deliver(self, parcels: list[Parcel], after: Callable[[Sequence[Held]], None]) -> None:
+        if not parcels:
+            return
+        try:
+            receipts = await self._service.deliver(self._messages(parcels))
+        except CallFailed as error:
+            if len(parcels) > 1:
+                for parcel in parcels:
+                    await self._deliver([parcel], after)
+                return
+            _log.error("the service does not take the visit %s: %s", parcels[0].id, error)
+            receipts = {parcels[0].id: False}
+        answered = [parcel for parcel in parcels if parcel.id in receipts]
+        if not answered:
+            raise NotReached("the service answered for none of the visits")
+        self._waiting = [parcel for parcel in self._waiting if parcel.id not in receipts]
+        self._sent.difference_update(receipts)
+        for parcel in answered:
+            self._done(parcel, committed=receipts[parcel.id])
+        after([parcel.released for parcel in answered if parcel.released is not None])
+        async with self._room:
+            self._room.notify_all()
+
+    def _messages(self, parcels: Sequence[Parcel]) -> Iterator[bytes]:
+        for parcel in parcels:
+            again = parcel.id in self._sent
+            self._sent.add(parcel.id)
+            yield from parcel.messages(again=again)
+
+    def _done(self, parcel: Parcel, *, committed: bool) -> None:
+        if parcel.packet is not None:
+            parcel.packet.discard()
+        brought = parcel.brought
+        if brought is None or not committed:
+            return
+        self._remember(parcel.links)
+        if kind_of(brought.task.tags) in AUXILIARY:
+            return
+        self.tally.visited += 1
+        self.tally.quads += brought.found.quads
+        self.tally.bytes += brought.capture.body.size if brought.capture.body else 0
+        word = brought.capture.outcome.word
+        self.tally.outcomes[word] = self.tally.outcomes.get(word, 0) + 1

@@ -1,0 +1,120 @@
+"""Where workers without a database say hello: tells them the policy, and opens a reception for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tamias.crawl import policy as policies
+from tamias.crawl.commit.office import worker_number
+from tamias.crawl.policy import read_policy
+from tamias.crawl.remote.committer import Reception
+from tamias.crawl.remote.wire import VERSION, Greeting, Policy, Renewal, Renewed
+from tamias.database.connect import Database, Session
+from tamias.frontier.terms import Terms
+from tamias.model.errors import UsageError
+from tamias.settings import ArchiveSettings, ServeSettings, Settings
+
+Ask = Callable[[Callable[[Session], Policy]], Awaitable[Policy]]
+"""Runs a function with a session, in a thread that may wait for the database."""
+Configure = Callable[[dict[str, Any]], Settings]
+"""The settings in force, given the flags that the crawl was told; as `fetch__delay`."""
+
+
+class FrontDesk:
+    """Has a reception for each crawl from its first hello on; another when it is told something else."""
+
+    def __init__(self, database: Database, data: Path, configure: Configure, ask: Ask, terms: Terms) -> None:
+        """`terms`: which section is served, and with what interest."""
+        self._terms = terms
+        self._database = database
+        self._data = data
+        self._configure = configure
+        self._ask = ask
+        self._receptions: dict[int, Reception] = {}
+        self._told: dict[int, tuple[policies.Policy, Policy]] = {}
+        self._number: int | None = None
+        self._changing = asyncio.Lock()
+
+    async def hello(self, greeting: Greeting, crawl: int) -> Policy:
+        """What the crawl was told, as the database says now. Raises `UsageError` for another release."""
+        if greeting.version != VERSION:
+            raise UsageError(
+                f"this service speaks version {VERSION} with workers, not {greeting.version}: "
+                "let both be of one release"
+            )
+        policy = await self._ask(partial(self._policy, crawl))
+        await self._opened(crawl, policy)
+        return _elsewhere(policy)
+
+    async def reception(self, crawl: int) -> Reception:
+        """For workers that said hello, perhaps to a service before us."""
+        known = self._receptions.get(crawl)
+        if known is None or known.broken:
+            await self._opened(crawl, await self._ask(partial(self._policy, crawl)))
+        return self._receptions[crawl]
+
+    async def digest(self, crawl: int) -> str:
+        """Of what the crawl is told now."""
+        return (await self._ask(partial(self._policy, crawl))).digest
+
+    async def renew(self, renewal: Renewal, crawl: int) -> Renewed:
+        """The leases that go on; with the digest of what the crawl is told now."""
+        leases = await (await self.reception(crawl)).renew(renewal)
+        return Renewed(leases, await self.digest(crawl))
+
+    async def close(self) -> None:
+        """Commits what was delivered, and ends."""
+        for reception in self._receptions.values():
+            await reception.close()
+
+    async def _opened(self, crawl: int, policy: Policy) -> None:
+        async with self._changing:
+            before = self._receptions.get(crawl)
+            if before is not None and not before.broken and before.policy.digest == policy.digest:
+                return
+            if self._number is None:
+                self._number = worker_number(self._database)
+            reception = Reception(
+                self._database, self._data, crawl, policy, number=self._number, terms=self._terms
+            )
+            await reception.open()
+            self._receptions[crawl] = reception
+            if before is not None:
+                await before.close()
+
+    def _policy(self, crawl: int, session: Session) -> Policy:
+        told = read_policy(session, crawl)
+        before = self._told.get(crawl)
+        if before is not None and before[0] == told:
+            return msgspec.structs.replace(before[1], now=session.now())
+        policy = self._made(told, session.now())
+        self._told[crawl] = told, policy
+        return policy
+
+    def _made(self, told: policies.Policy, now: int) -> Policy:
+        settings = msgspec.structs.replace(
+            self._configure(told.flags), archive=ArchiveSettings(), serve=ServeSettings()
+        )
+        rules = tuple(
+            (path.name, path.read_text(encoding="utf-8"))
+            for place in settings.analyse.rules
+            for path in _files(Path(place))
+        )
+        seeds = () if settings.filters.scope == "any" else told.seeds
+        digest = sha256(msgspec.json.encode((settings, seeds, rules))).hexdigest()
+        return Policy(settings, seeds, rules, digest, now)
+
+
+def _elsewhere(policy: Policy) -> Policy:
+    """As workers are told it: files of this machine are no use to them; the service itself looks at these."""
+    filters = msgspec.structs.replace(policy.settings.filters, blocklists=())
+    return msgspec.structs.replace(policy, settings=msgspec.structs.replace(policy.settings, filters=filters))
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(each for each in place.rglob("*") if each.is_file()) if place.is_dir() else [place]

@@ -1,0 +1,84 @@
+"""One polite request: robots.txt is asked, the turn is waited for, redirects stay within the queue."""
+
+import msgspec
+
+from tamias.crawl.admit import Admission
+from tamias.crawl.held_lease import Held
+from tamias.crawl.request.gate import Gate
+from tamias.crawl.request.reach import given_up_words
+from tamias.crawl.request.robots import AskedToWait, RobotsDesk
+from tamias.model.capture import Capture, Request, Stop
+from tamias.model.cut import PRIVATE, ROBOTS
+from tamias.model.lease import Task
+from tamias.model.outcome import Outcome
+
+
+def asked_to_wait(url: str, wait: AskedToWait) -> Capture:
+    """What that makes of an attempt on a URL: it was not asked for yet."""
+    return msgspec.structs.replace(
+        wait.capture, url=url, hops=(), reason=f"robots.txt: {wait.capture.reason}"
+    )
+
+
+class Asker:
+    """Asks in queues that are held. Never raises for what a server does; `NotNow` when the host must wait."""
+
+    def __init__(self, gate: Gate, robots: RobotsDesk, admission: Admission) -> None:
+        self._gate = gate
+        self._robots = robots
+        self._admission = admission
+
+    async def ask(self, request: Request, task: Task, held: Held) -> Capture:
+        """One attempt, for the sake of a task whose host is held."""
+        if (refused := self.refused(request.url, held)) is not None:
+            return refused
+        if (state := self._gate.reach.waiting(request.url, held)) is not None:
+            early = self.unasked(request.url, Outcome.FAILED, given_up_words(state))
+            return msgspec.structs.replace(early, retry=not state.given_up)
+        try:
+            refusal = await self._robots.refusal(request.url, held)
+        except AskedToWait as wait:
+            return asked_to_wait(request.url, wait)
+        if refusal is not None:
+            return self.unasked(request.url, Outcome.REFUSED, refusal, self._forbidden_by(request.url))
+        capture = await self._gate.request(
+            request,
+            held,
+            lambda target: self._follow(target, held),
+            unwanted=lambda target: self._unwanted(target, task),
+        )
+        self._gate.reach.note(request.url, held, capture)
+        return capture
+
+    def refused(self, url: str, held: Held, kind: str | None = None) -> Capture | None:
+        """The attempt on a URL that the gate refuses, which ends before its host is asked for anything."""
+        return self._gate.refusal(url, held, kind)
+
+    def unasked(self, url: str, outcome: Outcome, reason: str, cut: int = 0) -> Capture:
+        """An attempt that ended before any request."""
+        return self._gate.unasked(url, outcome, reason, cut)
+
+    def _forbidden_by(self, url: str) -> int:
+        """What a refusal by robots.txt stands for: where we may not connect, we could not ask for it."""
+        return PRIVATE if self._robots.out_of_reach(url) else ROBOTS
+
+    def _unwanted(self, target: str, task: Task) -> Stop | None:
+        refusal = self._admission.refusal(target, task.depth)
+        if refusal is None:
+            return None
+        cut = self._admission.cut(target, task.depth)
+        return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}", cut)
+
+    async def _follow(self, target: str, held: Held) -> Stop | None:
+        """A redirect within the queue is followed if robots.txt allows it."""
+        try:
+            refusal = await self._robots.refusal(target, held)
+        except AskedToWait as wait:
+            if wait.capture.retry_after_ms is None:
+                return Stop(Outcome.OK, f"redirects to {target}, which is visited when it can be reached")
+            held.blocked_until = wait.capture.ended_at + wait.capture.retry_after_ms
+            return Stop(Outcome.FAILED, f"redirects to {target}; robots.txt there: {wait}")
+        if refusal is None:
+            return None
+        reason = f"redirects to {target}, refused by {refusal}"
+        return Stop(Outcome.REFUSED, reason, self._forbidden_by(target))

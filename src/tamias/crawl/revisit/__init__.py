@@ -1,0 +1,1 @@
+"""Watched resources: kept as versions, and due again in their time."""

@@ -1,0 +1,75 @@
+"""Takes hints for resources under watch: a host that says one changed is believed once it proved right."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from tamias.archive.hints import Said, note_hints, read_trust
+from tamias.crawl.admit import Admission
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.database.connect import Session
+from tamias.frontier.hasten import hasten
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.dataset import Dataset
+from tamias.model.errors import UrlError
+from tamias.model.hint import Hint
+from tamias.model.url import fetch_url
+from tamias.schedule.hints import Trust, said_changed
+
+BATCH = 1000
+
+
+class HintDesk:
+    """Notes hints, and makes due what a trusted host says has changed. For the database's thread."""
+
+    def __init__(self, session: Session, frontier: PostgresFrontier, admission: Admission) -> None:
+        self._session = session
+        self._frontier = frontier
+        self._admission = admission
+
+    def take(self, said: Sequence[Said]) -> int:
+        """Returns how many resources became due by it."""
+        return sum(self._take(said[start : start + BATCH]) for start in range(0, len(said), BATCH))
+
+    def _take(self, said: Sequence[Said]) -> int:
+        claimed = note_hints(self._session, said)
+        if not claimed:
+            return 0
+        trust = read_trust(self._session, list({each.host for each in claimed}))
+        now = self._session.now()
+        due = [
+            self._admission.item(each.url, 0, WATCH)
+            for each in claimed
+            if each.changed_at is not None
+            and Trust(*trust.get(each.host, (0, 0))).earned
+            and said_changed(each.changed_at, each.visited_at, now)
+        ]
+        return hasten(self._session, self._frontier, due) if due else 0
+
+
+def said_by_sitemap(hints: Sequence[Hint]) -> list[Said]:
+    """What a sitemap says of the addresses it may speak for."""
+    return [Said(hint.url, hint.lastmod_ms, hint.changefreq) for hint in hints]
+
+
+def said_by_catalogue(datasets: Sequence[Dataset]) -> list[Said]:
+    """What a catalogue says of the forms of its datasets."""
+    said = []
+    for dataset in datasets:
+        for form in dataset.distributions:
+            changed_at = _milliseconds(form.modified or dataset.modified)
+            try:
+                said.append(Said(fetch_url(form.url), changed_at, dataset.frequency))
+            except UrlError:
+                continue
+    return said
+
+
+def _milliseconds(text: str | None) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    try:
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (OverflowError, OSError):
+        return None

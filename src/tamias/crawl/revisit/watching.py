@@ -1,0 +1,120 @@
+"""Puts resources under watch: into the archive's rows, and into the frontier as due now."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tamias.archive.resources import put_resources, read_resources
+from tamias.crawl.admit import Admission
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.database.connect import Session
+from tamias.frontier.hasten import hasten
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.dataset import Dataset, Distribution
+from tamias.model.format_names import media_type_of
+from tamias.model.item import Item
+from tamias.model.resource import Resource, Source, resource_id
+from tamias.model.seed import Seed
+from tamias.model.url import fetch_url, host, without_password
+
+BATCH = 1000
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """An address to be put under watch, as somebody named it."""
+
+    url: str
+    title: str | None = None
+    format: str | None = None
+    source: str = ""
+    portal: str | None = None
+
+
+class Added(msgspec.Struct):
+    """What became of them."""
+
+    new: int = 0
+    known: int = 0
+    refused: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """Addresses that a rule keeps out, with the rule."""
+
+
+class Watcher:
+    """Puts resources under watch. One for each thread."""
+
+    def __init__(self, session: Session, frontier: PostgresFrontier, admission: Admission) -> None:
+        self._session = session
+        self._frontier = frontier
+        self._admission = admission
+
+    def add(self, wanted: Iterable[Wanted]) -> Added:
+        """Makes them known and due. Naming one again is harmless; its source is noted."""
+        added = Added()
+        batch: list[Wanted] = []
+        for each in wanted:
+            batch.append(each)
+            if len(batch) == BATCH:
+                self._add_batch(batch, added)
+                batch = []
+        self._add_batch(batch, added)
+        return added
+
+    def visit_now(self, seeds: Sequence[Seed]) -> list[str]:
+        """Makes what is under watch due; returns the addresses that are not under watch."""
+        items = [self._admission.item(fetch_url(seed.address), 0, WATCH, seed.kind) for seed in seeds]
+        names = [None if seed.kind else resource_id(self._key(seed.address)) for seed in seeds]
+        known = {each.id for each in read_resources(self._session, [name for name in names if name])}
+        pairs = list(zip(names, items, strict=True))
+        hasten(self._session, self._frontier, [item for name, item in pairs if name is None or name in known])
+        return [item.url for name, item in pairs if name is not None and name not in known]
+
+    def _add_batch(self, wanted: Sequence[Wanted], added: Added) -> None:
+        pairs: list[tuple[Resource, Item]] = []
+        for each in wanted:
+            url = fetch_url(each.url)
+            refusal = self._admission.refusal(url, 0)
+            if refusal is None:
+                pairs.append((self._resource(url, each), self._admission.item(url, 0, WATCH)))
+            else:
+                added.refused.append((each.url, refusal))
+        if not pairs:
+            return
+        rows = [(resource, host(resource.url)) for resource, _ in pairs]
+        now = self._session.now()
+        new = self._session.transact(lambda cursor: put_resources(cursor, rows, now))
+        self._frontier.put([item for _, item in pairs])
+        added.new += new
+        added.known += len({resource.id for resource, _ in pairs}) - new
+
+    def _key(self, url: str) -> str:
+        return self._admission.key(without_password(url))
+
+    def _resource(self, url: str, wanted: Wanted) -> Resource:
+        source = Source(source=wanted.source, portal=wanted.portal, title=wanted.title, format=wanted.format)
+        return Resource(
+            id=resource_id(self._key(url)),
+            url=without_password(url),
+            title=wanted.title,
+            expected=media_type_of(wanted.format),
+            added_at=0,
+            sources=(source,),
+        )
+
+
+def wanted_of(dataset: Dataset, portal: str) -> list[Wanted]:
+    """The forms of a catalogue's dataset that are data and not a page about them."""
+    return [
+        Wanted(
+            url=form.url,
+            title=_title(dataset, form),
+            format=form.media_type or form.format,
+            source=dataset.iri,
+            portal=portal,
+        )
+        for form in dataset.distributions
+        if not form.access_only and form.service is None
+    ]
+
+
+def _title(dataset: Dataset, form: Distribution) -> str:
+    return f"{dataset.title}: {form.title}" if form.title and form.title != dataset.title else dataset.title

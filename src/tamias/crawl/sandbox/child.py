@@ -1,0 +1,142 @@
+"""The process inside the sandbox: studies one document after another, and tells what it finds by frames."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from tamias.crawl.analysing.extractor import Study, Wanting
+from tamias.crawl.sandbox.frames import (
+    Broke,
+    Context,
+    Ended,
+    FrameError,
+    Frames,
+    Job,
+    Linked,
+    Plan,
+    Ready,
+    WantsContext,
+    WantsMore,
+    Wrote,
+    orders,
+)
+from tamias.crawl.sandbox.walls import CpuAllowance, build_walls, die_with_parent
+from tamias.crawl.visit.contexts import ContextCache
+from tamias.model.capture import Body
+from tamias.model.record import Extent
+from tamias.settings import SandboxSettings
+
+PIECE = 1 << 20
+MOST_REFERENCES = 1000
+LONGEST_REFERENCE = 1 << 16
+"""No filter lets such an address in."""
+
+
+class AskedContexts(ContextCache):
+    """Contexts that the worker is asked for; a place to remember them."""
+
+    def __init__(self, frames: Frames) -> None:
+        super().__init__()
+        self._frames = frames
+
+    def __call__(self, address: str) -> bytes | None:
+        if address not in self._kept:
+            self._frames.send(WantsContext(sound(address)))
+            answer = self._frames.receive(orders)
+            if isinstance(answer, Context) and answer.tried:
+                self.put(address, answer.data)
+        return super().__call__(address)
+
+
+class Teller:
+    """Takes what is found of one document, as a writer and as a taker of links, and hands it on."""
+
+    def __init__(self, frames: Frames, found_something: Callable[[], None]) -> None:
+        self._frames = frames
+        self._found_something = found_something
+
+    @property
+    def extent(self) -> Extent:
+        """Nowhere: the worker knows where it puts the document."""
+        return Extent(0, 0, 0, 0)
+
+    def write(self, chunk: bytes) -> None:
+        self._found_something()
+        for start in range(0, len(chunk), PIECE):
+            self._frames.send(Wrote(chunk[start : start + PIECE]))
+
+    def links(self, references: Sequence[str], base: str, kind: str | None) -> None:
+        self._found_something()
+        sayable = [sound(each) for each in references if len(each) <= LONGEST_REFERENCE]
+        for start in range(0, len(sayable), MOST_REFERENCES):
+            self._frames.send(Linked(sayable[start : start + MOST_REFERENCES], base, kind))
+
+    @contextmanager
+    def document(self) -> Iterator["Teller"]:
+        yield self
+
+
+def study_all(frames: Frames, study: Study, limits: SandboxSettings) -> None:
+    """Until the worker closes its end."""
+    while isinstance(job := frames.receive(orders), Job):
+        with _received(frames, job) as body:
+            frames.send(_studied(frames, study, job, body, limits))
+
+
+@contextmanager
+def _received(frames: Frames, job: Job) -> Iterator[Body]:
+    body = job.capture.body
+    assert body is not None
+    if body.descriptor is None:
+        yield body
+        return
+    with os.fdopen(frames.files.pop(), "rb") as file:
+        yield msgspec.structs.replace(body, descriptor=file.fileno())
+
+
+def _studied(
+    frames: Frames, study: Study, job: Job, body: Body, limits: SandboxSettings
+) -> Ended | WantsMore | Broke:
+    teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
+    try:
+        found = study.study(job.capture, body, teller.document, teller.links, job.kind)
+    except Wanting as wanting:
+        return WantsMore([sound(address) for address in wanting.addresses])
+    except MemoryError:
+        return Broke("", memory=True)
+    except (BrokenPipeError, FrameError, EOFError):
+        raise
+    except Exception as error:  # noqa: BLE001 (told to the worker, who records it)
+        return Broke(sound(f"{type(error).__name__}: {error}")[:1000])
+    found.problems = [sound(problem) for problem in found.problems]
+    return Ended(found)
+
+
+def sound(text: str) -> str:
+    """Text that can be sent: half of a surrogate pair is no character."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def main() -> None:
+    """Reads orders from standard input and answers on standard output, which nobody else may write to."""
+    die_with_parent(int(sys.argv[1]))
+    outgoing = os.dup(1)
+    os.dup2(2, 1)
+    frames = Frames(0, outgoing, files_come=True)
+    plan = frames.receive(orders)
+    assert isinstance(plan, Plan)
+    study = Study(plan.settings, AskedContexts(frames))
+    missing = build_walls(plan.settings.sandbox, plan.settings.open.max_unpacked)
+    die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it
+    frames.send(Ready(missing))
+    try:
+        study_all(frames, study, plan.settings.sandbox)
+    except (EOFError, BrokenPipeError, msgspec.MsgspecError):
+        return
+
+
+if __name__ == "__main__":
+    main()

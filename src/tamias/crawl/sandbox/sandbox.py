@@ -1,0 +1,307 @@
+"""Studies documents in a supervised child process, which is started once, reused, and replaced when it dies.
+
+A document can cost its sandbox, never the worker. See docs/hostile-web.md for what is studied here and why.
+"""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tamias.crawl.analysing.extractor import Found, NewDocument, TakeLinks, Wanting
+from tamias.crawl.sandbox.frames import (
+    Answer,
+    Broke,
+    Context,
+    Ended,
+    FrameError,
+    Frames,
+    Job,
+    Linked,
+    Order,
+    Plan,
+    Ready,
+    WantsContext,
+    WantsMore,
+    Wrote,
+    answers,
+)
+from tamias.crawl.visit.contexts import ContextCache
+from tamias.model.capture import Body, Capture
+from tamias.model.errors import TamiasError
+from tamias.protocols import DocumentSink
+from tamias.settings import Settings
+
+START_SECONDS = 60.0
+LOOK_SECONDS = 0.2
+SILENCE_PART = 4
+"""Times the processor seconds that a document may take without finding anything: then it hangs."""
+KEPT_MEMORY = 256 << 20
+"""A sandbox that holds more after a document is replaced before the next."""
+_PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE", "VIRTUAL_ENV", "HOME")
+
+_log = logging.getLogger(__name__)
+Waiting = Callable[[], None]
+IsOver = Callable[[float], bool]
+"""Whether a document that has taken so many seconds of processor time makes room for another."""
+
+
+class Died(Exception):
+    """The sandbox came to its end over a document; the message says why, and names the limit."""
+
+
+class _Over(Exception):
+    """What was written of a document is taken back: it went over a limit."""
+
+
+class MakeRoom(Exception):
+    """Others wait for the sandbox: the document is read again when its turn comes."""
+
+
+class Sandbox:
+    """Studies as `Study` does, elsewhere. For one thread at a time."""
+
+    def __init__(self, settings: Settings, contexts: ContextCache) -> None:
+        self._settings = settings
+        self._contexts = contexts
+        self._child: Child | None = None
+        self._is_over: IsOver = lambda _seconds: False
+        self.spent = 0.0
+        """Seconds of processor time that the last document has taken."""
+
+    def lend(self, is_over: IsOver) -> None:
+        """For the next document, which makes room for others when `is_over` says so."""
+        self._is_over = is_over
+        self.spent = 0.0
+
+    def study(
+        self,
+        capture: Capture,
+        body: Body,
+        new_document: NewDocument,
+        take_links: TakeLinks,
+        kind: str | None = None,
+    ) -> Found:
+        """As `Study.study`. What killed the sandbox is the limit on record, and no statement is kept.
+
+        `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
+        Raises `MakeRoom` when others wait and it has had its time.
+        """
+        child = self._ready_child()
+        sound = False
+        found = Found()
+        watch = partial(self._watch, child, child.cpu_seconds(), body.size, take_links)
+        try:
+            with new_document() as target:
+                child.send(Job(msgspec.structs.replace(capture, body=body), kind))
+                found = self._followed(child, target, take_links, watch, found)
+                if found.limit is not None:
+                    raise _Over
+            sound = True
+        except Wanting:
+            sound = True
+            raise
+        except _Over:
+            sound = True
+        except Died as death:
+            found.limit, found.quads = str(death), 0
+        finally:
+            if not sound or child.used_up:
+                self.close()
+        found.extent = target.extent if found.quads else None
+        return found
+
+    def close(self) -> None:
+        """Ends the child. The next document gets another."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def _ready_child(self) -> "Child":
+        if self._child is None:
+            self._child = Child(self._settings)
+        return self._child
+
+    def _watch(self, child: "Child", before: float, size: int, take_links: TakeLinks) -> None:
+        """Now and then while a document is read: ends it when it has had its time."""
+        take_links((), "", None)
+        self.spent = child.cpu_seconds() - before
+        if self._is_over(self.spent):
+            raise MakeRoom
+        limits = self._settings.sandbox
+        most = limits.cpu + limits.cpu_per_mb * size / 1e6
+        if self.spent > most:
+            raise child.killed(
+                f"its analysis took {most:.0f} s of processor time, too much for its size"
+                " (limits sandbox.cpu, sandbox.cpu_per_mb)"
+            )
+
+    def _followed(
+        self, child: "Child", target: DocumentSink, take_links: TakeLinks, watch: Waiting, so_far: Found
+    ) -> Found:
+        while True:
+            answer = child.next_answer(watch)
+            if isinstance(answer, Wrote):
+                target.write(answer.chunk)
+            elif isinstance(answer, Linked):
+                take_links(answer.references, answer.base, answer.kind)
+                so_far.links += len(answer.references)
+            elif isinstance(answer, WantsContext):
+                child.send(self._context(answer.address))
+            else:
+                return _end(answer)
+
+    def _context(self, address: str) -> Context:
+        return Context(self._contexts(address), not self._contexts.to_fetch([address]))
+
+
+class Child:
+    """One process in a sandbox."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.sandbox
+        self._documents = 0
+        self._heard = self._looked = time.monotonic()
+        self.died = False
+        self._scratch = tempfile.TemporaryDirectory(prefix="tamias-sandbox-", ignore_cleanup_errors=True)
+        environment = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tamias.crawl.sandbox.child", str(os.getpid())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                env={**environment, "TMPDIR": self._scratch.name},
+            )
+        assert self._process.stdout is not None
+        self._frames = Frames(self._process.stdout.fileno(), self._orders.fileno())
+        self._begin(settings)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the next document should have another."""
+        return self._documents >= self._settings.documents or self._resident() > KEPT_MEMORY
+
+    def send(self, order: Order) -> None:
+        """Raises `Died`."""
+        self._heard = time.monotonic()
+        self._documents += isinstance(order, Job)
+        with _sent_along(order) as (sent, file):
+            try:
+                self._frames.send(sent, file)
+            except OSError as error:
+                raise self._death() from error
+
+    def next_answer(self, waiting: Waiting) -> Answer:
+        """What it says next; `waiting` is called now and then and may raise. Raises `Died`."""
+        while True:
+            if time.monotonic() - self._looked > LOOK_SECONDS:
+                self._looked = time.monotonic()
+                waiting()
+            try:
+                answer = self._frames.receive(answers, LOOK_SECONDS)
+            except EOFError as error:
+                raise self._death() from error
+            except FrameError as error:
+                raise self.killed(f"its analysis talked nonsense: {error}") from error
+            if answer is not None:
+                self._heard = time.monotonic()
+                if isinstance(answer, Broke) and answer.memory:
+                    raise self.killed(self._over_memory())
+                return answer
+            silence = self._settings.cpu * SILENCE_PART
+            if time.monotonic() - self._heard > silence:
+                raise self.killed(
+                    f"its analysis was silent for {silence} s (limit sandbox.cpu, {SILENCE_PART} times)"
+                )
+
+    def cpu_seconds(self) -> float:
+        """The processor time that it has taken so far."""
+        try:
+            told = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+        except OSError:
+            return 0.0
+        return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        """Kills it, if it still lives."""
+        self._process.kill()
+        self._process.wait()
+        self._orders.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._scratch.cleanup()
+
+    def _begin(self, settings: Settings) -> None:
+        try:
+            self._frames.send(Plan(settings))
+            ready = self._frames.receive(answers, START_SECONDS)
+        except (OSError, EOFError, FrameError):
+            ready = None
+        if not isinstance(ready, Ready):
+            self.end()
+            code = self._process.returncode
+            raise TamiasError(f"the sandbox did not start (exit {code}); sandbox.use = never does without")
+        if ready.open:
+            _log.warning("the sandbox has no wall around: %s", ", ".join(ready.open))
+
+    def _resident(self) -> int:
+        try:
+            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1])
+        except (OSError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def killed(self, reason: str) -> Died:
+        """Kills it at once; what is to be raised."""
+        self.died = True
+        self._process.kill()
+        return Died(reason)
+
+    def _death(self) -> Died:
+        """It ended by itself: the way it did tells why."""
+        self.died = True
+        code = self._process.wait()
+        if code == -signal.SIGXCPU:
+            return Died(
+                f"its analysis took {self._settings.cpu} s of processor time without finding anything, or"
+                f" {self._settings.cpu_whole} s in all (limits sandbox.cpu, sandbox.cpu_whole)"
+            )
+        if code in (-signal.SIGABRT, -signal.SIGKILL):
+            return Died(f"set aside: {self._over_memory()}, or failed ({signal.Signals(-code).name})")
+        how = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return Died(f"set aside: its analysis ended the sandbox ({how})")
+
+    def _over_memory(self) -> str:
+        return f"its analysis wanted more than {self._settings.memory} bytes of memory (limit sandbox.memory)"
+
+
+@contextmanager
+def _sent_along(order: Order) -> Iterator[tuple[Order, int | None]]:
+    """A large body goes along as an open file, for the sandbox cannot open it by its name."""
+    body = order.capture.body if isinstance(order, Job) else None
+    if not isinstance(order, Job) or body is None or body.path is None:
+        yield order, None
+        return
+    nameless = msgspec.structs.replace(body, path=None, descriptor=-1)
+    with Path(body.path).open("rb") as file:
+        yield Job(msgspec.structs.replace(order.capture, body=nameless), order.kind), file.fileno()
+
+
+def _end(answer: Answer) -> Found:
+    """What a document comes to. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
+    if isinstance(answer, WantsMore):
+        raise Wanting(answer.addresses)
+    if isinstance(answer, Ended):
+        return answer.found
+    raise RuntimeError(f"in the sandbox: {answer.fault if isinstance(answer, Broke) else answer}")

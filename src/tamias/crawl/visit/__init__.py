@@ -1,0 +1,1 @@
+"""One visit: from a leased URL to what it brought."""

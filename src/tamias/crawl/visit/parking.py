@@ -1,0 +1,131 @@
+"""Documents that are still being read when their hosts have been given back.
+
+A host is not held while one of its documents waits for a sandbox: the visit's URL is put off for the length
+of a lease, again and again, and committed when it was read. Who dies over it leaves a URL that is due again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from tamias.crawl.commit.committer import Committer, Visited
+from tamias.crawl.held_lease import Apart, Held, NotNow
+from tamias.crawl.visit.runner import Seen
+from tamias.model.capture import Capture
+from tamias.model.errors import TamiasError
+from tamias.model.lease import Done, Task
+
+PATIENCE = 0.25
+"""Seconds that a host is held for the sake of a document: most are read within that."""
+MOST_OF_HOST = 3
+"""A host with more documents that wait is held until one of them was read."""
+MOST_DOCUMENTS = 500
+MOST_BYTES = 1 << 30
+"""Of the bodies that wait on the disk."""
+
+HandOver = Callable[[Seen, Task, Held, Apart | None], Awaitable[None]]
+
+
+class Parked:
+    """One such document."""
+
+    def __init__(self, task: Task, held: Held, apart: Apart, size: int) -> None:
+        self.task = task
+        self.held = held
+        self.apart = apart
+        self.size = size
+
+
+class Parking:
+    """Keeps a worker's visits that are only being read any more. For the event loop's thread."""
+
+    def __init__(self, committer: Committer, now: Callable[[], int], lease_ms: int) -> None:
+        self._committer = committer
+        self._now = now
+        self._lease_ms = lease_ms
+        self._parked: dict[asyncio.Task[None], Parked] = {}
+        self._hosts: Counter[int] = Counter()
+        self._bytes = 0
+        self.trouble: Exception | None = None
+        """What the worker cannot go on after."""
+
+    @property
+    def documents(self) -> list[Parked]:
+        """Those that are here now."""
+        return list(self._parked.values())
+
+    async def wait(
+        self,
+        reading: Coroutine[Any, Any, Seen],
+        apart: Apart,
+        capture: Capture,
+        task: Task,
+        held: Held,
+        hand_over: HandOver,
+    ) -> Seen | None:
+        """What was read, if that is soon or there is no room here; None: it will be handed over by itself."""
+        work = asyncio.create_task(reading)
+        size = capture.body.size if capture.body else 0
+        try:
+            await asyncio.wait([work], timeout=PATIENCE)
+            if work.done() or not self._has_room(held, size):
+                return await work
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait([work])
+            raise
+        parked = Parked(task, held, apart, size)
+        apart.until = self._now() + self._lease_ms
+        granted, held.granted = held.granted, None
+        await self._put_off(parked, apart.until)
+        finishing = asyncio.create_task(self._finish(work, parked, granted, hand_over))
+        self._parked[finishing] = parked
+        self._hosts[held.lease.qid] += 1
+        self._bytes += size
+        finishing.add_done_callback(self._leave)
+        return None
+
+    def stop(self) -> None:
+        """The worker ends: what is not read yet is due again at once."""
+        for finishing in self._parked:
+            finishing.cancel()
+
+    def _has_room(self, held: Held, size: int) -> bool:
+        return (
+            self._hosts[held.lease.qid] < MOST_OF_HOST
+            and len(self._parked) < MOST_DOCUMENTS
+            and self._bytes + size <= MOST_BYTES
+        )
+
+    async def _put_off(self, parked: Parked, due: int, apart: Apart | None = None) -> None:
+        task = parked.task
+        done = Done(
+            task=task,
+            outcome=task.status,
+            due=due,
+            fails=task.fails,
+            etag=task.etag,
+            last_modified=task.last_modified,
+        )
+        await self._committer.add(Visited(held=parked.held, done=done, apart=apart))
+
+    async def _finish(
+        self, work: asyncio.Task[Seen], parked: Parked, granted: str | None, hand_over: HandOver
+    ) -> None:
+        try:
+            seen = await work
+            parked.held.granted = granted
+            await hand_over(seen, parked.task, parked.held, parked.apart)
+        except (asyncio.CancelledError, NotNow):
+            await asyncio.wait([work])
+            await self._put_off(parked, self._now(), parked.apart)
+        except TamiasError as error:
+            self.trouble = error
+
+    def _leave(self, finishing: asyncio.Task[None]) -> None:
+        parked = self._parked.pop(finishing)
+        self._hosts[parked.held.lease.qid] -= 1
+        if not self._hosts[parked.held.lease.qid]:
+            del self._hosts[parked.held.lease.qid]
+        self._bytes -= parked.size

@@ -1,0 +1,181 @@
+"""Reads what was fetched: small bodies at once, large ones in a thread; waits for contexts they name."""
+
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from tamias.crawl.admit import FIRST, Reference
+from tamias.crawl.analysing.extractor import Found, Study, TakeLinks, Wanting, is_small
+from tamias.crawl.analysing.marker import Marker
+from tamias.crawl.analysing.routing import is_plain, is_read_at_once
+from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.segment_pool import Shelf
+from tamias.crawl.held_lease import Apart, Held, NotNow
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.crawl.sandbox.pool import SandboxPool
+from tamias.crawl.sandbox.sandbox import Sandbox
+from tamias.crawl.sandbox.turns import Turn
+from tamias.crawl.steps import Steps
+from tamias.crawl.threads import aside
+from tamias.crawl.visit.contexts import ROUNDS, ContextDesk
+from tamias.model.capture import Capture
+from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
+from tamias.model.lease import Task
+from tamias.model.seed import TRUSTED
+from tamias.seeds.usual_places import kind_there
+
+MOST_NESTED = 3
+"""Indexes of sitemaps inside each other."""
+_NESTED = "nested-sitemap"
+MOST_GATHERED = 20_000
+"""Links of a large document that wait for its end: those of one that goes over a limit are not followed."""
+
+AskContext = Callable[[str], Awaitable[bytes | None]]
+
+
+class Reader:
+    """Reads bodies into segments; links come back, or are put as they are found where there may be many."""
+
+    def __init__(
+        self,
+        study: Study,
+        contexts: ContextDesk,
+        shelf: Shelf,
+        committer: Committer,
+        marker: Marker,
+        steps: Steps,
+        sandboxes: SandboxPool | None = None,
+        *,
+        always_apart: bool = False,
+    ) -> None:
+        """`sandboxes` study what is large, suspicious or has killed a worker; or everything."""
+        self.study = study
+        self._sandboxes = sandboxes
+        self._always_apart = always_apart
+        self._contexts = contexts
+        self._shelf = shelf
+        self._committer = committer
+        self._marker = marker
+        self._steps = steps
+
+    def is_read_at_once(self, capture: Capture, task: Task) -> bool:
+        """Whether a document is read in the event loop, and not in a sandbox or a thread."""
+        body = capture.body
+        assert body is not None
+        if self._sandboxes is None:
+            return is_small(body)
+        return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
+
+    async def read(
+        self, capture: Capture, task: Task, held: Held, ask: AskContext, apart: Apart | None
+    ) -> tuple[Found, list[Reference]]:
+        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue.
+
+        `apart` is for a document that is not read at once.
+        """
+        for _ in range(ROUNDS):
+            try:
+                return await self._once(capture, task, held, at_once=apart is None)
+            except Wanting as wanting:
+                held_still = apart is None or not apart.is_parked
+                await self._contexts.supply(wanting.addresses, task, ask if held_still else None)
+        return Found(limit=f"its contexts name each other more than {ROUNDS} times"), []
+
+    async def _once(
+        self, capture: Capture, task: Task, held: Held, *, at_once: bool
+    ) -> tuple[Found, list[Reference]]:
+        body = capture.body
+        assert body is not None
+        if at_once:
+            references: list[Reference] = []
+            take = self._collect(task, references)
+            with self._marker.studying(held.lease, task), self._steps.step("study"):
+                found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
+            if _is_sitemap(task):
+                found.cut |= await aside(partial(self._put_now, references))
+            return found, references
+        study = partial(self._study_large, capture, task)
+        if self._sandboxes is not None:
+            # What is studied in a sandbox is not to blame for a worker's death.
+            turn = Turn(held.lease.host, body.size, not is_plain(body))
+            return await self._sandboxes.read(turn, study)
+        async with self._shelf.one_large_at_a_time:
+            with self._marker.studying(held.lease, task):
+                given_up = threading.Event()
+                return await aside(partial(study, self.study, given_up), given_up.set)
+
+    def _study_large(
+        self, capture: Capture, task: Task, reader: Study | Sandbox, given_up: threading.Event
+    ) -> tuple[Found, list[Reference]]:
+        """Where there are many links they are put as they come, so memory does not grow with the document."""
+        assert capture.body is not None
+        gathered: list[Reference] = []
+        known: set[str] = set()
+        cut = 0
+
+        def take(found: Sequence[str], base: str, kind: str | None) -> None:
+            nonlocal cut
+            if given_up.is_set():
+                raise NotNow
+            fresh = [each for each in found if each not in known] if kind is None else found
+            if fresh:
+                gathered.append(_reference(fresh, base, kind, task))
+                known.update(fresh)
+            if len(known) > MOST_GATHERED:
+                cut |= self._put_now(gathered)
+                known.clear()
+
+        with self._steps.step("study"):
+            kind = kind_of(task.tags)
+            found = reader.study(capture, capture.body, self._shelf.large_document, take, kind)
+        if found.limit:
+            gathered.clear()
+        elif _is_sitemap(task):
+            cut |= self._put_now(gathered)
+        found.cut |= cut
+        return found, gathered
+
+    def _put_now(self, gathered: list[Reference]) -> int:
+        """What kept some of them out: bits of `tamias.model.cut`."""
+        cut = 0
+        for reference in gathered:
+            cut |= self._committer.put_now(reference)
+        gathered.clear()
+        return cut
+
+    def _collect(self, task: Task, references: list[Reference]) -> TakeLinks:
+        def take(found: Sequence[str], base: str, kind: str | None) -> None:
+            if found:
+                references.append(_reference(found, base, kind, task))
+
+        return take
+
+
+def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
+    """Links lead one step deeper; but the sitemaps of an index are the same sitemap in parts."""
+    listed = _is_sitemap(task)
+    if kind == REFRESH:
+        return Reference(found if task.crawl != WATCH else (), base, task.depth, task.crawl)
+    if kind == SITEMAP:
+        return msgspec.structs.replace(_parts(found, base, task), listed=listed)
+    if task.crawl != WATCH:
+        return Reference(found, base, task.depth + 1, task.crawl, kind, listed=listed)
+    # What a resource links to is not under watch; what a sitemap lists is, if a user named the sitemap.
+    watched = listed and TRUSTED in task.tags
+    return Reference(found if watched else (), base, task.depth, task.crawl, kind, listed=listed)
+
+
+def _is_sitemap(task: Task) -> bool:
+    kind = kind_of(task.tags)
+    return kind == SITEMAP or (kind == PROBE and kind_there(task.url) == SITEMAP)
+
+
+def _parts(found: Sequence[str], base: str, task: Task) -> Reference:
+    nested = len([tag for tag in task.tags if tag == _NESTED])
+    if nested >= MOST_NESTED:
+        return Reference((), base, task.depth, task.crawl)
+    trusted = (TRUSTED,) if TRUSTED in task.tags else ()
+    tags = (_NESTED,) * (nested + 1) + trusted
+    return Reference(found, base, task.depth, task.crawl, SITEMAP, tags, FIRST)

@@ -1,0 +1,288 @@
+"""What an address brings, by the way that its kind asks for: one request and a study, or a walk."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+
+from tamias.archive.judgement import Judgement, Meaning
+from tamias.crawl.admit import Reference
+from tamias.crawl.analysing.extractor import Found, discard, start_of, whole
+from tamias.crawl.commit.bulk_copies import Coverage
+from tamias.crawl.held_lease import Apart, Held, NotNow
+from tamias.crawl.request.polite import Asker, asked_to_wait
+from tamias.crawl.request.reach import Reach, given_up_words
+from tamias.crawl.request.robots import AskedToWait, RobotsDesk
+from tamias.crawl.revisit.archiver import Keeping, Kept
+from tamias.crawl.threads import aside
+from tamias.crawl.visit.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
+from tamias.crawl.visit.guide import PoliteGuide
+from tamias.crawl.visit.reader import Reader
+from tamias.crawl.visit.sitemaps import SiteDesk
+from tamias.crawl.visit.usage import UsageDesk
+from tamias.crawl.visit.walking import Walker
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture, Request
+from tamias.model.item import Item
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
+from tamias.model.lease import Task, Unreachable
+from tamias.model.outcome import Outcome
+from tamias.permit.traps import Traps
+from tamias.seeds.usual_places import kind_there
+from tamias.sinks.warc import WarcWriter
+
+DEATHS_ALLOWED = 1
+TDMREP = "tdmrep"
+PROLOG = 16 * 1024
+_READ = (Outcome.OK, Outcome.UNCHANGED)
+"""How the last visit ended where the body of the version that is known was read."""
+
+
+class Seen(msgspec.Struct):
+    """What one visit saw, before it is committed."""
+
+    capture: Capture
+    found: Found = msgspec.field(default_factory=Found)
+    references: list[Reference] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    """To be put as they are."""
+    also: Callable[[Cursor], None] | None = None
+    afterwards: Callable[[bool], None] | None = None
+    kept: Kept | None = None
+    """What the archive makes of it."""
+    put_off: bool = False
+    """Nothing happened; the address is to be looked at again soon."""
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
+    is_context: bool = False
+    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
+    context: bytes | None = None
+    capture_id: str | None = None
+    """Where it has one already."""
+    later: "Callable[[Apart], Awaitable[Seen]] | None" = None
+    """The rest of the visit, where reading the document may take long."""
+
+
+class Sight:
+    """Sees one address after another, in hosts that are held."""
+
+    def __init__(
+        self,
+        *,
+        asker: Asker,
+        robots: RobotsDesk,
+        reach: Reach,
+        usage: UsageDesk,
+        sites: SiteDesk,
+        coverage: Coverage,
+        walker: Walker,
+        reader: Reader,
+        warc: WarcWriter | None,
+        keeping: Keeping | None,
+        retries: int,
+        traps: Traps,
+    ) -> None:
+        self._asker = asker
+        self._robots = robots
+        self._reach = reach
+        self._usage = usage
+        self._sites = sites
+        self._coverage = coverage
+        self._walker = walker
+        self._reader = reader
+        self._warc = warc
+        self._keeping = keeping
+        self._retries = retries
+        self._traps = traps
+
+    def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
+        """An attempt that ended before any request."""
+        return self._asker.unasked(url, outcome, reason)
+
+    async def see(self, task: Task, held: Held) -> Seen:
+        """What the address brings; if nobody can be reached there, when it is tried again."""
+        if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
+            return await self._look(task, held)
+        with self._reach.retrying(task.url, held):
+            state = self._reach.waiting(task.url, held)
+            if state is not None:
+                return self._unreached(task, state)
+            seen = await self._look(task, held)
+        state = self._reach.waiting(task.url, held)
+        if state is None or not (seen.capture.retry or seen.capture.unreached):
+            return seen
+        if state.given_up:
+            seen.capture = msgspec.structs.replace(seen.capture, retry=False, reason=given_up_words(state))
+        else:
+            seen.due = state.next_at
+        return seen
+
+    def _unreached(self, task: Task, state: Unreachable) -> Seen:
+        """Without a request: it is too early to try the place again."""
+        reason = given_up_words(state)
+        seen = Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        if not state.given_up:
+            seen.put_off, seen.due = True, state.next_at
+        return seen
+
+    async def _look(self, task: Task, held: Held) -> Seen:
+        """What the address brings, by the way that its kind asks for."""
+        kind = kind_of(task.tags)
+        if (refused := self._asker.refused(task.url, held, kind)) is not None:
+            return Seen(refused)
+        if kind == ROBOTS:
+            return await self._robots_elsewhere(task, held)
+        try:
+            if await self._sites.opened(task, held):
+                raise NotNow
+        except AskedToWait as wait:
+            return Seen(asked_to_wait(task.url, wait))
+        return await self._see(kind, task, held)
+
+    async def _robots_elsewhere(self, task: Task, held: Held) -> Seen:
+        """What a robots.txt of another queue redirects to: its rules are kept for those who wait for them."""
+        capture, rules = await self._robots.visit(task.url, held)
+        return Seen(capture, is_context=True, context=msgspec.msgpack.encode(rules))
+
+    async def _see(self, kind: str | None, task: Task, held: Held) -> Seen:
+        if task.deaths > DEATHS_ALLOWED:
+            reason = "set aside: its analysis ended the worker twice"
+            return Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        if kind is not None and self._walker.opens(kind):
+            return await self._walked(kind, task, held)
+        covering = await self._coverage.of(task, held.lease)
+        if covering is not None:
+            skipped = self._asker.unasked(task.url, Outcome.SKIPPED, covering.reason)
+            return Seen(skipped, put_off=not covering.had)
+        if task.depth and (trap := self._trap(task.url, held)) is not None:
+            return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
+        held.visits += _is_first(task, kind)
+        capture = await self._asker.ask(_request(task, kind), task, held)
+        state = self._reach.waiting(task.url, held)
+        if capture.unreached is not None and state is not None and not state.given_up:
+            return self._context(capture) if kind == CONTEXT else Seen(capture)
+        if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
+            return await self._digest(capture, task, held, None)
+        return Seen(capture, later=partial(self._digest, capture, task, held))
+
+    async def _digest(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+        """What came is kept and read."""
+        kind = kind_of(task.tags)
+        try:
+            await self._to_warc(capture, _request(task, kind))
+            if self._keeping is not None and self._keeping.wants(task):
+                return await self._archived(capture, task, held, apart)
+            if kind == CONTEXT:
+                return self._context(capture)
+            if capture.body is None:
+                return Seen(capture, Found(signals=await self._usage.signals(capture, ())))
+            if kind == PROBE and not self._reader.study.stands_there(capture):
+                return Seen(nothing_there(capture))
+            seen = await self._read(capture, task, held, apart)
+            return self._usual(seen, task) if kind == PROBE else seen
+        finally:
+            discard(capture.body)
+
+    async def _archived(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+        """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
+        assert self._keeping is not None
+        found_type = self._reader.study.found_type(capture)
+        kept = await aside(partial(self._keeping.keep, task, capture, found_type))
+        seen = Seen(capture, Found(media_type=found_type), kept=kept)
+        if kept.judgement.reason is not None:
+            seen.capture = not_believed(capture, kept.judgement.reason)
+        elif capture.body is not None and (
+            kept.prepared is not None or task.reopened or task.status not in _READ
+        ):
+            seen = await self._read(capture, task, held, apart)
+            if seen.found.overblown:
+                kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)
+            seen.kept = kept
+        return seen
+
+    async def _read(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+        ask = partial(self._context_here, task=task, held=held)
+        found, references = await self._reader.read(capture, task, held, ask, apart)
+        self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
+        self._earn(capture, held, found.quads)
+        found.signals = await self._usage.signals(capture, found.metas)
+        return Seen(capture, found, references)
+
+    async def _walked(self, kind: str, task: Task, held: Held) -> Seen:
+        guide = PoliteGuide(
+            partial(self._ask_of_walk, task=task, held=held), self._reader.study, self._to_warc
+        )
+        try:
+            last_try = task.fails >= self._retries
+            walked = await self._walker.walk(kind, task, held, guide, last_try=last_try)
+        finally:
+            guide.step_ends()
+        return Seen(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
+
+    async def _ask_of_walk(self, request: Request, task: Task, held: Held) -> Capture:
+        """Each request of a walk counts as a visit: an endpoint may have no end either."""
+        if (trap := self._trap(request.url, held)) is not None:
+            return self._asker.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
+        held.visits += 1
+        capture = await self._asker.ask(request, task, held)
+        self._earn(capture, held, quads=1)
+        return capture
+
+    def _trap(self, url: str, held: Held) -> str | None:
+        lease = held.lease
+        return self._traps.refusal(lease.host, url, lease.visits + held.visits, lease.earned + held.earned)
+
+    def _earn(self, capture: Capture, held: Held, quads: int) -> None:
+        if capture.body is not None and self._traps.looks(held.lease.visits + held.visits):
+            start = start_of(capture.body, PROLOG)
+            held.earned += self._traps.earned(held.lease.host, start, quads)
+
+    def _context(self, capture: Capture) -> Seen:
+        """A context is kept for those who wait for it, and not read."""
+        body = whole(capture.body, MAX_CONTEXT) if capture.outcome is Outcome.OK else None
+        return Seen(capture, is_context=True, context=body)
+
+    async def _context_here(self, address: str, task: Task, held: Held) -> bytes | None:
+        """A context of the queue that is held anyway."""
+        context = await self._asker.ask(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
+        try:
+            return whole(context.body, MAX_CONTEXT) if context.outcome is Outcome.OK else None
+        finally:
+            discard(context.body)
+
+    def _usual(self, seen: Seen, task: Task) -> Seen:
+        """Something stands at a usual place: it is opened, or kept for those who ask for it."""
+        kind = kind_there(task.url)
+        if kind is not None and self._walker.opens(kind):
+            seen.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+        elif kind == TDMREP:
+            seen.is_context, seen.context = True, whole(seen.capture.body, MAX_CONTEXT)
+        return seen
+
+    async def _to_warc(self, capture: Capture, request: Request) -> None:
+        if self._warc is not None:
+            await asyncio.to_thread(self._warc.write, capture, request)
+
+
+def not_believed(capture: Capture, reason: str) -> Capture:
+    """What came is kept apart, and the version before stays the current one."""
+    return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=f"suspect: {reason}")
+
+
+def nothing_there(capture: Capture) -> Capture:
+    """A usual place that answers, but with something else."""
+    reason = "not what is looked for at this usual place"
+    return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=reason)
+
+
+def _request(task: Task, kind: str | None) -> Request:
+    accept = ACCEPT_CONTEXT if kind == CONTEXT else None
+    if task.reopened:
+        return Request(url=task.url, accept=accept)
+    return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)
+
+
+def _is_first(task: Task, kind: str | None) -> bool:
+    """Whether a visit counts against the budget of its host: the first one to a URL that a document named."""
+    return task.depth > 0 and task.status is Outcome.NEW and not task.fails and kind not in (PROBE, CONTEXT)

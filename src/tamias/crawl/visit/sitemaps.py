@@ -1,0 +1,99 @@
+"""The sitemaps that robots.txt of a place names, and the usual places where a crawl begins."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tamias.archive.sites import open_site, site_is_open
+from tamias.crawl.admit import Admission, first
+from tamias.crawl.commit.committer import Committer
+from tamias.crawl.held_lease import Held
+from tamias.crawl.request.robots import RobotsDesk
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.database.connect import Session
+from tamias.model.item import MOST_DEPTH, Item
+from tamias.model.kind import PROBE, SITEMAP, kind_of
+from tamias.model.lease import Task
+from tamias.model.url import authority
+from tamias.seeds.usual_places import usual_places
+from tamias.settings import Settings
+
+_REMEMBERED = 10_000
+
+
+class SiteDesk:
+    """Puts sitemaps and usual places before anything else of a place is asked for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        robots: RobotsDesk,
+        *,
+        session: Session,
+        in_database: Callable[..., Awaitable[Any]],
+        admission: Admission,
+        committer: Committer,
+        now: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._robots = robots
+        self._session = session
+        self._in_database = in_database
+        self._admission = admission
+        self._committer = committer
+        self._now = now
+        self._open: dict[tuple[int, str], int] = {}
+        """How deep the URL was that opened a place in a crawl."""
+
+    async def opened(self, task: Task, held: Held) -> bool:
+        """Whether sitemaps were put just now; they want to be visited first. Raises `AskedToWait`."""
+        place = authority(task.url) if self._wanted(task) else None
+        if place is None or self._open.get((task.crawl, place), MOST_DEPTH) <= self._counting(task):
+            return False
+        items = await self._found(task, held, place)
+        if items and not await self._is_open(task, held, place):
+            await asyncio.to_thread(self._committer.put_items, items)
+            opened = (held.lease, task.crawl, place, self._now(), task.depth)
+            await self._in_database(open_site, self._session, *opened)
+        else:
+            items = []
+        if len(self._open) > _REMEMBERED:
+            self._open.clear()
+        self._open[task.crawl, place] = task.depth
+        return bool(items)
+
+    async def _is_open(self, task: Task, held: Held, place: str) -> bool:
+        asked = (held.lease, task.crawl, place, self._counting(task))
+        return bool(await self._in_database(site_is_open, self._session, *asked))
+
+    def _counting(self, task: Task) -> int:
+        """As near as this a place must have been opened before; only a limit or a seed makes a difference."""
+        return task.depth if task.depth == 0 or self._settings.crawl.depth is not None else MOST_DEPTH - 1
+
+    def _wanted(self, task: Task) -> bool:
+        """At the depth limit nothing that a sitemap lists could be visited."""
+        seeds, limit = self._settings.seeds, self._settings.crawl.depth
+        return (
+            kind_of(task.tags) is None
+            and (limit is None or task.depth < limit)
+            and self._settings.permit.robots
+            and task.url.startswith(("http://", "https://"))
+            and (seeds.sitemaps or (seeds.probe and task.depth == 0))
+        )
+
+    async def _found(self, task: Task, held: Held, place: str) -> list[Item]:
+        told = await self._robots.sitemaps(task.url, held)
+        if told is None:
+            return []
+        wanted = told if self._settings.seeds.sitemaps else ()
+        items = [self._item(url, SITEMAP, task) for url in wanted if self._admits(url, task)]
+        if self._settings.seeds.probe and task.depth == 0 and task.crawl != WATCH:
+            places = usual_places(place, bool(told))
+            items += [self._item(each.url, PROBE, task) for each in places]
+        return items
+
+    def _admits(self, url: str, task: Task) -> bool:
+        return self._admission.refusal(url, task.depth) is None
+
+    def _item(self, url: str, kind: str, task: Task) -> Item:
+        return first(self._admission, url, kind, task)

@@ -1,0 +1,1 @@
+"""Worker processes: leases, visits side by side, and what starts and restarts them."""

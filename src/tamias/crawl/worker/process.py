@@ -1,0 +1,91 @@
+"""The process of a worker: told what to do by one JSON line on stdin, it tells its progress on stdout.
+
+It works until stdin closes: the supervisor does that to end it, and the system when that one is killed.
+"""
+
+import asyncio
+import errno
+import gc
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+
+import msgspec
+
+from tamias.crawl.worker.worker import Progress, StartAnew, Worker
+from tamias.model.errors import DiskFull, TamiasError
+
+_ANEW = 75
+"""The exit code that lets a supervisor start another worker."""
+
+_COLLECTED_AFTER = 20_000
+"""Objects made and not yet dropped: visits that wait for their commit are many, and never garbage."""
+
+Assemble = Callable[[bytes], AbstractAsyncContextManager[Worker]]
+"""Makes a worker of what the supervisor says."""
+
+
+def run_process(assemble: Assemble) -> None:
+    """Runs a worker on the fastest event loop there is, and ends with its exit code."""
+    try:
+        import uvloop
+
+        run: Callable[..., int] = uvloop.run
+    except ImportError:
+        run = asyncio.run
+    sys.exit(run(_main(assemble)))
+
+
+async def _main(assemble: Assemble) -> int:
+    loop = asyncio.get_running_loop()
+    line = await loop.run_in_executor(None, sys.stdin.buffer.readline)
+    if not line:
+        return 0
+    worker: Worker | None = None
+    trouble: TamiasError | None = None
+    ours = asyncio.current_task()
+    assert ours is not None
+    loop.add_reader(sys.stdin.fileno(), _at_end_of_stdin, lambda: worker.stop() if worker else ours.cancel())
+    try:
+        async with assemble(line) as worker:
+            _tell(worker.progress())
+            _spare_the_collector()
+            await worker.run(_tell)
+    except StartAnew:
+        return _ANEW
+    except asyncio.CancelledError:
+        return 0
+    except TamiasError as error:
+        trouble = error
+    except OSError as error:
+        trouble = _refused(error)
+    end = worker.progress() if worker else Progress()
+    if trouble is not None:
+        end.error, end.exit_code = str(trouble), trouble.exit_code
+    _tell(end)
+    return end.exit_code
+
+
+def _spare_the_collector() -> None:
+    """What was imported and assembled lasts as long as the process, so it need not be gone through again."""
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
+
+
+def _at_end_of_stdin(stop: Callable[[], object]) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        stop()
+
+
+def _tell(progress: Progress) -> None:
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
+
+
+def _refused(error: OSError) -> TamiasError:
+    place = error.filename or "the worker's folder"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"no room left for {place}; free some space and go on")
+    return TamiasError(f"cannot work with {place}: {error.strerror or error}")

@@ -1,0 +1,146 @@
+"""The worker processes of a supervisor: started, listened to, restarted when they die, ended."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from tamias.crawl.disk_space import Pause
+from tamias.crawl.worker.worker import Progress
+from tamias.model.errors import TamiasError
+
+STOP_SECONDS = 1.5
+DEATH_SECONDS = 0.05
+"""Longer from death to death: whatever kills workers may be asked for by each of them."""
+MOST_DEATHS = 100
+"""Of workers in one run without any page between them: more is a fault of ours, not of a document."""
+
+Stopping = asyncio.Task[Literal[True]]
+"""Done when the crew is to stop."""
+Plan = Callable[[int | None], msgspec.Struct]
+"""What a worker is told, given how many URLs it may visit."""
+PutRight = Callable[[Progress, bool], Awaitable[int]]
+"""Cleans up after a dead worker. Tells how many URLs it was the first to visit, if asked to count them."""
+
+
+class Crew:
+    """Keeps so many workers at work."""
+
+    def __init__(self, module: str, plan: Plan, put_right: PutRight, pause: Pause, *, count: int) -> None:
+        """`module` is what each worker's process runs; `pause` waits where there is no room on the disk."""
+        self._module = module
+        self._plan = plan
+        self._put_right = put_right
+        self._pause = pause
+        self._count = count
+        self._progress: dict[int, Progress] = {}
+        self._finished: list[Progress] = []
+        self._stop = asyncio.Event()
+        self._deaths = 0
+        self.error: Progress | None = None
+        """What made it stop, if something did."""
+
+    @property
+    def working(self) -> list[Progress]:
+        """The progress of those at work."""
+        return list(self._progress.values())
+
+    @property
+    def progress(self) -> list[Progress]:
+        """The progress of all, also of those that ended."""
+        return [*self._finished, *self._progress.values()]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Lets `run` come to its end."""
+        self._stop.set()
+
+    async def run(self, limit: int | None = None) -> None:
+        """Until told to stop, or `limit` URLs are visited by all together."""
+        stopping = asyncio.create_task(self._stop.wait())
+        keeping = [self._keep(index, self._share(index, limit), stopping) for index in range(self._count)]
+        try:
+            await asyncio.gather(*keeping)
+        finally:
+            stopping.cancel()
+
+    async def news(self, running: "asyncio.Task[None]", seconds: float) -> None:
+        """Waits until it is told to stop or has ended, but not longer than so many seconds."""
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait([running, stopping], timeout=seconds, return_when="FIRST_COMPLETED")
+        stopping.cancel()
+
+    def trouble(self) -> TamiasError | None:
+        """What made it stop, as an error."""
+        if self.error is None:
+            return None
+        error = TamiasError(self.error.error or "a worker failed")
+        error.exit_code = self.error.exit_code or 1  # type: ignore[misc]
+        return error
+
+    def _share(self, index: int, limit: int | None) -> int | None:
+        return None if limit is None else limit // self._count + (index < limit % self._count)
+
+    async def _keep(self, index: int, share: int | None, stopping: Stopping) -> None:
+        """Runs one worker after another until the crawl is over; what a dead one left is put right."""
+        while not self.stopped and share != 0:
+            code = await self._one(index, share, stopping)
+            progress = self._progress.pop(index, Progress())
+            self._finished.append(progress)
+            full = self._pause.is_to_blame(progress.exit_code)
+            if progress.error is not None and not (full and await self._room_again(progress, stopping)):
+                self._fail(progress)
+            if code == 0 or self.stopped:
+                return
+            if not full:
+                self._count_death(progress)
+            visited = await self._put_right(progress, share is not None)
+            await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
+            if share is not None:
+                share -= visited
+
+    async def _room_again(self, ended: Progress, stopping: Stopping) -> bool:
+        why = ended.error or "no room left"
+        return await self._pause.over(why, stopping, progress=bool(ended.tally.visited))
+
+    def _count_death(self, progress: Progress) -> None:
+        self._deaths = 1 if progress.tally.visited else self._deaths + 1
+        if self._deaths > MOST_DEATHS:
+            self._fail(
+                Progress(error=f"{MOST_DEATHS} workers died in a row; see what they said", exit_code=1)
+            )
+
+    def _fail(self, progress: Progress) -> None:
+        self.error = self.error or progress
+        self._stop.set()
+
+    async def _one(self, index: int, share: int | None, stopping: Stopping) -> int:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._module,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(msgspec.json.encode(self._plan(share)) + b"\n")
+        reading = asyncio.create_task(self._read(index, process.stdout))
+        await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        await reading
+        return process.returncode or 0
+
+    async def _read(self, index: int, lines: asyncio.StreamReader) -> None:
+        while line := await lines.readline():
+            with suppress(msgspec.DecodeError):
+                self._progress[index] = msgspec.json.decode(line, type=Progress)

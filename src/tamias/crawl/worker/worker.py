@@ -1,0 +1,208 @@
+"""A worker: visits side by side in the hosts it has leased, wherever those leases come from."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from tamias.crawl.commit.committer import Tally
+from tamias.crawl.held_lease import Held
+from tamias.crawl.worker_store import Workplace
+from tamias.settings import Settings
+
+RENEW_PART = 3
+MOST_LEASED = 100
+IDLE_SECONDS = 0.25
+LOOK_SECONDS = 0.5
+SWEEP_SECONDS = 60.0
+COUNT_SECONDS = 5.0
+STOP_SECONDS = 1.0
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """What a worker has done so far."""
+
+    worker: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    in_flight: int = 0
+    paused: str | None = None
+    """Why it waits: there is no network."""
+    error: str | None = None
+    exit_code: int = 0
+
+
+class StartAnew(Exception):
+    """Nothing is wrong, but the worker is to be replaced by a new one."""
+
+
+class Worker:
+    """Leases hosts, lets visits run side by side, renews, and stops cleanly."""
+
+    def __init__(self, settings: Settings, place: Workplace) -> None:
+        self._lease_seconds = settings.frontier.lease
+        self._concurrency = settings.fetch.concurrency
+        self._per_round = settings.frontier.per_round
+        self._buffer = settings.frontier.buffer
+        self._least_room = 0 if self._buffer else settings.fetch.concurrency // 8
+        self._place = place
+        place.reach.is_full = self._is_full
+        self._held: set[Held] = set()
+        self._chance = asyncio.Event()
+        self._stopped = False
+        self._trouble: Exception | None = None
+        self._tell: Callable[[Progress], None] = lambda _progress: None
+
+    def stop(self) -> None:
+        """Lets `run` come to its end."""
+        self._stopped = True
+        self._chance.set()
+
+    async def run(self, tell: Callable[[Progress], None]) -> None:
+        """Until told to stop, or the share is used up and committed."""
+        committing = asyncio.create_task(self._place.commit(self._given_back))
+        background = [
+            asyncio.create_task(work)
+            for work in (
+                self._renew_regularly(),
+                _regularly(SWEEP_SECONDS, self._place.repair),
+                _regularly(COUNT_SECONDS, self._place.count),
+                self._look_regularly(tell),
+            )
+        ]
+        try:
+            await self._place.open()
+            await self._lease_until_stopped([committing, *background])
+        finally:
+            await self._end(committing, background)
+
+    async def _lease_until_stopped(self, background: list[asyncio.Task[None]]) -> None:
+        while not self._stopped:
+            if self._trouble is not None:
+                raise self._trouble
+            for task in background:
+                if task.done():
+                    task.result()
+            self._chance.clear()
+            if self._place.allowance.used_up:
+                if not self._held and not self._place.parked():
+                    return
+            elif (
+                self._place.reach.network.may_lease()
+                and self._room() > self._least_room
+                and await self._lease_some()
+            ):
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._chance.wait(), IDLE_SECONDS)
+
+    def _room(self) -> int:
+        """How many more hosts may be held: by requests at once, and by URLs where these are limited.
+
+        Hosts that have not answered yet have as many slots of their own: dead ones keep out no others.
+        """
+        answered = sum(held.answered for held in self._held)
+        room = self._concurrency - max(answered, len(self._held) - answered)
+        if not self._buffer:
+            return room
+        return min(
+            room, (self._buffer - sum(len(held.lease.tasks) for held in self._held)) // self._per_round
+        )
+
+    async def _lease_some(self) -> bool:
+        """Whether as many came as were asked for, so that more may be ready."""
+        asked_at = time.monotonic()
+        most = 1 if self._place.reach.network.is_lost else MOST_LEASED
+        seconds, wanted = self._lease_seconds, min(self._room(), most)
+        leases = await self._place.lease(wanted, self._per_round, seconds)
+        anew = {lease.qid for lease in leases}
+        for held in self._held:
+            if held.lease.qid in anew:
+                held.give_up()
+        for lease in leases:
+            held = Held(lease, asked_at, seconds)
+            self._held.add(held)
+            held.task = asyncio.create_task(self._work(held))
+            held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
+        return len(leases) >= wanted
+
+    async def _work(self, held: Held) -> None:
+        try:
+            await self._place.work(held)
+        except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
+            self._trouble = error
+
+    def _is_full(self) -> bool:
+        return self._room() <= self._least_room
+
+    def _let_go(self, held: Held) -> None:
+        self._held.discard(held)
+        if self._place.parked():
+            self._tell(self.progress())  # before the host is free in the database: the crawl is not over
+        if self._room() == self._least_room + 1 or self._trouble or not self._held:
+            self._chance.set()
+
+    def _given_back(self, released: Sequence[Held]) -> None:
+        """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
+        self._chance.set()
+        loop = asyncio.get_running_loop()
+        for delay_ms in {held.delay_ms for held in released if held.delay_ms}:
+            loop.call_later(delay_ms / 1000, self._chance.set)
+
+    async def _renew_regularly(self) -> None:
+        """Renews in good time; a visit whose lease was lost is stopped at once."""
+        seconds = self._lease_seconds
+        while True:
+            await asyncio.sleep(seconds / RENEW_PART)
+            holding = {held.lease.qid: held for held in self._held if not held.lost}
+            asked_at = time.monotonic()
+            renewed = await self._place.renew([held.lease for held in holding.values()], seconds)
+            if renewed is None:
+                continue
+            for lease in renewed:
+                holding.pop(lease.qid).renewed(lease, asked_at, seconds)
+            for held in holding.values():
+                if held in self._held:
+                    held.give_up()
+
+    async def _look_regularly(self, tell: Callable[[Progress], None]) -> None:
+        """Tells how it goes, and stops what goes on longer than its lease."""
+        self._tell = tell
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for held in self._held:
+                if held.over and not held.lost:
+                    held.give_up()
+            tell(self.progress())
+
+    def progress(self) -> Progress:
+        """What was done so far."""
+        return Progress(
+            worker=self._place.number,
+            tally=self._place.tally,
+            in_flight=len(self._held) + self._place.parked(),
+            paused=self._place.reach.network.words,
+        )
+
+    async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
+        """Visits under way are dropped, finished ones committed, hosts given back."""
+        self._place.stop()
+        held = [each for each in self._held if not each.lost]
+        tasks = [each.task for each in self._held if each.task is not None]
+        for task in [*tasks, *background]:
+            task.cancel()
+        await asyncio.wait([*tasks, *background], timeout=STOP_SECONDS)
+        for each in held:
+            self._place.release(each)
+        self._place.end()
+        await asyncio.wait([committing])
+        await self._place.close()
+        committing.result()
+
+
+async def _regularly(seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await work()
