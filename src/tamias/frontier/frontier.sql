@@ -129,9 +129,11 @@ WITH chosen AS MATERIALIZED (
           GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
     RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
+              EXISTS (SELECT FROM unreachable
+                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable,
        task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
@@ -185,9 +187,11 @@ WITH wanted AS MATERIALIZED (
           GROUP BY chosen.qid ORDER BY min(chosen.place) LIMIT %(hosts)b::int4) AS wanted
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
     RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
+              EXISTS (SELECT FROM unreachable
+                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable,
        task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
@@ -248,16 +252,32 @@ WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl
 
 -- name: settle
 -- Writes the outcome of tasks, what cut their links (-1 leaves that), and when their URLs are due again: now,
--- where a shorter way was found meanwhile and matters (33 and 64: see `lower_depths`).
+-- where a shorter way was found meanwhile and matters (33 and 64: see `lower_depths`). Keeps the queues' count of
+-- open URLs right as `count_settled` does.
+WITH news AS MATERIALIZED (
+    SELECT news.*, url.lane, url.due AS due_before,
+           news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0 AS again
+    FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(status)b::int2[],
+                %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[], %(depth)b::int2[],
+                %(cut)b::int2[])
+         AS news (qid, crawl, uid, due, status, fails, etag, last_modified, depth, cut)
+    JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl
+            AND url.uid = news.uid
+), counted AS (
+    UPDATE queue
+    SET open = queue.open + change.open, again = queue.again + change.again
+    FROM (SELECT news.qid, news.crawl, news.lane, count(*) FILTER (WHERE news.again) AS again,
+                 count(*) FILTER (WHERE news.again OR news.due < 9223372036854775807)
+                 - count(*) FILTER (WHERE news.due_before < 9223372036854775807) AS open
+          FROM news GROUP BY news.qid, news.crawl, news.lane) AS change
+    WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = change.qid AND queue.crawl = change.crawl
+      AND queue.lane = change.lane AND (change.open <> 0 OR change.again <> 0)
+)
 UPDATE url
-SET due = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
-               THEN %(now)b::int8 ELSE news.due END,
-    cut = CASE WHEN news.due = 9223372036854775807 AND url.depth < news.depth AND news.cut & 33 <> 0
-               THEN (news.cut & 191) | 64 WHEN news.cut < 0 THEN url.cut ELSE news.cut END,
+SET due = CASE WHEN news.again THEN %(now)b::int8 ELSE news.due END,
+    cut = CASE WHEN news.again THEN (news.cut & 191) | 64 WHEN news.cut < 0 THEN url.cut ELSE news.cut END,
     status = news.status, fails = news.fails, etag = news.etag, last_modified = news.last_modified
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(due)b::int8[], %(status)b::int2[],
-            %(fails)b::int2[], %(etag)b::text[], %(last_modified)b::text[], %(depth)b::int2[], %(cut)b::int2[])
-     AS news (qid, crawl, uid, due, status, fails, etag, last_modified, depth, cut)
+FROM news
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = news.qid AND url.crawl = news.crawl AND url.uid = news.uid
 
 -- name: refresh_queues

@@ -39,12 +39,16 @@ def numbered(
     for item in items:
         due = now if item.due is None else item.due
         uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
-        offered = Offered(item, host_hash(item.host), uid, due, lane(item.tags))
-        other = taken.setdefault(offered.place, offered)
+        qid = host_hash(item.host)
+        place = (qid, item.crawl, uid)
+        offered = Offered(item, qid, uid, due, lane(item.tags))
+        other = taken.setdefault(place, offered)
+        if other is offered:
+            continue
         if other.item.key != item.key:
             crowded.append(item)
         elif item.depth < other.item.depth:
-            taken[offered.place] = offered
+            taken[place] = offered
     return [taken[place] for place in sorted(taken)], crowded
 
 
@@ -56,18 +60,26 @@ def by_bucket(offered: Iterable[Offered], buckets: int) -> dict[int, list[Offere
     return groups
 
 
-def url_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `put_urls` and `compare_known`."""
+def known_columns(rows: list[Offered]) -> dict[str, Any]:
+    """The parameters of `find_known`."""
+    items = [row.item for row in rows]
     return {
         "qid": Longs([row.qid for row in rows]),
-        "crawl": Ints([row.item.crawl for row in rows]),
-        "lane": Ints([row.lane for row in rows]),
+        "crawl": Ints([item.crawl for item in items]),
         "uid": Longs([row.uid for row in rows]),
+        "depth": Ints([item.depth for item in items]),
+        "url": Texts([item.url for item in items]),
+    }
+
+
+def url_columns(rows: list[Offered]) -> dict[str, Any]:
+    """The parameters of `put_urls` and `lower_depths`."""
+    return {
+        **known_columns(rows),
+        "lane": Ints([row.lane for row in rows]),
         "due": Longs([row.due for row in rows]),
         "score": Floats([row.item.score for row in rows]),
-        "depth": Ints([row.item.depth for row in rows]),
         "cut": Ints([row.item.cut for row in rows]),
-        "url": Texts([row.item.url for row in rows]),
         "tags": Texts(["\t".join(row.item.tags) if row.item.tags else None for row in rows]),
     }
 

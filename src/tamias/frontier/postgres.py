@@ -15,7 +15,15 @@ from tamias.frontier.columns import Longs
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.lanes import Lanes, Retagged, retag
-from tamias.frontier.offer import Hash, Offered, by_bucket, numbered, queue_columns, url_columns
+from tamias.frontier.offer import (
+    Hash,
+    Offered,
+    by_bucket,
+    known_columns,
+    numbered,
+    queue_columns,
+    url_columns,
+)
 from tamias.frontier.rows import Row
 from tamias.frontier.terms import Interest, Terms, buckets_of
 from tamias.frontier.unreachable import find_deferred, resume, with_unreachable, write_unreachable
@@ -218,7 +226,7 @@ class PostgresFrontier:
         self, cursor: Cursor, bucket: int, offered: list[Offered]
     ) -> tuple[list[Offered], list[Offered], list[Item]]:
         """The rows not known, those known by a longer way, and the items whose number is another URL's."""
-        asked = {"bucket": bucket, **url_columns(offered)}
+        asked = {"bucket": bucket, **known_columns(offered)}
         ((unknown, differing, texts, deeper),) = _all(cursor, "find_known", asked)
         strangers = {
             place
@@ -286,10 +294,11 @@ class PostgresFrontier:
         if self._terms.per_address:
             one_at_a_time(cursor)
         name = "lease_wanted" if self._neighbours.concern(self._terms) else "lease"
-        leases = rows.leases_from(_all(cursor, name, asked), bucket, token, ends_at)
+        found = _all(cursor, name, asked)
+        leases = rows.leases_from(found, bucket, token, ends_at)
         if self._terms.per_address:
             leases = thinned(cursor, self.buckets, now, leases, self._terms.per_address)
-        return with_unreachable(cursor, bucket, leases)
+        return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
 
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
         now = self.now()
@@ -308,7 +317,6 @@ class PostgresFrontier:
         news = {"now": self.now(), **rows.news_columns(bucket, valid)}
         if news["uid"]:
             retag(cursor, bucket, [url for url in moved if url.qid in held])
-            _do(cursor, "count_settled", news)
             _do(cursor, "settle", news)
             done_by(cursor, "judge_limits", {"bucket": bucket, "qid": sorted(set(news["qid"]))})
         write_unreachable(cursor, bucket, valid)
@@ -339,7 +347,6 @@ class PostgresFrontier:
             return False
         news = {"now": self.now(), **rows.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
         retag(cursor, lease.bucket, moved)
-        _do(cursor, "count_settled", news)
         _do(cursor, "settle", news)
         done_by(cursor, "judge_limits", {"bucket": lease.bucket, "qid": [lease.qid]})
         record(cursor, frozenset([lease.qid]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -27,8 +28,10 @@ def probes(rotating: int, hosts: int) -> dict[str, list[int]]:
 def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> list[Lease]:
     """The rows of `lease`, one for each task; a host with nothing due has one row without a task."""
     leases = []
-    for (qid, host, delay_ms, visits, earned), group in groupby(rows, key=lambda row: row[:5]):
-        tasks = tuple(_task(row[5:]) for row in group if row[5] is not None)
+    for _, group in groupby(rows, key=itemgetter(0)):
+        of_host = list(group)
+        qid, host, delay_ms, visits, earned = of_host[0][:5]
+        tasks = tuple([_task(row[6:]) for row in of_host if row[6] is not None])
         leases.append(
             Lease(
                 host=host,
@@ -86,7 +89,7 @@ def held_columns(bucket: int, leases: list[Lease]) -> dict[str, Any]:
 
 
 def news_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
-    """The parameters of `count_settled` and `settle`."""
+    """The parameters of `settle`."""
     news: list[tuple[int, Done]] = [(each.lease.qid, done) for each in returns for done in each.done]
     return {
         "bucket": bucket,
