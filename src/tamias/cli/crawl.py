@@ -18,6 +18,7 @@ from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
+    from tamias.crawl.seed_outcomes import SeedOutcome
     from tamias.crawl.supervisor import Snapshot, Supervisor
     from tamias.database.connect import Database
 
@@ -143,10 +144,13 @@ def _crawl(
                 take_imports(place, database, settings, near, crawl, imports)
             end = asyncio.run(supervisor.run(display.show))
             _tell_deliveries(supervisor)
-            failed = strict and end.ended is Ended.DONE and supervisor.failed_for_good() > 0
+            done = end.ended is Ended.DONE
+            unfetched = supervisor.unfetched_seeds(end) if done and not recrawl and not imports else []
+            failed = strict and done and supervisor.failed_for_good() > 0
     _tell_end(place, end)
+    _tell_unfetched(unfetched)
     codes = {
-        Ended.DONE: 3 if failed else 0,
+        Ended.DONE: 1 if unfetched else 3 if failed else 0,
         Ended.LIMIT: 5,
         Ended.WAITING: 5,
         Ended.PAUSED: 5,
@@ -169,6 +173,13 @@ def _tell_end(place: Place, end: "Snapshot") -> None:
     if place.verbosity >= 0:
         for line in summary(end, place.data):
             click.echo(line, err=True)
+
+
+def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
+    if seeds:
+        click.echo("tamias: not one seed could be fetched:", err=True)
+        for seed in seeds:
+            click.echo(f"  {seed.url}: {seed.outcome.word}: {printable(seed.reason)}", err=True)
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:

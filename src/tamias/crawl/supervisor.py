@@ -22,6 +22,7 @@ from tamias.crawl.disk_space import Pause, Room
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits, terms_of
 from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.revisit.housekeeping import keep_house
+from tamias.crawl.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.strategy.tending import Tending
 from tamias.crawl.worker.process_pool import Crew
 from tamias.crawl.worker.wiring import WorkerPlan
@@ -31,6 +32,8 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.unreachable import deferred
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
+from tamias.model.item import Item
+from tamias.model.outcome import Outcome
 from tamias.model.seed import Seed
 from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
@@ -151,12 +154,13 @@ class Supervisor:
         )
         self._tending = Tending(self._session, self._frontier, settings, near)
         self._deferred: tuple[str, ...] = ()
+        self._seeds: list[Item] = []
         self.undelivered = 0
         """Documents that the sinks outside still wait for."""
 
     def put_seeds(self, seeds: Sequence[Seed]) -> int:
         """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
-        items = seed_items(self._settings, seeds, self._crawl)
+        items = self._seeds = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
         self._frontier.resume_deferred()
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
@@ -213,6 +217,12 @@ class Supervisor:
     def failed_for_good(self) -> int:
         """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
         return count_failed(self._session, self._crawl)
+
+    def unfetched_seeds(self, end: Snapshot) -> list[SeedOutcome]:
+        """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
+        others = bool(end.outcomes.keys() & {Outcome.OK.word, Outcome.UNCHANGED.word})
+        buckets = self._frontier.buckets
+        return unfetched_seeds(self._session, buckets, self._crawl, self._seeds, others_fetched=others)
 
     def close(self) -> None:
         """Lets go of the database."""

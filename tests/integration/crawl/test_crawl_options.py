@@ -105,7 +105,7 @@ def test_dry_run_names_the_line_that_forbids_and_fetches_nothing_else(tamias_at,
 def test_private_addresses_need_permission(tamias, site):
     site.pages["/"] = b""
     done = tamias.run("crawl", site.url("/"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert site.log == []
     assert tamias.attempts()[site.url("/")][0]["outcome"] == "refused"
 
@@ -177,3 +177,27 @@ def test_an_absurd_crawl_delay_is_a_long_pause_and_no_fault(tamias, site):
     done = tamias.crawl(site.url("/"), "--delay", 0)
     assert done.returncode == 5, done.stderr
     assert "more than --max-wait" in done.stderr
+
+
+def test_a_crawl_whose_only_seed_cannot_be_fetched_fails(tamias, site, reply):
+    site.pages |= {"/robots.txt": b"User-agent: *\nDisallow: /shut\n", "/broken": reply(400)}
+    for path, told in (
+        ("/broken", "failed: 400 Bad Request"),
+        ("/shut", "refused: robots.txt: line 2: Disallow: /shut"),
+        ("/gone", "gone: 404 Not Found"),
+    ):
+        done = tamias.crawl(site.url(path), "--strict")
+        assert done.returncode == 1, (path, done.stderr)
+        assert done.stderr.splitlines()[-2:] == [
+            "tamias: not one seed could be fetched:",
+            f"  {site.url(path)}: {told}",
+        ]
+    assert tamias.run("crawl").returncode == 1
+
+
+def test_one_seed_that_can_be_fetched_is_enough(tamias, site, reply):
+    site.pages |= {"/broken": reply(400), "/": b""}
+    assert tamias.crawl(site.url("/broken"), site.url("/")).returncode == 0
+    assert tamias.crawl(site.url("/")).returncode == 0
+    assert tamias.crawl(site.url("/broken")).returncode == 1
+    assert tamias.run("crawl").returncode == 0
