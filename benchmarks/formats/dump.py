@@ -40,13 +40,13 @@ def main(dump: str) -> None:
     """
     import_module("tamias.crawl.worker.wiring")
     from benchmarks.formats.step import fetched, stored
-    from tamias.crawl.analysing.extractor import Study
+    from tamias.crawl.analysing.extractor import Extractor
     from tamias.settings import Settings
 
     def hand_on(links: Sequence[str], base: str, kind: str | None) -> None:
         pass
 
-    (found,) = stored(Study(Settings()), [fetched(Path(dump), "application/gzip")], hand_on)
+    (found,) = stored(Extractor(Settings()), [fetched(Path(dump), "application/gzip")], hand_on)
     figures = DumpFigures(
         triples=found.quads,
         links=found.links,

@@ -14,7 +14,7 @@ from benchmarks.formats.corpus import SITE
 from benchmarks.formats.step import collected, cpu_seconds, fetched
 from tamias.analyse.markup import jsonld, metas, microdata, rdfa
 from tamias.analyse.markup.page import Page
-from tamias.crawl.analysing.extractor import Study
+from tamias.crawl.analysing.extractor import Extractor
 
 REAL_PAGES = "real-html-samples.tar.gz"
 SYNTAXES = ("json-ld", "microdata", "rdfa", "opengraph")
@@ -54,13 +54,13 @@ class PageFigures(msgspec.Struct, frozen=True, kw_only=True):
         return self.four_syntaxes / self.extruct if self.extruct else None
 
 
-def measure_pages(study: Study, folder: Path, rounds: int = AT_ONCE) -> PageFigures:
+def measure_pages(extractor: Extractor, folder: Path, rounds: int = AT_ONCE) -> PageFigures:
     """The pages of the public suite where it is at hand, otherwise pages of our own."""
     paths = _real_pages(folder / "real") or _made_pages(folder / "made")
     captures = [fetched(path, "text/html") for path in paths]
     pages = [path.read_bytes() for path in paths]
     count = rounds * len(pages)
-    step = cpu_seconds(lambda: collected(study, captures * rounds))
+    step = cpu_seconds(lambda: collected(extractor, captures * rounds))
     four = cpu_seconds(lambda: _four_syntaxes(pages * rounds))
     figures = PageFigures(
         pages=f"{len(pages)} {'real' if paths[0].parent.name == 'real' else 'generated'} pages",

@@ -15,7 +15,7 @@ from benchmarks.formats.pages import PageFigures, measure_pages
 from benchmarks.formats.peers import Peer, Skipped, peers
 from benchmarks.formats.step import collected, cpu_seconds, fetched, parsed_alone
 from tamias import __version__
-from tamias.crawl.analysing.extractor import Study
+from tamias.crawl.analysing.extractor import Extractor
 from tamias.settings import Settings
 
 PARSER_RATIO = 0.5
@@ -52,7 +52,7 @@ class Target(msgspec.Struct, frozen=True):
 
 def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_000) -> dict[str, Any]:
     """Measures all; `ok` is false when a target is missed or a triple is."""
-    study = Study(Settings())
+    extractor = Extractor(Settings())
     others = peers()
     here = [peer for peer in others if isinstance(peer, Peer)]
     out(f"Tamias {__version__}, pyoxigraph {pyoxigraph.__version__}, Python {platform.python_version()}")
@@ -60,8 +60,8 @@ def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_0
     out(_line("format", "MB", "tamias", "pyoxigraph", "ratio", *(peer.name for peer in here)))
     with TemporaryDirectory(prefix="tamias-bench-") as name:
         folder = Path(name)
-        rows = [_measured(form, triples, study, here, folder, out) for form in FORMS]
-        pages = measure_pages(study, folder)
+        rows = [_measured(form, triples, extractor, here, folder, out) for form in FORMS]
+        pages = measure_pages(extractor, folder)
         dump = _dumped(folder, dump_triples)
     skipped = [peer for peer in others if isinstance(peer, Skipped)]
     for peer in skipped:
@@ -77,15 +77,17 @@ def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_0
     return _figures(rows, skipped, pages, dump, targets)
 
 
-def _measured(form: Form, triples: int, study: Study, here: list[Peer], folder: Path, out: Out) -> Row:
+def _measured(
+    form: Form, triples: int, extractor: Extractor, here: list[Peer], folder: Path, out: Out
+) -> Row:
     path = folder / f"catalogue.{form.ending}"
     path.write_bytes(written(form, triples))
     captures = [fetched(path, form.media_type)]
-    (found,) = collected(study, captures)
+    (found,) = collected(extractor, captures)
     row = Row(
         form=form.name,
         bytes=path.stat().st_size,
-        tamias=triples / cpu_seconds(lambda: collected(study, captures)),
+        tamias=triples / cpu_seconds(lambda: collected(extractor, captures)),
     )
     if found.quads != triples or found.problems or found.limit:
         row.fault = f"{found.quads} of {triples} triples read {found.limit or ''} {found.problems[:1]}"

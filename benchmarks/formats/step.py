@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks.formats.corpus import SITE
-from tamias.crawl.analysing.extractor import Found, Study, TakeLinks
+from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.sinks.segments import SegmentWriter
@@ -31,18 +31,20 @@ def fetched(path: Path, media_type: str) -> tuple[Capture, Body]:
     return capture, body
 
 
-def stored(study: Study, captures: Sequence[tuple[Capture, Body]], take_links: TakeLinks) -> list[Found]:
-    """Studies bodies one after the other into one segment, which is durable in the end."""
+def stored(
+    extractor: Extractor, captures: Sequence[tuple[Capture, Body]], take_links: TakeLinks
+) -> list[Extraction]:
+    """Analyses bodies one after the other into one segment, which is durable in the end."""
     with TemporaryDirectory(prefix="tamias-bench-") as folder, SegmentWriter(Path(folder), 1) as writer:
-        found = [study.study(capture, body, writer.document, take_links) for capture, body in captures]
+        found = [extractor.extract(capture, body, writer.document, take_links) for capture, body in captures]
         writer.sync()
         return found
 
 
-def collected(study: Study, captures: Sequence[tuple[Capture, Body]]) -> list[Found]:
+def collected(extractor: Extractor, captures: Sequence[tuple[Capture, Body]]) -> list[Extraction]:
     """The same, with the links gathered as for small documents."""
     links: list[tuple[Sequence[str], str]] = []
-    return stored(study, captures, lambda found, base, _kind: links.append((found, base)))
+    return stored(extractor, captures, lambda found, base, _kind: links.append((found, base)))
 
 
 def parsed_alone(path: Path, form: RdfFormat) -> None:

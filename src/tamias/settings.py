@@ -219,7 +219,7 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The child process in which large or dangerous documents are studied, and what one of them may cost."""
+    """The child process in which large or dangerous documents are analysed, and what one of them may cost."""
 
     use: Annotated[
         Literal["never", "auto", "always"],

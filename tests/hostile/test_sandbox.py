@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from psycopg.conninfo import conninfo_to_dict
 
-from tamias.crawl.analysing.extractor import Study, Wanting
+from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
 from tamias.crawl.held_lease import NotNow
 from tamias.crawl.sandbox.sandbox import Sandbox
@@ -151,15 +151,15 @@ def capture(data, media_type):
     )
 
 
-def studied(study, data, media_type="text/turtle", kept=None):
+def extracted(extractor, data, media_type="text/turtle", kept=None):
     kept = kept or Kept()
     fetched = capture(data, media_type)
-    return study.study(fetched, fetched.body, kept.document, kept.take), kept
+    return extractor.extract(fetched, fetched.body, kept.document, kept.take), kept
 
 
 def told(sandbox, words):
     """What becomes of a picture that says these words."""
-    return studied(sandbox, PNG + words.encode(), "image/png")[0]
+    return extracted(sandbox, PNG + words.encode(), "image/png")[0]
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def told(sandbox, words):
     ],
 )
 def test_a_document_gives_the_same_inside_as_outside(sandbox, data, media_type):
-    inside, kept_inside = studied(sandbox, data, media_type)
-    outside, kept_outside = studied(Study(Settings()), data, media_type)
+    inside, kept_inside = extracted(sandbox, data, media_type)
+    outside, kept_outside = extracted(Extractor(Settings()), data, media_type)
     assert inside == outside
     assert kept_inside.quads.text == kept_outside.quads.text
     assert kept_inside.links == kept_outside.links
@@ -198,7 +198,7 @@ class TestDeaths:
 
     def test_the_next_document_is_read_by_a_new_sandbox(self, sandbox):
         told(sandbox, "abort")
-        assert studied(sandbox, TURTLE)[0].quads == 2
+        assert extracted(sandbox, TURTLE)[0].quads == 2
 
     def test_nonsense_from_the_sandbox_is_not_believed(self, sandbox):
         assert "nonsense" in told(sandbox, "babble").limit
@@ -224,7 +224,7 @@ class TestDeaths:
             raise NotNow
 
         with pytest.raises(NotNow):
-            sandbox.study(fetched, fetched.body, Kept().document, give_up)
+            sandbox.extract(fetched, fetched.body, Kept().document, give_up)
 
 
 COPY = """
@@ -300,13 +300,13 @@ class TestEscapes:
         fetched = capture(b"", "text/turtle")
         body = Body(size=file.stat().st_size, sha256="", path=str(file))
         kept = Kept()
-        assert sandbox.study(fetched, body, kept.document, kept.take).quads == 18_000
+        assert sandbox.extract(fetched, body, kept.document, kept.take).quads == 18_000
 
 
 def test_a_context_that_is_not_at_hand_is_wanted(sandbox):
     data = b'{"@context": "http://c.test/context", "@id": "http://e.test/a", "name": "b"}'
     with pytest.raises(Wanting) as wanting:
-        studied(sandbox, data, "application/ld+json")
+        extracted(sandbox, data, "application/ld+json")
     assert wanting.value.addresses == ["http://c.test/context"]
 
 
@@ -316,7 +316,7 @@ def test_a_context_that_is_at_hand_is_used():
     sandbox = Sandbox(Settings(), contexts)
     try:
         data = b'{"@context": "http://c.test/context", "@id": "http://e.test/a", "name": "b"}'
-        assert studied(sandbox, data, "application/ld+json")[0].quads == 1
+        assert extracted(sandbox, data, "application/ld+json")[0].quads == 1
     finally:
         sandbox.close()
 
@@ -339,7 +339,7 @@ def test_only_what_has_killed_parsers_goes_to_the_sandbox_when_it_is_small(data,
 def reader(request):
     """Reads in a sandbox and in this process, with the usual limits."""
     if request.param == "outside":
-        yield Study(Settings())
+        yield Extractor(Settings())
         return
     inside = Sandbox(Settings(), ContextCache())
     yield inside
@@ -362,7 +362,7 @@ class Segment(Kept):
 def test_a_bomb_is_known_by_its_first_part_and_nothing_of_it_is_kept(reader):
     lines = (b'<http://b.test/%d> <http://b.test/p> "%x" .\n' % (n, n**9) * 50 for n in range(9000))
     packed = gzip.compress(b"".join(lines)) * 30
-    found, kept = studied(reader, packed, "application/gzip", Segment())
+    found, kept = extracted(reader, packed, "application/gzip", Segment())
     assert "open.max_ratio" in found.limit
     assert found.overblown
     assert (found.quads, found.extent, kept.quads.text) == (0, None, b"")
@@ -371,7 +371,7 @@ def test_a_bomb_is_known_by_its_first_part_and_nothing_of_it_is_kept(reader):
 def test_too_many_statements_from_few_bytes_are_a_bomb(monkeypatch):
     monkeypatch.setattr("tamias.crawl.analysing.extractor.FREE_QUADS", 1000)
     packed = gzip.compress(b"<http://b.test/s> <http://b.test/p> 1" + b", 1" * 20_000 + b" .\n")
-    found, kept = studied(Study(Settings()), packed, "application/gzip", Segment())
+    found, kept = extracted(Extractor(Settings()), packed, "application/gzip", Segment())
     assert "analyse.quads_per_byte" in found.limit
     assert found.overblown
     assert (found.quads, found.extent, kept.quads.text) == (0, None, b"")

@@ -10,7 +10,7 @@ NAMED = 3
 REST = "start, end and the rest"
 MEANINGS = {
     "fetch and loop": "requests and answers, the event loop, robots rules, the record of each fetch",
-    "study": "what a document is, its statements, its links, all written as N-Quads",
+    "analyse": "what a document is, its statements, its links, all written as N-Quads",
     "admit": "links resolved and filtered, those known already left out",
     "put": "new URLs sent to the frontier",
     "lease": "hosts and their best URLs lent by the frontier",
@@ -24,7 +24,7 @@ DONE = {
     "fetch and loop": "libcurl does the protocol, its sockets in one epoll that uvloop watches, which costs "
     "a third less than a callback for each socket; handles and connections are used again; a process for "
     "each core, and no change of threads until the commit",
-    "study": "one native parse and one native write for each document, names of graphs and blank nodes "
+    "analyse": "one native parse and one native write for each document, names of graphs and blank nodes "
     "changed in the text; for small documents 150 µs became 92 by asking the parser once instead of eight "
     "times and by working out the names of blank nodes and sites only where there are any",
     "database": "links known to a worker never reach it; URLs are put in batches sent as binary arrays; all "

@@ -21,10 +21,10 @@ def command(place: Place, once: bool) -> None:
 
     Example: tamias status --once --json
     """
-    from tamias.crawl.disk_space import Room
+    from tamias.crawl.disk_space import DiskSpace
     from tamias.database.connect import Database
 
-    room = Room(place.data, place.settings().settings.crawl.room)
+    room = DiskSpace(place.data, place.settings().settings.crawl.room)
     database = Database(place.data, place.db, create=False)
     session = database.session()
     frontier = PostgresFrontier(session, same_url=str.__eq__)

@@ -105,9 +105,9 @@ def _at_service(
     workers: int | None,
     concurrency: int | None,
 ) -> int:
-    from tamias.crawl.remote.supervisor import FarSupervisor, snapshot
+    from tamias.crawl.remote.supervisor import RemoteSupervisor, snapshot
 
-    supervisor = FarSupervisor(
+    supervisor = RemoteSupervisor(
         target,
         scratch,
         count=workers,

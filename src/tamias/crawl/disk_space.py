@@ -18,7 +18,7 @@ FIRST_WAIT = 1.0
 LONGEST_WAIT = 5.0
 
 
-class Room:
+class DiskSpace:
     """What is free where a crawl writes. Looking costs a few microseconds."""
 
     def __init__(self, data: Path, megabytes: float) -> None:
@@ -56,9 +56,9 @@ class Room:
 class Pause:
     """A crawl that waits for room, looking less and less often. Shared by its workers."""
 
-    def __init__(self, room: Room, longest: float | None) -> None:
+    def __init__(self, space: DiskSpace, longest: float | None) -> None:
         """`longest` in seconds, without end if None."""
-        self._room = room
+        self._space = space
         self._longest = longest
         self._since: float | None = None
         self._wait = FIRST_WAIT
@@ -73,7 +73,7 @@ class Pause:
     def is_to_blame(self, exit_code: int) -> bool:
         """Whether a worker that ended so ended for want of room."""
         full = exit_code == DiskFull.exit_code
-        return full or (exit_code != 0 and self._room.lacking(FULL_BYTES) is not None)
+        return full or (exit_code != 0 and self._space.lacking(FULL_BYTES) is not None)
 
     async def over(self, why: str, stopping: "asyncio.Future[Any]", *, progress: bool) -> bool:
         """Waits until it is worth another try; `progress` is whether the last one brought anything.
@@ -91,7 +91,7 @@ class Pause:
                     return False
                 await asyncio.wait([stopping], timeout=min(self._wait, left))
                 self._wait = min(LONGEST_WAIT, 2 * self._wait)
-                if self._room.lacking(2 * self._room.least) is None:
+                if self._space.lacking(2 * self._space.least) is None:
                     return True
         finally:
             self._waiting -= 1

@@ -30,7 +30,7 @@ class Apart:
         return self.until is not None
 
 
-class Held:
+class HeldLease:
     """A lease in the hands of this worker: paced, and given up in time."""
 
     def __init__(self, lease: Lease, asked_at: float, seconds: float, patience: float = LONGEST_TURN) -> None:

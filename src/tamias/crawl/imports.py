@@ -40,14 +40,14 @@ def import_seeds(
     session: Session, settings: Settings, near: Sequence[str], crawl: int, seeds: Iterable[Seed]
 ) -> Imported:
     """Puts seeds into a crawl. One of another frontier keeps its queue, crawl, date and metadata."""
-    desk = _Desk(session, settings, near, crawl)
+    desk = _Importer(session, settings, near, crawl)
     waiting = iter(seeds)
     while batch := list(islice(waiting, AT_ONCE)):
         desk.put(batch)
     return desk.imported
 
 
-class _Desk:
+class _Importer:
     """Sorts seeds into those that are put as ours and those that are told as another frontier's."""
 
     def __init__(self, session: Session, settings: Settings, near: Sequence[str], crawl: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.analysing.extractor import Study
+from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.request.lone import LoneClient
 from tamias.crawl.revisit.watching import Wanted
 from tamias.crawl.visit.guide import PoliteGuide
@@ -22,7 +22,7 @@ async def query_wanted(settings: Settings, endpoint: str, query: str) -> AsyncIt
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         client = LoneClient(settings, Path(spool), Admission(settings, [endpoint]))
         try:
-            guide = PoliteGuide(client.ask, Study(settings), _unheard)
+            guide = PoliteGuide(client.ask, Extractor(settings), _unheard)
             async for row in addresses(guide, endpoint, query):
                 yield _wanted(row, endpoint)
         finally:

@@ -18,13 +18,13 @@ from tamias.crawl.admit import same_url, seed_items
 from tamias.crawl.commit.committer import PUT_BATCH
 from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
-from tamias.crawl.disk_space import Pause, Room
+from tamias.crawl.disk_space import DiskSpace, Pause
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits, terms_of
 from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.strategy.tending import Tending
-from tamias.crawl.worker.process_pool import Crew
+from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.wiring import WorkerPlan
 from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
@@ -144,8 +144,8 @@ class Supervisor:
         self._begun_at = self._session.now()
         self._ended: Ended | None = None
         longest = None if until is Until.STOPPED else settings.crawl.max_wait
-        self._pause = Pause(Room(self._data, settings.crawl.room), longest)
-        self._crew = Crew(
+        self._pause = Pause(DiskSpace(self._data, settings.crawl.room), longest)
+        self._pool = ProcessPool(
             "tamias.crawl.worker",
             lambda share: msgspec.structs.replace(self._plan, share=share),
             self._put_right,
@@ -177,7 +177,7 @@ class Supervisor:
         if self._ended is None:
             await self._run_workers(show, figures)
             figures = await self._in_database(self._figures)
-        if (trouble := self._crew.trouble()) is not None:
+        if (trouble := self._pool.trouble()) is not None:
             raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         await self._wait_for_deliveries()
@@ -232,18 +232,18 @@ class Supervisor:
         self._database.close()
 
     async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlFigures) -> None:
-        working = asyncio.create_task(self._crew.run(self._settings.crawl.max_urls))
+        working = asyncio.create_task(self._pool.run(self._settings.crawl.max_urls))
         pause = LOOK_SECONDS
         try:
             while self._ended is None and not working.done():
-                await self._crew.news(working, pause)
+                await self._pool.news(working, pause)
                 begun = time.monotonic()
                 figures = await self._look(figures)
                 pause = _pause(time.monotonic() - begun)
                 self._ended = self._ended or self._verdict(figures)
                 show(self._snapshot(figures))
         finally:
-            self._crew.stop()
+            self._pool.stop()
             await working
 
     async def _look(self, before: CrawlFigures) -> CrawlFigures:
@@ -257,7 +257,7 @@ class Supervisor:
 
     def _interrupt(self) -> None:
         self._ended = Ended.INTERRUPTED
-        self._crew.stop()
+        self._pool.stop()
 
     def _figures(self) -> CrawlFigures:
         self._tending.step()
@@ -284,7 +284,7 @@ class Supervisor:
 
     def _in_flight(self) -> int:
         """Visits under way, also those whose hosts were given back before their documents were read."""
-        return sum(each.in_flight for each in self._crew.working)
+        return sum(each.in_flight for each in self._pool.working)
 
     def _rests(self, figures: CrawlFigures) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
@@ -306,7 +306,7 @@ class Supervisor:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
 
     def _snapshot(self, figures: CrawlFigures) -> Snapshot:
-        all_progress = self._crew.progress
+        all_progress = self._pool.progress
         outcomes: dict[str, int] = {}
         for each in all_progress:
             for word, count in each.tally.outcomes.items():
@@ -324,9 +324,9 @@ class Supervisor:
             known=figures.known,
             open=figures.open,
             hosts=figures.hosts,
-            workers=len(self._crew.working),
+            workers=len(self._pool.working),
             ended=self._ended,
-            paused=self._pause.why or next((each.paused for each in self._crew.working if each.paused), None),
+            paused=self._pause.why or next((each.paused for each in self._pool.working if each.paused), None),
             deferred=self._deferred,
             next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
         )

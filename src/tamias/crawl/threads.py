@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def aside(work: Callable[[], T], give_up: Callable[[], None] | None = None) -> T:
+async def run_uncancelled(work: Callable[[], T], give_up: Callable[[], None] | None = None) -> T:
     """The result of `work`. When cancelled, `give_up` asks it to end early, and its end is waited for."""
     task = asyncio.create_task(asyncio.to_thread(work))
     try:

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.visit.visitor import Allowance
 from tamias.model.lease import Lease
 
-After = Callable[[Sequence[Held]], None]
+After = Callable[[Sequence[HeldLease]], None]
 """Told, in the event loop, which hosts were just given back."""
 
 
-class Workplace(Protocol):
+class WorkerStore(Protocol):
     """Lends hosts, has them visited, and makes true what the visits brought."""
 
     number: int
@@ -56,11 +56,11 @@ class Workplace(Protocol):
         """Every few seconds: writes down what is only counted, such as what block lists kept out."""
         ...
 
-    async def work(self, held: Held) -> None:
+    async def work(self, held: HeldLease) -> None:
         """Visits the URLs of a host and gives it back."""
         ...
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldLease) -> None:
         """Gives a host back with the next commit."""
         ...
 

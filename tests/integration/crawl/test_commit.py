@@ -12,8 +12,8 @@ from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.committer import Committer, Visited
 from tamias.crawl.commit.listing import Listing
-from tamias.crawl.commit.segment_pool import Shelf
-from tamias.crawl.held_lease import Held
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.steps import Steps
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture_id import new_capture_id
@@ -57,7 +57,7 @@ class Bench:
         admission = Admission(settings, ())
         self.frontier.put([admission.item(f"http://{host}/", 0, 1) for host in HOSTS])
         thread = ThreadPoolExecutor(1)
-        shelf = Shelf(folder, 1, session, lambda work: thread.submit(work).result())
+        shelf = SegmentPool(folder, 1, session, lambda work: thread.submit(work).result())
         listing = Listing(session, admission, self.frontier.buckets, settings.seeds)
         self.committer = Committer(
             self.frontier, admission, shelf, thread, Steps(), self.after, listing=listing
@@ -67,7 +67,7 @@ class Bench:
         self.late += late
 
     def lease(self):
-        return [Held(lease, time.monotonic(), 30.0) for lease in self.frontier.lease(10)]
+        return [HeldLease(lease, time.monotonic(), 30.0) for lease in self.frontier.lease(10)]
 
     def commit(self, *visits):
         async def run():

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from frontier_client import Instance
 
-from tamias.crawl.analysing.extractor import Found
-from tamias.crawl.held_lease import Held
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.policy import Policy, write_policy
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import Outdated, Service
+from tamias.crawl.remote.client import Outdated, ServiceClient
 from tamias.crawl.remote.delivery_queue import Parcel
 from tamias.crawl.remote.messages import message
-from tamias.crawl.remote.quad_spool import ScratchShelf
-from tamias.crawl.remote.reconnecting import Line, Target
-from tamias.crawl.remote.wire import Brought
+from tamias.crawl.remote.quad_spool import QuadSpool
+from tamias.crawl.remote.reconnecting import ReconnectingChannel, Target
+from tamias.crawl.remote.wire import DeliveredVisit
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture
@@ -42,9 +42,9 @@ def far(instance, client):
 
     def run(work, worker=7):
         async def main():
-            line = Line(Target(address=instance.address))
+            line = ReconnectingChannel(Target(address=instance.address))
             try:
-                service = Service(line, worker)
+                service = ServiceClient(line, worker)
                 return await work(service, await service.hello())
             finally:
                 line.close()
@@ -56,14 +56,14 @@ def far(instance, client):
 
 def visit(lease, tmp_path):
     """A parcel with one quad, as a worker packs it."""
-    shelf = ScratchShelf(tmp_path)
+    shelf = QuadSpool(tmp_path)
     with shelf.small_document() as document:
         document.write(SAYS)
     task, now = lease.tasks[0], 1_700_000_000_000
-    brought = Brought(
+    brought = DeliveredVisit(
         lease=lease, task=task,
         capture=Capture(url=task.url, started_at=now, ended_at=now, outcome=Outcome.OK, reason="ok"),
-        found=Found(quads=1), references=[], items=[], put_off=False, is_context=False, context=None,
+        found=Extraction(quads=1), references=[], items=[], put_off=False, is_context=False, context=None,
         delay_ms=0, blocked_until=None, granted=None,
     )  # fmt: skip
     return Parcel(str(new_capture_id(now)), brought, shelf.take(document.extent))
@@ -113,7 +113,7 @@ def test_a_host_that_is_given_back_is_lent_again(client, far):
     async def work(service, policy):
         (lease,) = await service.lease(10, 10, 30, policy.digest)
         assert await service.lease(10, 10, 30, policy.digest) == []
-        held = Held(lease, 0, 30)
+        held = HeldLease(lease, 0, 30)
         held.delay_ms = 0
         await service.deliver(Parcel("release", released=held).messages())
         return await service.lease(10, 10, 30, policy.digest)

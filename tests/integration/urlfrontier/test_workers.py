@@ -81,7 +81,7 @@ def far_workers(scratch):
     alive = []
     for note in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
-            if any(str(each.readlink()).startswith(f"{scratch}/studying/") for each in note.iterdir()):
+            if any(str(each.readlink()).startswith(f"{scratch}/analysing/") for each in note.iterdir()):
                 alive.append(int(note.parent.name))
     return alive
 

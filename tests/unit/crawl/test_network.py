@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.crawl.held_lease import Held, NotNow
+from tamias.crawl.held_lease import HeldLease, NotNow
 from tamias.crawl.request.network import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
 from tamias.model.lease import Lease
 
@@ -38,7 +38,7 @@ def network(clock, monkeypatch):
 
 def held(seconds=float("inf")):
     lease = Lease(host="a", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
-    return Held(lease, 0.0, seconds)
+    return HeldLease(lease, 0.0, seconds)
 
 
 async def lose(network, *places):

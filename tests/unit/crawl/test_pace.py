@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from tamias.crawl.held_lease import LONGEST_TURN, Held, NotNow
+from tamias.crawl.held_lease import LONGEST_TURN, HeldLease, NotNow
 from tamias.model.lease import Lease
 
 
 def held(seconds=30.0, delay_ms=0):
     lease = Lease(host="example.org", qid=1, bucket=0, token=1, ends_at=0, delay_ms=delay_ms, tasks=())
-    return Held(lease, time.monotonic(), seconds)
+    return HeldLease(lease, time.monotonic(), seconds)
 
 
 def test_the_first_turn_comes_at_once():

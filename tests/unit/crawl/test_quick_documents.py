@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from tamias.crawl.analysing import extractor as study_module
-from tamias.crawl.analysing.extractor import Study
+from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.analysing.quick import QUICK_BYTES, quick_lines
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
@@ -92,7 +92,7 @@ def studied(capture):
     def new_document():
         yield written
 
-    found = Study(Settings()).study(capture, capture.body, new_document, take)
+    found = Extractor(Settings()).extract(capture, capture.body, new_document, take)
     found.links = len(links)  # one that stands in two batches is counted twice
     return found, written.text, links
 

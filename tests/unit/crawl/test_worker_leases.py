@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.worker.worker import MOST_LEASED, Worker
@@ -107,4 +107,4 @@ def test_a_worker_that_got_less_than_it_asked_for_waits_for_news():
 
 
 def test_hosts_without_a_delay_are_asked_for_once_when_they_were_given_back():
-    assert asked_of(30, given_back=[Held(lease(1), 0.0, 30.0)]) == [MOST_LEASED, MOST_LEASED]
+    assert asked_of(30, given_back=[HeldLease(lease(1), 0.0, 30.0)]) == [MOST_LEASED, MOST_LEASED]

@@ -56,7 +56,7 @@ NewDocument = Callable[[], AbstractContextManager[DocumentSink]]
 """Opens a place for one document's quads."""
 
 
-class Found(msgspec.Struct, kw_only=True):
+class Extraction(msgspec.Struct, kw_only=True):
     """What a body held."""
 
     media_type: str | None = None
@@ -98,7 +98,7 @@ class Wanting(Exception):
         self.addresses = addresses
 
 
-class Study:
+class Extractor:
     """Reads bodies with the installed analysers. May be used by two threads with two writers."""
 
     def __init__(self, settings: Settings, contexts: ContextCache | None = None) -> None:
@@ -114,14 +114,14 @@ class Study:
         self._analyse = settings.analyse
         self._analysers = analysers(settings, contexts)
 
-    def study(
+    def extract(
         self,
         capture: Capture,
         body: Body,
         new_document: NewDocument,
         take_links: TakeLinks,
         kind: str | None = None,
-    ) -> Found:
+    ) -> Extraction:
         """Reads a body to its end, a limit, or a fault; never raises for what stands in it.
 
         Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
@@ -129,7 +129,7 @@ class Study:
         quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
         if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
             return self._quick(capture, body, *quick, new_document, take_links)
-        found = Found()
+        found = Extraction()
         try:
             with new_document() as target:
                 self._read(capture, body, found, target, Following(capture, take_links), kind)
@@ -151,9 +151,9 @@ class Study:
         statements: list[QuadLines],
         new_document: NewDocument,
         take_links: TakeLinks,
-    ) -> Found:
+    ) -> Extraction:
         """What a strict parse has read, written and followed as any other statements."""
-        found = Found(media_type=media_type, quads=sum(map(len, statements)), read=True)
+        found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
         following = Following(capture, take_links)
@@ -181,7 +181,7 @@ class Study:
         self,
         capture: Capture,
         body: Body,
-        found: Found,
+        found: Extraction,
         target: DocumentSink,
         following: "Following",
         kind: str | None,
@@ -318,14 +318,14 @@ def whole(body: Body | None, most: int) -> bytes | None:
         return file.read()
 
 
-def _note_names(found: Found, naming: Naming) -> None:
+def _note_names(found: Extraction, naming: Naming) -> None:
     found.renamed_graphs += tuple(naming.renamed.items())[: MOST_RENAMED - len(found.renamed_graphs)]
     found.quads -= naming.left_out
     if naming.left_out:
         _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot say them"))
 
 
-def _take(found: Found, finding: Finding) -> None:
+def _take(found: Extraction, finding: Finding) -> None:
     """What is neither written nor followed."""
     if isinstance(finding, Problem):
         _note(found, finding)
@@ -337,7 +337,7 @@ def _take(found: Found, finding: Finding) -> None:
         found.hints += finding.hints[: MOST_HINTS - len(found.hints)]
 
 
-def _note(found: Found, problem: Problem) -> None:
+def _note(found: Extraction, problem: Problem) -> None:
     found.damaged |= problem.damage
     if problem.wants is not None:
         found.wanted.append(problem.wants)

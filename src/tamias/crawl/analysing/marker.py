@@ -13,14 +13,14 @@ _SLOTS = 2
 _SLOT_BYTES = 4096
 
 
-class Studied(msgspec.Struct, frozen=True):
+class Analysed(msgspec.Struct, frozen=True):
     """A document under analysis."""
 
     lease: Lease
     task: Task
 
 
-class Marker:
+class AnalysisMarker:
     """Notes up to two documents at once: a small and a large one. For the event loop's thread."""
 
     def __init__(self, folder: Path, worker: int) -> None:
@@ -30,10 +30,10 @@ class Marker:
         self._free = list(range(_SLOTS))
 
     @contextmanager
-    def studying(self, lease: Lease, task: Task) -> Iterator[None]:
+    def analysing(self, lease: Lease, task: Task) -> Iterator[None]:
         """The document is being analysed while this lasts."""
         bare = msgspec.structs.replace(lease, tasks=())
-        note = msgspec.json.encode(Studied(bare, task))
+        note = msgspec.json.encode(Analysed(bare, task))
         slot = self._free.pop() if self._free and len(note) < _SLOT_BYTES else None
         if slot is None:
             yield
@@ -56,7 +56,7 @@ class Marker:
         self._path.unlink(missing_ok=True)
 
 
-def left_by(folder: Path, worker: int) -> list[Studied]:
+def left_by(folder: Path, worker: int) -> list[Analysed]:
     """What a dead worker was analysing; the note is removed."""
     path = folder / str(worker)
     try:
@@ -68,8 +68,8 @@ def left_by(folder: Path, worker: int) -> list[Studied]:
     return [each for slot in slots for each in _decoded(slot)]
 
 
-def _decoded(slot: bytes) -> list[Studied]:
+def _decoded(slot: bytes) -> list[Analysed]:
     try:
-        return [msgspec.json.decode(slot, type=Studied)] if slot.startswith(b"{") else []
+        return [msgspec.json.decode(slot, type=Analysed)] if slot.startswith(b"{") else []
     except msgspec.DecodeError:
         return []

@@ -34,9 +34,9 @@ from tamias.archive.sites import (
     waiting_for,
 )
 from tamias.crawl.admit import Admission, Reference, first
-from tamias.crawl.analysing.extractor import PAGES, Found
+from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.revisit.archiver import WATCH
-from tamias.crawl.threads import aside
+from tamias.crawl.threads import run_uncancelled
 from tamias.database.connect import Cursor, Session
 from tamias.model.access_plan import Access, access_plan
 from tamias.model.claim import authoritative, claims, hosts_to_ask
@@ -113,7 +113,7 @@ class Coverage:
         met = await self._in_database(met_urls, self._session, lease, dataset, MOST_MET)
         others = [url for url in met if url not in dataset.samples | dataset.urls]
         uris = [*sorted(dataset.samples)[:MOST_SAMPLES], *others]
-        found = await aside(partial(self._described, dataset.copies, uris))
+        found = await run_uncancelled(partial(self._described, dataset.copies, uris))
         holds = len(found) >= LEAST_SHARE * len(uris)
         if not holds:
             _log.warning(
@@ -160,7 +160,7 @@ def _belongs(task: Task, dataset: Covered) -> bool:
     )
 
 
-def missing_in(found: Found) -> str | None:
+def missing_in(found: Extraction) -> str | None:
     """Why what was read is no copy of a dataset; None when it is one."""
     if found.media_type in PAGES:
         return f"a page ({found.media_type})"
@@ -171,7 +171,7 @@ def missing_in(found: Found) -> str | None:
     return None if found.quads else "without statements"
 
 
-class Wholes:
+class BulkCopies:
     """Chooses and follows the way to each dataset."""
 
     def __init__(
@@ -196,7 +196,7 @@ class Wholes:
         news: News = await self._in_database(self._found, task, sitemap, datasets)
         return news
 
-    async def visited(self, task: Task, outcome: Outcome, found: Found, for_good: bool) -> News:
+    async def visited(self, task: Task, outcome: Outcome, found: Extraction, for_good: bool) -> News:
         """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
         waiting = await self._in_database(waiting_for, self._session, task.crawl, task.url)
         ways = [f"for the dataset of {each.sitemap}: {each.access.why}" for each in waiting if each.access]

@@ -18,9 +18,9 @@ from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.listing import Listing
-from tamias.crawl.commit.segment_pool import Shelf
-from tamias.crawl.held_lease import Apart, Held
-from tamias.crawl.revisit.archiver import WATCH, Keeping
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.revisit.archiver import WATCH, Archiver
 from tamias.crawl.steps import Steps
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
@@ -50,7 +50,7 @@ _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 class Visited(msgspec.Struct, frozen=True, kw_only=True):
     """What one visit brought."""
 
-    held: Held
+    held: HeldLease
     done: Done
     record: CaptureRecord | None = None
     """None when nothing was tried: the task is only put off."""
@@ -133,14 +133,14 @@ class Committer:
         self,
         frontier: PostgresFrontier,
         admission: Admission,
-        shelf: Shelf,
+        segments: SegmentPool,
         thread: Executor,
         steps: Steps,
-        after: Callable[[Sequence[Held], Sequence[Visited]], None],
+        after: Callable[[Sequence[HeldLease], Sequence[Visited]], None],
         *,
         listing: Listing,
         sinks: Sequence[int] = (),
-        keeping: Keeping | None = None,
+        archiver: Archiver | None = None,
         strategist: Strategist | None = None,
         wanted: Callable[[Reference], Reference] = lambda reference: reference,
     ) -> None:
@@ -151,17 +151,17 @@ class Committer:
         """
         self._frontier = frontier
         self._admission = admission
-        self._shelf = shelf
+        self._segments = segments
         self._thread = thread
         self._steps = steps
         self._after = after
         self._listing = listing
         self._sinks = sinks
-        self._keeping = keeping
+        self._archiver = archiver
         self._strategist = strategist
         self._wanted = wanted
         self._visited: list[Visited] = []
-        self._released: list[Held] = []
+        self._released: list[HeldLease] = []
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
         self._ending = False
@@ -175,7 +175,7 @@ class Committer:
         self._visited.append(visited)
         self._news.set()
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldLease) -> None:
         """The host is to be given back with the next commit."""
         self._released.append(held)
         self._news.set()
@@ -261,14 +261,14 @@ class Committer:
         return cut
 
     def _commit_all(
-        self, visited: list[Visited], released: list[Held], apart: list[Visited]
+        self, visited: list[Visited], released: list[HeldLease], apart: list[Visited]
     ) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with self._steps.step("sync"):
-            durable = self._shelf.sync()
+            durable = self._segments.sync()
             reached("segments-synced")
-            if self._keeping is not None:
-                self._keeping.sync()
+            if self._archiver is not None:
+                self._archiver.sync()
             reached("blobs-synced")
         try:
             committed = self._commit(visited, released, durable)
@@ -313,7 +313,9 @@ class Committer:
         except Exception as error:  # noqa: BLE001 (told in the record)
             return self._commit([_faulty(visited, error)] if visited.record else [], [], durable)
 
-    def _commit(self, visited: list[Visited], released: list[Held], durable: list[Durable]) -> list[Visited]:
+    def _commit(
+        self, visited: list[Visited], released: list[HeldLease], durable: list[Durable]
+    ) -> list[Visited]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         cuts = iter(
             self._put_references(
@@ -401,15 +403,15 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
     )
 
 
-def _newest(held: Iterable[Held]) -> set[Held]:
+def _newest(held: Iterable[HeldLease]) -> set[HeldLease]:
     """Those that may still be ours: a host that was leased anew was lost before."""
     in_order = sorted(held, key=lambda each: each.lease.ends_at)
     return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
 
 
-def _returns(visited: list[Visited], released: list[Held]) -> list[Return]:
+def _returns(visited: list[Visited], released: list[HeldLease]) -> list[Return]:
     """One return for each lease: all its news, and whether the host goes back."""
-    done: dict[Held, list[Done]] = {held: [] for held in released}
+    done: dict[HeldLease, list[Done]] = {held: [] for held in released}
     for each in visited:
         done.setdefault(each.held, []).append(each.done)
     gone = set(released)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tamias.crawl.admit import Admission, same_url
-from tamias.crawl.commit.bulk_copies import Coverage, Wholes
+from tamias.crawl.commit.bulk_copies import BulkCopies, Coverage
 from tamias.crawl.commit.committer import Committer, Visited
 from tamias.crawl.commit.listing import Listing
 from tamias.crawl.commit.records import Recorder
 from tamias.crawl.commit.recover import recover
-from tamias.crawl.commit.segment_pool import Shelf
+from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.tagging import PageTags
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.options import user_agent
-from tamias.crawl.revisit.archiver import WATCH, Keeping
-from tamias.crawl.revisit.change_hints import HintDesk
+from tamias.crawl.revisit.archiver import WATCH, Archiver
+from tamias.crawl.revisit.change_hints import ChangeHints
 from tamias.crawl.steps import Steps
 from tamias.crawl.strategy.strategist import Strategist
 from tamias.crawl.visit.parking import Parking
@@ -31,7 +31,7 @@ from tamias.settings import Settings
 from tamias.sinks.warc import WarcWriter
 
 T = TypeVar("T")
-Committed = Callable[[Sequence[Held], Sequence[Visited]], None]
+Committed = Callable[[Sequence[HeldLease], Sequence[Visited]], None]
 """Told of the hosts given back with a commit, and of the visits that came too late for it."""
 
 
@@ -40,7 +40,7 @@ def worker_number(database: Database) -> int:
     return database.embedded.enrol() if database.embedded else secrets.randbelow(2**31 - 1) + 1
 
 
-class Office:
+class CommitContext:
     """One for each process that commits visits: a worker, or the service that others deliver to."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Office:
         terms: Terms | None = None,
         sinks: Sequence[int] = (),
         warc: Callable[[int], WarcWriter] | None = None,
-        keeping: Callable[[Admission], Keeping] | None = None,
+        archiver: Callable[[Admission], Archiver] | None = None,
     ) -> None:
         self.number = number or worker_number(database)
         self.settings = settings
@@ -74,8 +74,8 @@ class Office:
         )
         self.recover: Callable[[], int] = lambda: recover(database, self.session, self.frontier, data)
         self.warc = warc(self.number) if warc else None
-        self.keeping = keeping(self.admission) if keeping else None
-        self.shelf = Shelf(
+        self.archiver = archiver(self.admission) if archiver else None
+        self.segments = SegmentPool(
             data / "rdf",
             self.number,
             self.session,
@@ -86,33 +86,33 @@ class Office:
         self.committer = Committer(
             self.frontier,
             self.admission,
-            self.shelf,
+            self.segments,
             self._thread,
             self.steps,
             committed,
             listing=Listing(self.session, self.admission, self.frontier.buckets, settings.seeds),
             sinks=sinks,
-            keeping=self.keeping,
+            archiver=self.archiver,
             strategist=Strategist(
                 self.session, self.frontier, self.admission, settings.strategy, not_of=[WATCH]
             ),
             wanted=self.coverage.without_own,
         )
         self.parking = Parking(self.committer, self.now, int(settings.frontier.lease * 1000))
-        self.hints = HintDesk(self.session, self.frontier, self.admission)
+        self.hints = ChangeHints(self.session, self.frontier, self.admission)
 
-    def visitor(self, sight: Sees, allowance: Allowance, worker: str | None = None) -> Visitor:
+    def visitor(self, runner: Sees, allowance: Allowance, worker: str | None = None) -> Visitor:
         """Who judges what is seen, and hands it over to be committed; `worker` if another one saw it."""
         return Visitor(
             self.settings,
             allowance=allowance,
-            sight=sight,
+            runner=runner,
             admission=self.admission,
-            wholes=Wholes(self.session, self.in_database, self.admission, self.now),
+            bulk_copies=BulkCopies(self.session, self.in_database, self.admission, self.now),
             hints=self.hints,
             committer=self.committer,
             recorder=Recorder(worker or str(self.number), user_agent(self.settings)),
-            keeping=self.keeping,
+            archiver=self.archiver,
             parking=self.parking,
             pages=PageTags(self.settings.tags, self.session, self.in_database),
             now=self.now,
@@ -138,8 +138,8 @@ class Office:
     def close(self) -> None:
         """After the last commit."""
         self._thread.shutdown(wait=True)
-        if self.keeping is not None:
-            self.keeping.close()
+        if self.archiver is not None:
+            self.archiver.close()
         if self.warc is not None:
             self.warc.close()
         self.steps.write(self.committer.tally.visited)

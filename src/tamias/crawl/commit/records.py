@@ -1,6 +1,6 @@
 """What is kept of a visit: the capture and what was found in it, as one record."""
 
-from tamias.crawl.analysing.extractor import Found
+from tamias.crawl.analysing.extractor import Extraction
 from tamias.model.capture import Capture
 from tamias.model.lease import Task
 from tamias.model.record import CaptureRecord, HopRecord
@@ -15,7 +15,14 @@ class Recorder:
         self._agent = agent
 
     def record(
-        self, capture_id: str, task: Task, capture: Capture, found: Found, *, headers: bool, deferred: bool
+        self,
+        capture_id: str,
+        task: Task,
+        capture: Capture,
+        found: Extraction,
+        *,
+        headers: bool,
+        deferred: bool,
     ) -> CaptureRecord:
         """What is kept of one attempt."""
         return CaptureRecord(

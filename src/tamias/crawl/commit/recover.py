@@ -39,8 +39,8 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
 
 def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
     """Cleans up after one worker that is known to be dead. May be done twice."""
-    for studied in left_by(data / "studying", worker):
-        frontier.count_death(studied.lease, studied.task)
+    for analysed in left_by(data / "analysing", worker):
+        frontier.count_death(analysed.lease, analysed.task)
     frontier.give_back([worker])
     left = open_segments(session, [worker])
     for segment in left:

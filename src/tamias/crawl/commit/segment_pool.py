@@ -16,7 +16,7 @@ from tamias.sinks.warc import WarcWriter
 SEGMENT_BYTES = 256_000_000
 
 
-class Shelf:
+class SegmentPool:
     """One writer for small documents and some for large ones, which take their time."""
 
     def __init__(

@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.analyse.tags.likeness import NEAR, page_hash, quarters
 from tamias.crawl.admit import Reference
-from tamias.crawl.visit.runner import Seen
+from tamias.crawl.visit.runner import VisitResult
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
@@ -43,11 +43,11 @@ class PageTags:
         self._session = session
         self._in_database = in_database
 
-    async def told(self, seen: Seen) -> tuple[str, ...]:
+    async def told(self, result: VisitResult) -> tuple[str, ...]:
         """The tags that a page's content tells; none where nothing was read."""
-        if not (self._taggers or self._near) or seen.capture.outcome is not Outcome.OK:
+        if not (self._taggers or self._near) or result.capture.outcome is not Outcome.OK:
             return ()
-        page = _page(seen)
+        page = _page(result)
         told = [tag for tagger in self._taggers for tag in _asked(tagger, page)]
         if self._near and await self._is_near(page):
             told.append(NEAR_DUPLICATE)
@@ -102,11 +102,11 @@ def _asked(tagger: Tagger, page: Page) -> list[str]:
         return []
 
 
-def _page(seen: Seen) -> Page:
-    capture = seen.capture
+def _page(result: VisitResult) -> Page:
+    capture = result.capture
     return Page(
         url=capture.final_url,
-        media_type=seen.found.media_type,
+        media_type=result.found.media_type,
         headers=capture.hops[-1].headers if capture.hops else (),
         body=(capture.body.data or b"") if capture.body else b"",
     )

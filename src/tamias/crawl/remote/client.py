@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from tamias.crawl.admit import Reference
-from tamias.crawl.analysing.marker import Studied
+from tamias.crawl.analysing.marker import Analysed
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.messages import FRONTIER, WORKERS, message
-from tamias.crawl.remote.reconnecting import Line, NotReached
+from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel
 from tamias.crawl.remote.wire import packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
@@ -36,10 +36,10 @@ class Outdated(Exception):
     """The crawl was told something else since the worker said hello."""
 
 
-class Service:
+class ServiceClient:
     """The two services of a frontier, through one line."""
 
-    def __init__(self, line: Line, worker: int) -> None:
+    def __init__(self, line: ReconnectingChannel, worker: int) -> None:
         self._line = line
         self._worker = worker
         self._offset = 0.0
@@ -77,9 +77,9 @@ class Service:
         held = [bare(lease) for lease in leases]
         return await self._ask("Renew", wire.Renewal(held, seconds), wire.Renewed, patience=seconds / 3)
 
-    async def mourn(self, worker: int, studied: Sequence[Studied]) -> None:
+    async def mourn(self, worker: int, analysed: Sequence[Analysed]) -> None:
         """A worker of ours died over these documents, if any."""
-        await self._ask("Mourn", wire.Death(worker, list(studied)), bool)
+        await self._ask("Mourn", wire.Death(worker, list(analysed)), bool)
 
     async def robots(self, bucket: int, qid: int, authority: str) -> Known | None:
         """Rules that somebody fetched lately."""

@@ -16,14 +16,14 @@ from tamias.archive.contexts import read_contexts
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Reference
 from tamias.crawl.commit.committer import Visited
-from tamias.crawl.commit.office import Office
-from tamias.crawl.held_lease import Held
+from tamias.crawl.commit.office import CommitContext
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote.lending import Lender
-from tamias.crawl.remote.receive_quads import Damaged, Landing
+from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
 from tamias.crawl.remote.wire import (
-    Brought,
     ContextsAsked,
     Death,
+    DeliveredVisit,
     Lent,
     Policy,
     Released,
@@ -32,7 +32,7 @@ from tamias.crawl.remote.wire import (
     RobotsTold,
     Site,
 )
-from tamias.crawl.visit.runner import Seen
+from tamias.crawl.visit.runner import VisitResult
 from tamias.crawl.visit.visitor import Allowance
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
@@ -58,7 +58,7 @@ Place = tuple[int, int, int]
 """Of a lease: its bucket, host and token."""
 
 
-class Reception:
+class RemoteCommitter:
     """One for each service that workers deliver to, and for each policy."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Reception:
         self.broken = False
         """Whether it can commit no more, and another must take its place."""
         self._sinks: list[int] = []
-        self._office = Office(
+        self._office = CommitContext(
             database,
             data,
             policy.settings,
@@ -77,18 +77,18 @@ class Reception:
             number=number,
             sinks=self._sinks,
         )
-        self._landing = Landing(self._office.shelf, policy.settings.open.max_unpacked)
+        self._landing = QuadReceiver(self._office.segments, policy.settings.open.max_unpacked)
         self._robots = RobotsStore(self._office.session)
         self._lender = Lender(self._office, crawl, terms)
-        self._held: dict[Place, Held] = {}
+        self._held: dict[Place, HeldLease] = {}
         self._heard: dict[Place, float] = {}
         self._under_way: dict[str, asyncio.Future[bool]] = {}
-        self._releasing: dict[Held, list[asyncio.Future[bool]]] = {}
+        self._releasing: dict[HeldLease, list[asyncio.Future[bool]]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         """Before anything is delivered."""
-        await self._office.in_database(self._office.shelf.reserve)
+        await self._office.in_database(self._office.segments.reserve)
         await self._repair()
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -137,8 +137,8 @@ class Reception:
         """A worker is dead: its hosts are free, and the documents it died over are known for that."""
 
         def bury() -> None:
-            for studied in death.studied:
-                self._office.frontier.count_death(studied.lease, studied.task)
+            for analysed in death.analysed:
+                self._office.frontier.count_death(analysed.lease, analysed.task)
             self._office.frontier.give_back([death.worker])
 
         await self._office.in_database(bury)
@@ -185,7 +185,7 @@ class Reception:
         return await asyncio.to_thread(self._office.committer.put_now, reference)
 
     async def accept(
-        self, name: str, brought: Brought, quads: BinaryIO, *, again: bool
+        self, name: str, brought: DeliveredVisit, quads: BinaryIO, *, again: bool
     ) -> "asyncio.Future[bool]":
         """Takes a visit; what comes tells whether it was committed. `again`: it may be already."""
         if not _UUID.fullmatch(name):
@@ -213,25 +213,27 @@ class Reception:
         return self._release(held)
 
     async def _take(
-        self, name: str, brought: Brought, quads: BinaryIO, coming: "asyncio.Future[bool]"
+        self, name: str, brought: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
     ) -> None:
         held = self._holding(brought.lease)
         held.delay_ms, held.granted = brought.delay_ms, brought.granted
         held.blocked_until = brought.blocked_until or held.blocked_until
         held.news |= brought.news
         try:
-            seen = _seen(brought, await self._landing.land(quads))
+            result = _seen(brought, await self._landing.land(quads))
         except Damaged as error:
             reason = f"internal error: {error}"
-            seen = Seen(_unasked(brought.task.url, Outcome.FAILED, reason, self._office.now()))
-        seen.capture_id = name
-        await self._judge(seen, brought.task, held, coming)
+            result = VisitResult(_unasked(brought.task.url, Outcome.FAILED, reason, self._office.now()))
+        result.capture_id = name
+        await self._judge(result, brought.task, held, coming)
 
-    async def _judge(self, seen: Seen, task: Task, held: Held, coming: "asyncio.Future[bool]") -> None:
+    async def _judge(
+        self, result: VisitResult, task: Task, held: HeldLease, coming: "asyncio.Future[bool]"
+    ) -> None:
         """From here on as in any worker: judged, and committed with others."""
-        seen.afterwards = partial(_tell, coming)
+        result.afterwards = partial(_tell, coming)
         worker = str(held.lease.token >> 32)
-        await self._office.visitor(_Told(seen, self._office.now), Allowance(None), worker).visit(task, held)
+        await self._office.visitor(_Told(result, self._office.now), Allowance(None), worker).visit(task, held)
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
@@ -246,22 +248,22 @@ class Reception:
         capture = _unasked(task.url, outcome, reason, self._office.now())
         later = covering is not None and not covering.had
         coming = asyncio.get_running_loop().create_future()
-        await self._judge(Seen(capture, put_off=later), task, self._holding(lease), coming)
+        await self._judge(VisitResult(capture, put_off=later), task, self._holding(lease), coming)
         return True
 
-    def _holding(self, lease: Lease) -> Held:
+    def _holding(self, lease: Lease) -> HeldLease:
         """One value for each lease, as the committer wants it."""
         place = (lease.bucket, lease.qid, lease.token)
         self._heard[place] = time.monotonic()
-        return self._held.setdefault(place, Held(lease, time.monotonic(), float("inf")))
+        return self._held.setdefault(place, HeldLease(lease, time.monotonic(), float("inf")))
 
-    def _release(self, held: Held) -> "asyncio.Future[bool]":
+    def _release(self, held: HeldLease) -> "asyncio.Future[bool]":
         coming: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._releasing.setdefault(held, []).append(coming)
         self._office.committer.release(held)
         return coming
 
-    def _committed(self, released: Sequence[Held], _late: Sequence[Visited]) -> None:
+    def _committed(self, released: Sequence[HeldLease], _late: Sequence[Visited]) -> None:
         for held in released:
             lease = held.lease
             self._held.pop((lease.bucket, lease.qid, lease.token), None)
@@ -299,20 +301,20 @@ class Reception:
 class _Told:
     """Sees what a worker elsewhere saw."""
 
-    def __init__(self, seen: Seen, now: Callable[[], int]) -> None:
-        self._seen = seen
+    def __init__(self, result: VisitResult, now: Callable[[], int]) -> None:
+        self._seen = result
         self._now = now
 
     def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
         return _unasked(url, outcome, reason, self._now())
 
-    async def see(self, _task: Task, _held: Held) -> Seen:
+    async def run(self, _task: Task, _held: HeldLease) -> VisitResult:
         return self._seen
 
 
-def _seen(brought: Brought, extent: Extent | None) -> Seen:
+def _seen(brought: DeliveredVisit, extent: Extent | None) -> VisitResult:
     brought.found.extent = extent
-    return Seen(
+    return VisitResult(
         brought.capture,
         brought.found,
         brought.references,
@@ -336,7 +338,7 @@ def _tell(coming: "asyncio.Future[bool]", committed: bool) -> None:
 def _fail(coming: "asyncio.Future[bool]", error: Exception) -> None:
     if not coming.done():
         coming.set_exception(error)
-        coming.exception()  # seen, also where nobody waits for it any more
+        coming.exception()  # result, also where nobody waits for it any more
 
 
 def _sinks(session: Session) -> list[int]:

@@ -7,13 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tamias.crawl.commit.committer import GATHER_SECONDS, Tally
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import Service, bare
+from tamias.crawl.remote.client import ServiceClient, bare
 from tamias.crawl.remote.messages import message
-from tamias.crawl.remote.quad_spool import PIECE, Packet
-from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, Line, NotReached
-from tamias.crawl.remote.wire import Brought, Released, packed
+from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
+from tamias.crawl.remote.reconnecting import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    HungUp,
+    NotReached,
+    ReconnectingChannel,
+)
+from tamias.crawl.remote.wire import DeliveredVisit, Released, packed
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import Item
 from tamias.model.kind import AUXILIARY, kind_of
@@ -31,9 +37,9 @@ class Parcel(msgspec.Struct, frozen=True):
     """One visit with its quads, or one host that is given back."""
 
     id: str
-    brought: Brought | None = None
-    packet: Packet | None = None
-    released: Held | None = None
+    brought: DeliveredVisit | None = None
+    packet: PackedQuads | None = None
+    released: HeldLease | None = None
     links: Sequence[Item] = ()
     """In the frontier once the visit is committed."""
 
@@ -54,10 +60,12 @@ class Parcel(msgspec.Struct, frozen=True):
         yield _PARCEL(id=self.id, last=True, again=again).SerializeToString()
 
 
-class Post:
+class DeliveryQueue:
     """Delivers in batches, again and again until each parcel is answered."""
 
-    def __init__(self, service: Service, line: Line, remember: Callable[[Sequence[Item]], None]) -> None:
+    def __init__(
+        self, service: ServiceClient, line: ReconnectingChannel, remember: Callable[[Sequence[Item]], None]
+    ) -> None:
         """`remember` is told of items that are in the frontier now."""
         self._remember = remember
         self._service = service
@@ -70,7 +78,7 @@ class Post:
         """Of those that wait: what the service may have."""
         self.tally = Tally()
 
-    async def add(self, brought: Brought, packet: Packet | None, links: Sequence[Item]) -> None:
+    async def add(self, brought: DeliveredVisit, packet: PackedQuads | None, links: Sequence[Item]) -> None:
         """Hands a visit over; waits when too many are waiting."""
         async with self._room:
             await self._room.wait_for(self._has_room)
@@ -82,7 +90,7 @@ class Post:
         size = sum(parcel.packet.in_memory for parcel in self._waiting if parcel.packet)
         return len(self._waiting) < MOST_WAITING and size < MOST_BYTES
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldLease) -> None:
         """The host is to be given back."""
         lease = held.lease
         self._waiting.append(Parcel(f"release {lease.bucket} {lease.qid} {lease.token}", released=held))
@@ -93,7 +101,7 @@ class Post:
         self._ending = True
         self._news.set()
 
-    async def run(self, after: Callable[[Sequence[Held]], None]) -> None:
+    async def run(self, after: Callable[[Sequence[HeldLease]], None]) -> None:
         """Until `end`, and then what has been handed over by then, if somebody takes it."""
         pause = FIRST_PAUSE
         while not (self._ending and not self._waiting):
@@ -113,7 +121,7 @@ class Post:
             if self._waiting:
                 self._news.set()
 
-    async def _deliver(self, parcels: list[Parcel], after: Callable[[Sequence[Held]], None]) -> None:
+    async def _deliver(self, parcels: list[Parcel], after: Callable[[Sequence[HeldLease]], None]) -> None:
         if not parcels:
             return
         try:

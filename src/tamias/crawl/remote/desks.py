@@ -7,7 +7,7 @@ from typing import Any
 from tamias.archive.contexts import read_contexts
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Reference
-from tamias.crawl.remote.client import Service
+from tamias.crawl.remote.client import ServiceClient
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 
@@ -15,7 +15,7 @@ from tamias.model.lease import Lease, Task
 class FromAfar:
     """Runs what a desk would run in the database's thread: it asks the service for the same."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceClient) -> None:
         self._instead: dict[Callable[..., Any], Callable[..., Awaitable[Any]]] = {
             read_contexts: service.contexts,
             site_is_open: service.is_site_open,
@@ -29,7 +29,7 @@ class FromAfar:
 class RobotsFromAfar:
     """Does what `RobotsStore` does, at the service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceClient) -> None:
         self.read = service.robots
         self.write = service.keep_robots
 
@@ -42,7 +42,7 @@ async def ask_service(work: Callable[..., Awaitable[Any]], *words: Any) -> Any:
 class Sender:
     """Does what a `Committer` does for those who put before their visit is committed. For other threads."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceClient) -> None:
         self._service = service
         self._loop = asyncio.get_running_loop()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.crawl.admit import same_url
-from tamias.crawl.commit.office import Office
+from tamias.crawl.commit.office import CommitContext
 from tamias.crawl.policy import terms_of
 from tamias.crawl.visit.walking import doors
 from tamias.frontier.postgres import PostgresFrontier
@@ -22,7 +22,7 @@ _MOST_WORKERS = 1000
 class Lender:
     """For the database's thread. The worker's number is in the tokens, so its leases can be given back."""
 
-    def __init__(self, office: Office, crawl: int, terms: Terms) -> None:
+    def __init__(self, office: CommitContext, crawl: int, terms: Terms) -> None:
         self._office = office
         self._terms = lending_terms(terms, office.settings, crawl)
         self._frontiers: dict[int, PostgresFrontier] = {}

@@ -14,7 +14,7 @@ PIECE = 1 << 20
 """Bytes of a message."""
 
 
-class Packet:
+class PackedQuads:
     """The N-Quads of one document, packed: in memory, or in a file of the scratch folder."""
 
     def __init__(self, number: int, path: Path | None) -> None:
@@ -70,37 +70,37 @@ class Packet:
             self._file.write(packed)
 
 
-class ScratchShelf:
+class QuadSpool:
     """Does what `Shelf` does for a reader, with packets instead of segments."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._folder = folder
         self._numbers = itertools.count(1)
-        self._packets: dict[int, Packet] = {}
+        self._packets: dict[int, PackedQuads] = {}
         self.one_large_at_a_time = asyncio.Lock()
         """To be held, in the event loop, by whoever writes a large document."""
 
     @contextmanager
-    def small_document(self) -> Iterator[Packet]:
+    def small_document(self) -> Iterator[PackedQuads]:
         """A document that fits into memory."""
         with self._document(None) as packet:
             yield packet
 
     @contextmanager
-    def large_document(self) -> Iterator[Packet]:
+    def large_document(self) -> Iterator[PackedQuads]:
         """A document that may not."""
         with self._document(self._folder) as packet:
             yield packet
 
-    def take(self, extent: Extent | None) -> Packet | None:
+    def take(self, extent: Extent | None) -> PackedQuads | None:
         """The packet of a document that was read to its end."""
         return None if extent is None else self._packets.pop(extent.segment)
 
     @contextmanager
-    def _document(self, folder: Path | None) -> Iterator[Packet]:
+    def _document(self, folder: Path | None) -> Iterator[PackedQuads]:
         number = next(self._numbers)
-        packet = Packet(number, folder / f"{number}.nq.zst" if folder else None)
+        packet = PackedQuads(number, folder / f"{number}.nq.zst" if folder else None)
         try:
             yield packet
         except BaseException:

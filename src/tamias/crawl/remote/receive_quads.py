@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import zstandard
 
-from tamias.crawl.commit.segment_pool import Shelf
-from tamias.crawl.threads import aside
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.threads import run_uncancelled
 from tamias.model.errors import TamiasError
 from tamias.model.record import Extent
 from tamias.sinks.segments import DocumentWriter
@@ -25,12 +25,12 @@ class Damaged(TamiasError):
     """What a worker sent is not what it says."""
 
 
-class Landing:
+class QuadReceiver:
     """Gives each document its place."""
 
-    def __init__(self, shelf: Shelf, most: int) -> None:
+    def __init__(self, segments: SegmentPool, most: int) -> None:
         """`most` is the largest document, unpacked, in bytes."""
-        self._shelf = shelf
+        self._segments = segments
         self._most = most
 
     async def land(self, packed: BinaryIO) -> Extent | None:
@@ -39,9 +39,9 @@ class Landing:
         if size == 0:
             return None
         if size <= SMALL and (plain := self._small(packed)) is not None:
-            return _written(self._shelf.small_document(), [plain])
-        async with self._shelf.one_large_at_a_time:
-            return await aside(partial(self._large, packed))
+            return _written(self._segments.small_document(), [plain])
+        async with self._segments.one_large_at_a_time:
+            return await run_uncancelled(partial(self._large, packed))
 
     def _small(self, packed: BinaryIO) -> bytes | None:
         """All of it; None if it is not small after all."""
@@ -53,7 +53,7 @@ class Landing:
         return bytes(plain)
 
     def _large(self, packed: BinaryIO) -> Extent:
-        return _written(self._shelf.large_document(), self._unpacked(packed))
+        return _written(self._segments.large_document(), self._unpacked(packed))
 
     def _unpacked(self, packed: BinaryIO) -> Iterator[bytes]:
         packed.seek(0)

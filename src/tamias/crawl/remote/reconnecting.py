@@ -41,7 +41,7 @@ class HungUp(TamiasError):
     """This end has closed the line."""
 
 
-class Line:
+class ReconnectingChannel:
     """Calls of one service. One channel for all of them."""
 
     def __init__(self, target: Target) -> None:

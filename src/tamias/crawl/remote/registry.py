@@ -12,7 +12,7 @@ import msgspec
 from tamias.crawl import policy as policies
 from tamias.crawl.commit.office import worker_number
 from tamias.crawl.policy import read_policy
-from tamias.crawl.remote.committer import Reception
+from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.wire import VERSION, Greeting, Policy, Renewal, Renewed
 from tamias.database.connect import Database, Session
 from tamias.frontier.terms import Terms
@@ -25,7 +25,7 @@ Configure = Callable[[dict[str, Any]], Settings]
 """The settings in force, given the flags that the crawl was told; as `fetch__delay`."""
 
 
-class FrontDesk:
+class WorkerRegistry:
     """Has a reception for each crawl from its first hello on; another when it is told something else."""
 
     def __init__(self, database: Database, data: Path, configure: Configure, ask: Ask, terms: Terms) -> None:
@@ -35,7 +35,7 @@ class FrontDesk:
         self._data = data
         self._configure = configure
         self._ask = ask
-        self._receptions: dict[int, Reception] = {}
+        self._receptions: dict[int, RemoteCommitter] = {}
         self._told: dict[int, tuple[policies.Policy, Policy]] = {}
         self._number: int | None = None
         self._changing = asyncio.Lock()
@@ -51,7 +51,7 @@ class FrontDesk:
         await self._opened(crawl, policy)
         return _elsewhere(policy)
 
-    async def reception(self, crawl: int) -> Reception:
+    async def reception(self, crawl: int) -> RemoteCommitter:
         """For workers that said hello, perhaps to a service before us."""
         known = self._receptions.get(crawl)
         if known is None or known.broken:
@@ -79,7 +79,7 @@ class FrontDesk:
                 return
             if self._number is None:
                 self._number = worker_number(self._database)
-            reception = Reception(
+            reception = RemoteCommitter(
                 self._database, self._data, crawl, policy, number=self._number, terms=self._terms
             )
             await reception.open()

@@ -9,12 +9,12 @@ from typing import Any, cast
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.analysing.extractor import Study
-from tamias.crawl.analysing.marker import Marker
+from tamias.crawl.analysing.extractor import Extractor
+from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import Held
-from tamias.crawl.remote.client import Outdated, Service
-from tamias.crawl.remote.delivery_queue import Post
+from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.remote.client import Outdated, ServiceClient
+from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.desks import (
     FromAfar,
     NoCoverage,
@@ -23,24 +23,24 @@ from tamias.crawl.remote.desks import (
     Sender,
     ask_service,
 )
-from tamias.crawl.remote.quad_spool import ScratchShelf
-from tamias.crawl.remote.reconnecting import Line, NotReached, Target
+from tamias.crawl.remote.quad_spool import QuadSpool
+from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, Target
 from tamias.crawl.remote.visiting import FarVisitor
 from tamias.crawl.remote.wire import Policy
 from tamias.crawl.request.gate import Gate
-from tamias.crawl.request.polite import Asker
-from tamias.crawl.request.robots import RobotsDesk
-from tamias.crawl.request.robots_redirects import RobotsElsewhere
+from tamias.crawl.request.polite import PoliteFetcher
+from tamias.crawl.request.robots import RobotsCache
+from tamias.crawl.request.robots_redirects import RobotsRedirects
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.steps import Steps
-from tamias.crawl.visit.contexts import ContextCache, ContextDesk
+from tamias.crawl.visit.contexts import ContextCache, ContextLoader
 from tamias.crawl.visit.reader import Reader
-from tamias.crawl.visit.runner import Sight
-from tamias.crawl.visit.sitemaps import SiteDesk
-from tamias.crawl.visit.usage import UsageDesk
+from tamias.crawl.visit.runner import VisitRunner
+from tamias.crawl.visit.sitemaps import SitemapDiscovery
+from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.visit.walking import doors
-from tamias.crawl.worker.worker import StartAnew, Worker
+from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.crawl.worker_store import After
 from tamias.model.errors import ConfigError
 from tamias.model.lease import Lease
@@ -48,7 +48,7 @@ from tamias.permit.traps import Traps
 from tamias.settings import Settings
 
 
-class FarPlan(msgspec.Struct, frozen=True, kw_only=True):
+class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor tells a worker without a database."""
 
     target: Target
@@ -58,27 +58,29 @@ class FarPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the service may send it to addresses of its own network."""
 
 
-class FarWorkplace:
-    """Carries out `Workplace` at a frontier service."""
+class RemoteStore:
+    """Carries out `WorkerStore` at a frontier service."""
 
-    def __init__(self, number: int, line: Line, service: Service, policy: Policy, scratch: Path) -> None:
+    def __init__(
+        self, number: int, line: ReconnectingChannel, service: ServiceClient, policy: Policy, scratch: Path
+    ) -> None:
         self.number = number
         self.allowance = Allowance(None)
         self.settings = settings = _with_rules(policy, scratch / "rules" / str(number))
         self._line = line
         self._service = service
         self._digest = policy.digest
-        self._shelf = ScratchShelf(scratch / "quads" / str(number))
-        self._marker = Marker(scratch / "studying", number)
+        self._shelf = QuadSpool(scratch / "quads" / str(number))
+        self._marker = AnalysisMarker(scratch / "analysing", number)
         cache = ContextCache()
         self._sandboxes = SandboxPool(settings, cache) if settings.sandbox.use != "never" else None
         admission = Admission(settings, policy.seeds)
         self._gate = Gate(settings, scratch / "spool" / str(number), admission, service.now)
         self.reach = self._gate.reach
-        self._post = Post(service, line, admission.remember)
-        sight = self._sight(settings, admission, cache)
+        self._post = DeliveryQueue(service, line, admission.remember)
+        runner = self._runner(settings, admission, cache)
         self._visitor = FarVisitor(
-            sight,
+            runner,
             admission,
             self._post,
             self._shelf,
@@ -105,7 +107,7 @@ class FarWorkplace:
         except NotReached:
             return []
         except Outdated as error:
-            raise StartAnew from error
+            raise Replaced from error
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
         try:
@@ -113,7 +115,7 @@ class FarWorkplace:
         except NotReached:
             return None
         if renewed.digest != self._digest:
-            raise StartAnew
+            raise Replaced
         return renewed.leases
 
     async def repair(self) -> None:
@@ -122,10 +124,10 @@ class FarWorkplace:
     async def count(self) -> None:
         pass
 
-    async def work(self, held: Held) -> None:
+    async def work(self, held: HeldLease) -> None:
         await self._visitor.work(held)
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldLease) -> None:
         self._post.release(held)
 
     def stop(self) -> None:
@@ -141,21 +143,21 @@ class FarWorkplace:
             self._sandboxes.close()
         self._line.close()
 
-    def _sight(self, settings: Settings, admission: Admission, cache: ContextCache) -> Sight:
+    def _runner(self, settings: Settings, admission: Admission, cache: ContextCache) -> VisitRunner:
         """All that a visit sees with; what asks a database elsewhere asks the service here."""
         service, now, far = self._service, self._service.now, cast("Any", FromAfar(self._service))
         session = cast("Any", None)
         sender = cast("Any", Sender(service))
         store = cast("Any", RobotsFromAfar(service))
-        elsewhere = RobotsElsewhere(session, far, admission, sender, now)
-        robots = RobotsDesk(settings, self._gate, store, ask_service, now, elsewhere)
-        study = Study(settings, cache)
-        return Sight(
-            asker=Asker(self._gate, robots, admission),
+        elsewhere = RobotsRedirects(session, far, admission, sender, now)
+        robots = RobotsCache(settings, self._gate, store, ask_service, now, elsewhere)
+        extractor = Extractor(settings, cache)
+        return VisitRunner(
+            asker=PoliteFetcher(self._gate, robots, admission),
             robots=robots,
             reach=self._gate.reach,
-            usage=UsageDesk(robots, session, far, probed=settings.seeds.probe),
-            sites=SiteDesk(
+            usage=UsageSignals(robots, session, far, probed=settings.seeds.probe),
+            sites=SitemapDiscovery(
                 settings,
                 robots,
                 session=session,
@@ -167,8 +169,8 @@ class FarWorkplace:
             coverage=cast("Any", NoCoverage()),
             walker=cast("Any", NoWalks(frozenset(doors()))),
             reader=Reader(
-                study,
-                ContextDesk(cache, session, far, admission, sender, now),
+                extractor,
+                ContextLoader(cache, session, far, admission, sender, now),
                 cast("Any", self._shelf),
                 sender,
                 self._marker,
@@ -177,26 +179,26 @@ class FarWorkplace:
                 always_apart=settings.sandbox.use == "always",
             ),
             warc=None,
-            keeping=None,
+            archiver=None,
             retries=settings.crawl.retries,
             traps=Traps(settings.permit.host_visits, settings.permit.monotony, settings.permit.host_budget),
         )
 
 
 @asynccontextmanager
-async def far_worker(told: bytes) -> AsyncIterator[Worker]:
+async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     """The worker of a plan, once the service has said how it is to behave."""
-    plan = msgspec.json.decode(told, type=FarPlan)
+    plan = msgspec.json.decode(told, type=RemotePlan)
     number = secrets.randbelow(2**31 - 1) + 1
-    line = Line(plan.target)
-    service = Service(line, number)
+    line = ReconnectingChannel(plan.target)
+    service = ServiceClient(line, number)
     policy = await service.hello()
     if policy.settings.permit.allow_private and not plan.allow_private:
         raise ConfigError(
             f"the crawl at {plan.target.address} may ask private addresses; those that this worker can reach "
             "are yours: say --allow-private if it may"
         )
-    place = FarWorkplace(number, line, service, policy, Path(plan.scratch))
+    place = RemoteStore(number, line, service, policy, Path(plan.scratch))
     fetch = place.settings.fetch
     if plan.concurrency is not None:
         fetch = msgspec.structs.replace(fetch, concurrency=plan.concurrency)

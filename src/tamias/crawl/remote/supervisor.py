@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.analysing.marker import left_by
-from tamias.crawl.disk_space import Pause, Room
+from tamias.crawl.disk_space import DiskSpace, Pause
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import Service
-from tamias.crawl.remote.reconnecting import HungUp, Line, Target
-from tamias.crawl.remote.store import FarPlan
-from tamias.crawl.worker.process_pool import Crew
+from tamias.crawl.remote.client import ServiceClient
+from tamias.crawl.remote.reconnecting import HungUp, ReconnectingChannel, Target
+from tamias.crawl.remote.store import RemotePlan
+from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.worker import Progress
 
 SHOW_SECONDS = 1.0
@@ -24,7 +24,7 @@ _FOLDERS = ("spool", "quads", "rules")
 _log = logging.getLogger(__name__)
 
 
-class FarSupervisor:
+class RemoteSupervisor:
     """One `tamias worker --frontier`. Any number of them may work for one service."""
 
     def __init__(
@@ -39,17 +39,17 @@ class FarSupervisor:
     ) -> None:
         """`room`: megabytes that must stay free where the scratch folder is."""
         self._target = target
-        self._lines: list[Line] = []
+        self._lines: list[ReconnectingChannel] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
-        plan = FarPlan(
+        plan = RemotePlan(
             target=target, scratch=str(self._scratch), concurrency=concurrency, allow_private=allow_private
         )
-        self._crew = Crew(
+        self._pool = ProcessPool(
             "tamias.crawl.remote.worker",
             lambda _share: plan,
             self._put_right,
-            Pause(Room(self._scratch, room), None),
+            Pause(DiskSpace(self._scratch, room), None),
             count=count or os.cpu_count() or 1,
         )
 
@@ -58,29 +58,29 @@ class FarSupervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
-        working = loop.create_task(self._crew.run())
+        working = loop.create_task(self._pool.run())
         while not working.done():
-            await self._crew.news(working, SHOW_SECONDS)
-            if self._crew.stopped:
+            await self._pool.news(working, SHOW_SECONDS)
+            if self._pool.stopped:
                 await working
-            show(self._crew.progress, len(self._crew.working))
-        if (trouble := self._crew.trouble()) is not None:
+            show(self._pool.progress, len(self._pool.working))
+        if (trouble := self._pool.trouble()) is not None:
             raise trouble
         working.result()
 
     def _stop(self) -> None:
-        self._crew.stop()
+        self._pool.stop()
         for line in self._lines:
             line.hang_up()
 
     async def _put_right(self, dead: Progress, _count: bool) -> int:
         """Its hosts are given back; a document over which it died is known for that."""
         if dead.worker:
-            line = Line(self._target)
+            line = ReconnectingChannel(self._target)
             self._lines.append(line)
             try:
-                studied = left_by(self._scratch / "studying", dead.worker)
-                await Service(line, dead.worker).mourn(dead.worker, studied)
+                analysed = left_by(self._scratch / "analysing", dead.worker)
+                await ServiceClient(line, dead.worker).mourn(dead.worker, analysed)
             except (HungUp, CallFailed) as error:
                 _log.info("nobody heard of the death of worker %d: %s", dead.worker, error)
             finally:
@@ -91,7 +91,7 @@ class FarSupervisor:
         return 0
 
 
-class FarSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+class RemoteSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """How workers without a database stand."""
 
     visited: int
@@ -104,13 +104,13 @@ class FarSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Why workers wait: there is no network."""
 
 
-def snapshot(progress: Sequence[Progress], workers: int) -> FarSnapshot:
+def snapshot(progress: Sequence[Progress], workers: int) -> RemoteSnapshot:
     """All workers together."""
     outcomes: dict[str, int] = {}
     for each in progress:
         for word, count in each.tally.outcomes.items():
             outcomes[word] = outcomes.get(word, 0) + count
-    return FarSnapshot(
+    return RemoteSnapshot(
         visited=sum(each.tally.visited for each in progress),
         quads=sum(each.tally.quads for each in progress),
         bytes=sum(each.tally.bytes for each in progress),

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from tamias.crawl.admit import Reference
-from tamias.crawl.analysing.extractor import Found
-from tamias.crawl.analysing.marker import Studied
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysing.marker import Analysed
 from tamias.model.capture import Capture
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task, Unreachable
@@ -64,7 +64,7 @@ class Death(msgspec.Struct, frozen=True):
     """A worker died, and what it was analysing then."""
 
     worker: int
-    studied: list[Studied]
+    analysed: list[Analysed]
 
 
 class RobotsAsked(msgspec.Struct, frozen=True):
@@ -103,14 +103,14 @@ class Site(msgspec.Struct, frozen=True):
     depth: int = 0
 
 
-class Brought(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveredVisit(msgspec.Struct, frozen=True, kw_only=True):
     """One visit. Its quads travel beside it."""
 
     lease: Lease
     task: Task
     capture: Capture
     """Without its body's bytes."""
-    found: Found
+    found: Extraction
     references: list[Reference]
     """Its links; without those that the worker knows to be known, unless the crawl keeps all links."""
     items: list[Item]

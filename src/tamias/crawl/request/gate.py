@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.options import http_options
 from tamias.crawl.request.reach import Reach
 from tamias.model.capture import Capture, Request, Stop
@@ -37,7 +37,7 @@ class Gate:
     async def request(
         self,
         request: Request,
-        held: Held,
+        held: HeldLease,
         follow: Follow,
         kind: str | None = None,
         unwanted: Callable[[str], Stop | None] = lambda _target: None,
@@ -68,7 +68,7 @@ class Gate:
         finally:
             held.asked()
 
-    def refusal(self, url: str, held: Held, kind: str | None = None) -> Capture | None:
+    def refusal(self, url: str, held: HeldLease, kind: str | None = None) -> Capture | None:
         """The attempt on an address that may not be asked for in this queue, if so."""
         reason = self._admission.blocked(url, kind)
         if reason is not None:
@@ -97,13 +97,13 @@ class Gate:
             return None
         return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {reason}", FILTER)
 
-    def _outside(self, target: str, held: Held) -> Stop | None:
+    def _outside(self, target: str, held: HeldLease) -> Stop | None:
         """A redirect that leads out of the queue is for another queue."""
         if self._is_held(target, held):
             return None
         return Stop(Outcome.OK, f"redirects to {target}, which is visited in its own queue")
 
-    def _is_held(self, url: str, held: Held) -> bool:
+    def _is_held(self, url: str, held: HeldLease) -> bool:
         """Clients of the frontier may have named the queue: then its own URLs say what it holds."""
         queue = self._admission.queue(url)
         return queue == held.lease.host or any(

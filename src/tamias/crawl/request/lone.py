@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.crawl.request.robots_redirects import TOO_MANY
@@ -31,7 +31,7 @@ class LoneClient:
         self._settings = settings
         self._admission = admission
         self._gate = Gate(settings, spool, admission, lambda: time.time_ns() // 1_000_000)
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldLease] = {}
         self._rules: dict[str, Rules] = {}
 
     async def ask(self, request: Request) -> Capture:
@@ -78,10 +78,10 @@ class LoneClient:
         refusal = await self.refusal(target)
         return None if refusal is None else Stop(Outcome.REFUSED, f"redirects to {target}: {refusal}")
 
-    def _queue(self, url: str) -> Held:
+    def _queue(self, url: str) -> HeldLease:
         name = self._admission.queue(url)
         if name not in self._held:
             delay = host_delay_ms(self._settings.fetch.delay, None, obey_robots=False)
             lease = Lease(host=name, qid=0, bucket=0, token=0, ends_at=0, delay_ms=delay, tasks=())
-            self._held[name] = Held(lease, time.monotonic(), float("inf"), patience=float("inf"))
+            self._held[name] = HeldLease(lease, time.monotonic(), float("inf"), patience=float("inf"))
         return self._held[name]

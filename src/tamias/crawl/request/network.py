@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 
-from tamias.crawl.held_lease import Held, NotNow
+from tamias.crawl.held_lease import HeldLease, NotNow
 
 RECENT_SECONDS = 60.0
 LEAST_HOSTS = 3
@@ -70,7 +70,7 @@ class Network:
                 await self._news(GRACE_SECONDS)
         return self.is_lost
 
-    async def probe_turn(self, held: Held) -> None:
+    async def probe_turn(self, held: HeldLease) -> None:
         """Returns when the network is back, or when this host is to be tried whether it is.
 
         Raises `NotNow` when the lease ends meanwhile.

@@ -3,10 +3,10 @@
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.reach import given_up_words
-from tamias.crawl.request.robots import AskedToWait, RobotsDesk
+from tamias.crawl.request.robots import AskedToWait, RobotsCache
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.cut import PRIVATE, ROBOTS
 from tamias.model.lease import Task
@@ -20,15 +20,15 @@ def asked_to_wait(url: str, wait: AskedToWait) -> Capture:
     )
 
 
-class Asker:
+class PoliteFetcher:
     """Asks in queues that are held. Never raises for what a server does; `NotNow` when the host must wait."""
 
-    def __init__(self, gate: Gate, robots: RobotsDesk, admission: Admission) -> None:
+    def __init__(self, gate: Gate, robots: RobotsCache, admission: Admission) -> None:
         self._gate = gate
         self._robots = robots
         self._admission = admission
 
-    async def ask(self, request: Request, task: Task, held: Held) -> Capture:
+    async def ask(self, request: Request, task: Task, held: HeldLease) -> Capture:
         """One attempt, for the sake of a task whose host is held."""
         if (refused := self.refused(request.url, held)) is not None:
             return refused
@@ -50,7 +50,7 @@ class Asker:
         self._gate.reach.note(request.url, held, capture)
         return capture
 
-    def refused(self, url: str, held: Held, kind: str | None = None) -> Capture | None:
+    def refused(self, url: str, held: HeldLease, kind: str | None = None) -> Capture | None:
         """The attempt on a URL that the gate refuses, which ends before its host is asked for anything."""
         return self._gate.refusal(url, held, kind)
 
@@ -69,7 +69,7 @@ class Asker:
         cut = self._admission.cut(target, task.depth)
         return Stop(Outcome.SKIPPED, f"redirects to {target}, which is not wanted: {refusal}", cut)
 
-    async def _follow(self, target: str, held: Held) -> Stop | None:
+    async def _follow(self, target: str, held: HeldLease) -> Stop | None:
         """A redirect within the queue is followed if robots.txt allows it."""
         try:
             refusal = await self._robots.refusal(target, held)

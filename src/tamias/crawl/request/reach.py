@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.network import Network
 from tamias.model.capture import Capture, Unreached
 from tamias.model.lease import Unreachable
@@ -55,7 +55,7 @@ class Reach:
         self.is_full: Callable[[], bool] = lambda: False
         """Whether other hosts may be waiting for a slot; the worker knows."""
 
-    async def ask(self, url: str, held: Held, fetch: Fetch) -> Capture:
+    async def ask(self, url: str, held: HeldLease, fetch: Fetch) -> Capture:
         """One request; repeated when our own network was away meanwhile. Raises `NotNow`."""
         place = authority(url)
         while True:
@@ -69,7 +69,7 @@ class Reach:
                 continue
             return capture
 
-    def note(self, url: str, held: Held, capture: Capture) -> None:
+    def note(self, url: str, held: HeldLease, capture: Capture) -> None:
         """Keeps what an attempt says about the place: it answers, or it is to be tried again later."""
         place = authority(url)
         if capture.unreached is None:
@@ -91,13 +91,13 @@ class Reach:
             )
         )
 
-    def waiting(self, url: str, held: Held) -> Unreachable | None:
+    def waiting(self, url: str, held: HeldLease) -> Unreachable | None:
         """What the URL's place waits for, if it is too early to try again."""
         state = held.unreachable.get(authority(url))
         return state if state is not None and self._now() < state.next_at else None
 
     @contextmanager
-    def retrying(self, url: str, held: Held) -> Iterator[None]:
+    def retrying(self, url: str, held: HeldLease) -> Iterator[None]:
         """Places that were not reached before share a part of the slots; one too many waits longer."""
         state = held.unreachable.get(authority(url))
         if state is None or self._now() < state.next_at:
@@ -114,7 +114,7 @@ class Reach:
         finally:
             self._retries -= 1
 
-    async def _contact(self, place: str, held: Held, fetch: Fetch, url: str) -> Capture:
+    async def _contact(self, place: str, held: HeldLease, fetch: Fetch, url: str) -> Capture:
         if held.answered or place in held.unreachable or self.network.answered_lately(place):
             return await fetch()
         begun, started_at = time.monotonic(), self._now()

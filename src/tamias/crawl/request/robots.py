@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
-from tamias.crawl.held_lease import Held
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.gate import Gate, leads_out
-from tamias.crawl.request.robots_redirects import RobotsElsewhere
+from tamias.crawl.request.robots_redirects import RobotsRedirects
 from tamias.model.capture import Body, Capture, Request, Stop, Unreached
 from tamias.model.kind import ROBOTS
 from tamias.model.outcome import Outcome
@@ -41,12 +41,12 @@ class AskedToWait(Exception):
         self.capture = capture
 
 
-class RobotsDesk:
+class RobotsCache:
     """Gives the rules of authorities, fetching robots.txt at most once a day for all workers."""
 
     def __init__(
         self, settings: Settings, gate: Gate, store: RobotsStore, in_database: InDatabase[Known | None],
-        now: Callable[[], int], elsewhere: RobotsElsewhere,
+        now: Callable[[], int], elsewhere: RobotsRedirects,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._gate = gate
@@ -57,7 +57,7 @@ class RobotsDesk:
         self._known: dict[str, Known] = {}
         self._out_of_reach: set[str] = set()
 
-    async def refusal(self, url: str, held: Held) -> str | None:
+    async def refusal(self, url: str, held: HeldLease) -> str | None:
         """Why robots.txt forbids the URL, with the line that does; None allows it. Sets the host's delay.
 
         Raises `AskedToWait` when robots.txt is not to be had now, and `NotNow` while the rules are elsewhere
@@ -74,7 +74,7 @@ class RobotsDesk:
             return None
         return refusal
 
-    async def sitemaps(self, url: str, held: Held) -> tuple[str, ...] | None:
+    async def sitemaps(self, url: str, held: HeldLease) -> tuple[str, ...] | None:
         """The sitemaps that robots.txt names; None where it closes the place. Raises `AskedToWait`."""
         rules = await self._rules(url, held)
         closed = rules.blanket is not None and not rules.blanket.allowed
@@ -84,7 +84,7 @@ class RobotsDesk:
         """Whether our own guard forbids the address, so that robots.txt could not be asked for."""
         return authority(url) in self._out_of_reach
 
-    async def visit(self, url: str, held: Held) -> tuple[Capture, Rules]:
+    async def visit(self, url: str, held: HeldLease) -> tuple[Capture, Rules]:
         """A file to which the robots.txt of another queue redirects, asked for in its own queue."""
         capture = await self._gate.request(robots_request(url), held, few_hops(), ROBOTS)
         return capture, rules_in(capture)
@@ -97,7 +97,7 @@ class RobotsDesk:
     def _delay_ms(self, crawl_delay: float | None) -> int:
         return host_delay_ms(self._settings.fetch.delay, crawl_delay, self._settings.permit.robots)
 
-    async def _rules(self, url: str, held: Held) -> Rules:
+    async def _rules(self, url: str, held: HeldLease) -> Rules:
         place = authority(url)
         known = self._known.get(place)
         if known is None or known.expires_at <= self._now():
@@ -110,7 +110,7 @@ class RobotsDesk:
             self._known[place] = known
         return known.rules
 
-    async def _fetch(self, url: str, place: str, held: Held) -> Known:
+    async def _fetch(self, url: str, place: str, held: HeldLease) -> Known:
         self._out_of_reach.discard(place)
         capture = await self._ask(robots_address(url), held)
         if capture.retry_after_ms is not None:
@@ -134,11 +134,11 @@ class RobotsDesk:
         assert known is not None
         return known
 
-    async def _ask(self, address: str, held: Held) -> Capture:
+    async def _ask(self, address: str, held: HeldLease) -> Capture:
         """Once: if it cannot be reached, that is tried again later, not in this slot."""
         return await self._gate.request(robots_request(address), held, few_hops(), ROBOTS)
 
-    def _unreachable(self, capture: Capture, held: Held) -> Capture:
+    def _unreachable(self, capture: Capture, held: HeldLease) -> Capture:
         """The attempt that nobody answered, or with an error of the server's: nothing may be fetched yet."""
         capture = msgspec.structs.replace(
             capture, retry=True, unreached=capture.unreached or Unreached.UNKNOWN

@@ -12,7 +12,7 @@ import msgspec
 from tamias.archive.contexts import read_contexts
 from tamias.crawl.admit import Admission, first
 from tamias.crawl.commit.committer import Committer
-from tamias.crawl.held_lease import Held, NotNow
+from tamias.crawl.held_lease import HeldLease, NotNow
 from tamias.database.connect import Session
 from tamias.model.item import Item
 from tamias.model.kind import ROBOTS, kind_key
@@ -28,7 +28,7 @@ TOO_MANY = Rules(blanket=Verdict(True, meaning(302).reason))
 """What more redirects than are followed lead to."""
 
 
-class RobotsElsewhere:
+class RobotsRedirects:
     """Finds the rules at the end of redirects from queue to queue."""
 
     def __init__(
@@ -46,7 +46,7 @@ class RobotsElsewhere:
         self._now = now
         self._waits: dict[str, int] = {}
 
-    async def rules(self, known: Known, held: Held) -> Known:
+    async def rules(self, known: Known, held: HeldLease) -> Known:
         """The rules that `known` leads to. Raises `NotNow` until somebody has asked for them."""
         rules = known.rules
         for _ in range(MOST_REDIRECTS):
@@ -55,7 +55,7 @@ class RobotsElsewhere:
             rules = await self._rules_at(rules.leads_to, held)
         return msgspec.structs.replace(known, rules=rules if rules.leads_to is None else TOO_MANY)
 
-    async def _rules_at(self, address: str, held: Held) -> Rules:
+    async def _rules_at(self, address: str, held: HeldLease) -> Rules:
         reason = self._admission.blocked(address, ROBOTS)
         if reason is not None:
             return Rules(blanket=Verdict(False, f"it redirects to {address}, which is not wanted: {reason}"))
@@ -68,7 +68,7 @@ class RobotsElsewhere:
         held.blocked_until = self._now() + self._wait(address)
         raise NotNow
 
-    def _item(self, address: str, held: Held) -> Item:
+    def _item(self, address: str, held: HeldLease) -> Item:
         """One for each day, so that the file is asked for again when its rules are too old."""
         item = first(self._admission, address, ROBOTS, held.tasks[0])
         return msgspec.structs.replace(item, key=f"{item.key} {self._now() // _DAY_MS}")

@@ -57,7 +57,7 @@ _SEEN = {
 _TELLING = (Meaning.CHANGED, Meaning.NOISE, Meaning.UNCHANGED)
 
 
-class Kept(msgspec.Struct, kw_only=True):
+class ArchiveResult(msgspec.Struct, kw_only=True):
     """What became of one attempt on a resource, and what makes it true."""
 
     watched: Watched
@@ -145,7 +145,7 @@ class SharedBodies:
             del self._latest[next(iter(self._latest))]
 
 
-class Keeping:
+class Archiver:
     """Keeps resources for one worker. What is not kept by its commit did not happen."""
 
     def __init__(
@@ -183,7 +183,7 @@ class Keeping:
             return kind not in {*AUXILIARY, SITEMAP}
         return self._everything and kind not in AUXILIARY
 
-    def keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
+    def keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
         """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
         self._count(1)  # before it is prepared, or its pack might be sealed too early
         try:
@@ -202,7 +202,7 @@ class Keeping:
         if self._unsettled:
             self._thread.submit(self._writer.sync).result()
 
-    def settle(self, kept: Kept) -> None:
+    def settle(self, kept: ArchiveResult) -> None:
         """The transaction has ended, whichever way."""
         if self._count(-1) == 0 and kept.prepared is not None:
             self._thread.submit(self._writer.settled)
@@ -213,7 +213,7 @@ class Keeping:
         self._thread.shutdown()
         self._session.close()
 
-    def _keep(self, task: Task, capture: Capture, media_type: str | None) -> Kept:
+    def _keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
         reached("body-fetched")
         watched, is_new = self._watched(task)
         print_of = self._fingerprint(capture, media_type, watched.known)
@@ -225,7 +225,7 @@ class Keeping:
             prepared = self._writer.prepare(capture.body, watched.known.sha256)
             self._shared.add(watched.host, capture.body.sha256)
             reached("blob-written")
-        return Kept(
+        return ArchiveResult(
             watched=watched,
             judgement=judgement,
             capture=capture,

@@ -18,7 +18,7 @@ from tamias.schedule.hints import Trust, said_changed
 BATCH = 1000
 
 
-class HintDesk:
+class ChangeHints:
     """Notes hints, and makes due what a trusted host says has changed. For the database's thread."""
 
     def __init__(self, session: Session, frontier: PostgresFrontier, admission: Admission) -> None:

@@ -1,4 +1,4 @@
-"""The process inside the sandbox: studies one document after another, and tells what it finds by frames."""
+"""The process inside the sandbox: analyses one document after another, and tells what it finds by frames."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Study, Wanting
+from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,
     Context,
@@ -79,11 +79,11 @@ class Teller:
         yield self
 
 
-def study_all(frames: Frames, study: Study, limits: SandboxSettings) -> None:
+def study_all(frames: Frames, extractor: Extractor, limits: SandboxSettings) -> None:
     """Until the worker closes its end."""
     while isinstance(job := frames.receive(orders), Job):
         with _received(frames, job) as body:
-            frames.send(_studied(frames, study, job, body, limits))
+            frames.send(_extracted(frames, extractor, job, body, limits))
 
 
 @contextmanager
@@ -97,12 +97,12 @@ def _received(frames: Frames, job: Job) -> Iterator[Body]:
         yield msgspec.structs.replace(body, descriptor=file.fileno())
 
 
-def _studied(
-    frames: Frames, study: Study, job: Job, body: Body, limits: SandboxSettings
+def _extracted(
+    frames: Frames, extractor: Extractor, job: Job, body: Body, limits: SandboxSettings
 ) -> Ended | WantsMore | Broke:
     teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
     try:
-        found = study.study(job.capture, body, teller.document, teller.links, job.kind)
+        found = extractor.extract(job.capture, body, teller.document, teller.links, job.kind)
     except Wanting as wanting:
         return WantsMore([sound(address) for address in wanting.addresses])
     except MemoryError:
@@ -128,12 +128,12 @@ def main() -> None:
     frames = Frames(0, outgoing, files_come=True)
     plan = frames.receive(orders)
     assert isinstance(plan, Plan)
-    study = Study(plan.settings, AskedContexts(frames))
+    extractor = Extractor(plan.settings, AskedContexts(frames))
     missing = build_walls(plan.settings.sandbox, plan.settings.open.max_unpacked)
     die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it
     frames.send(Ready(missing))
     try:
-        study_all(frames, study, plan.settings.sandbox)
+        study_all(frames, extractor, plan.settings.sandbox)
     except (EOFError, BrokenPipeError, msgspec.MsgspecError):
         return
 

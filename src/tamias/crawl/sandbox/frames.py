@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Found
+from tamias.crawl.analysing.extractor import Extraction
 from tamias.model.capture import Capture
 from tamias.settings import Settings
 
@@ -30,7 +30,7 @@ class Plan(msgspec.Struct, frozen=True, tag=True):
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
-    """A document to be studied; a large body is an open file that goes along."""
+    """A document to be analysed; a large body is an open file that goes along."""
 
     capture: Capture
     kind: str | None
@@ -78,7 +78,7 @@ class WantsMore(msgspec.Struct, frozen=True, tag=True):
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """The end of a document."""
 
-    found: Found
+    found: Extraction
 
 
 class Broke(msgspec.Struct, frozen=True, tag=True):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tamias.crawl.sandbox.sandbox import MakeRoom, Sandbox
 from tamias.crawl.sandbox.turns import Turn, Turns
-from tamias.crawl.threads import aside
+from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.contexts import ContextCache
 from tamias.settings import Settings
 
@@ -33,7 +33,7 @@ class SandboxPool:
             sandbox, given_up = self._sandboxes[number], threading.Event()
             sandbox.lend(lambda seconds, number=number: self._turns.is_over(turn, number, seconds))  # type: ignore[misc]
             try:
-                return await aside(lambda: work(sandbox, given_up), given_up.set)  # noqa: B023
+                return await run_uncancelled(lambda: work(sandbox, given_up), given_up.set)  # noqa: B023
             except MakeRoom:
                 turn.tries += 1
             finally:

@@ -1,6 +1,6 @@
-"""Studies documents in a supervised child process, which is started once, reused, and replaced when it dies.
+"""Analyses documents in a supervised child process, which is started once, reused, and replaced when it dies.
 
-A document can cost its sandbox, never the worker. See docs/hostile-web.md for what is studied here and why.
+A document can cost its sandbox, never the worker. See docs/hostile-web.md for what is analysed here and why.
 """
 
 import logging
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.analysing.extractor import Found, NewDocument, TakeLinks, Wanting
+from tamias.crawl.analysing.extractor import Extraction, NewDocument, TakeLinks, Wanting
 from tamias.crawl.sandbox.frames import (
     Answer,
     Broke,
@@ -69,7 +69,7 @@ class MakeRoom(Exception):
 
 
 class Sandbox:
-    """Studies as `Study` does, elsewhere. For one thread at a time."""
+    """Analyses as `Extractor` does, elsewhere. For one thread at a time."""
 
     def __init__(self, settings: Settings, contexts: ContextCache) -> None:
         self._settings = settings
@@ -84,22 +84,22 @@ class Sandbox:
         self._is_over = is_over
         self.spent = 0.0
 
-    def study(
+    def extract(
         self,
         capture: Capture,
         body: Body,
         new_document: NewDocument,
         take_links: TakeLinks,
         kind: str | None = None,
-    ) -> Found:
-        """As `Study.study`. What killed the sandbox is the limit on record, and no statement is kept.
+    ) -> Extraction:
+        """As `Extractor.extract`. What killed the sandbox is the limit on record, and no statement is kept.
 
         `take_links` is called with nothing from time to time, so that it can end the waiting by raising.
         Raises `MakeRoom` when others wait and it has had its time.
         """
         child = self._ready_child()
         sound = False
-        found = Found()
+        found = Extraction()
         watch = partial(self._watch, child, child.cpu_seconds(), body.size, take_links)
         try:
             with new_document() as target:
@@ -147,8 +147,8 @@ class Sandbox:
             )
 
     def _followed(
-        self, child: "Child", target: DocumentSink, take_links: TakeLinks, watch: Waiting, so_far: Found
-    ) -> Found:
+        self, child: "Child", target: DocumentSink, take_links: TakeLinks, watch: Waiting, so_far: Extraction
+    ) -> Extraction:
         while True:
             answer = child.next_answer(watch)
             if isinstance(answer, Wrote):
@@ -298,7 +298,7 @@ def _sent_along(order: Order) -> Iterator[tuple[Order, int | None]]:
         yield Job(msgspec.structs.replace(order.capture, body=nameless), order.kind), file.fileno()
 
 
-def _end(answer: Answer) -> Found:
+def _end(answer: Answer) -> Extraction:
     """What a document comes to. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
     if isinstance(answer, WantsMore):
         raise Wanting(answer.addresses)

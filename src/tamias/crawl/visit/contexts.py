@@ -19,7 +19,7 @@ from tamias.model.lease import Task
 MAX_CONTEXT = 1 << 20
 MAX_CONTEXTS = 256
 ROUNDS = 10
-"""How often a document may be studied again because a context named another context."""
+"""How often a document may be analysed again because a context named another context."""
 
 ACCEPT_CONTEXT = "application/ld+json, application/json;q=0.9, */*;q=0.1"
 FRESH_MS = 24 * 3600 * 1000
@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.1
 
 
 class ContextCache:
-    """Answers from memory only; whoever studies a document fetches what was wanted and studies it again.
+    """Answers from memory only; whoever analyses a document fetches what was wanted and analyses it again.
 
     An address that gave nothing is remembered too, so that nobody asks for it over and over.
     """
@@ -55,7 +55,7 @@ class ContextCache:
             self._kept.popitem(last=False)
 
 
-class ContextDesk:
+class ContextLoader:
     """Gets contexts that nobody has tried: from the database, or by having the frontier visit them."""
 
     def __init__(

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from pyoxigraph import BlankNode, Quad
 
-from tamias.crawl.analysing.extractor import Study, discard, start_of
+from tamias.crawl.analysing.extractor import Extractor, discard, start_of
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Quads
 
@@ -17,11 +17,11 @@ class PoliteGuide:
     """Carries out `protocols.Guide` for one walk."""
 
     def __init__(
-        self, ask: AskOnce, study: Study, hear: Callable[[Capture, Request], Awaitable[None]]
+        self, ask: AskOnce, extractor: Extractor, hear: Callable[[Capture, Request], Awaitable[None]]
     ) -> None:
         """`hear` is told of every capture, before anybody reads it."""
         self._ask = ask
-        self._study = study
+        self._extractor = extractor
         self._hear = hear
         self.last: Capture | None = None
         self._bytes = 0
@@ -39,7 +39,7 @@ class PoliteGuide:
 
     def read(self, capture: Capture) -> Iterator[Finding]:
         labels = _Labels(capture)
-        for finding in self._study.findings(capture):
+        for finding in self._extractor.findings(capture):
             if isinstance(finding, Quads):
                 finding = Quads([labels.stable(quad) for quad in finding.quads])  # noqa: PLW2901
             yield finding

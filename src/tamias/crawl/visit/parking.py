@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from tamias.crawl.commit.committer import Committer, Visited
-from tamias.crawl.held_lease import Apart, Held, NotNow
-from tamias.crawl.visit.runner import Seen
+from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.visit.runner import VisitResult
 from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError
 from tamias.model.lease import Done, Task
@@ -24,13 +24,13 @@ MOST_DOCUMENTS = 500
 MOST_BYTES = 1 << 30
 """Of the bodies that wait on the disk."""
 
-HandOver = Callable[[Seen, Task, Held, Apart | None], Awaitable[None]]
+HandOver = Callable[[VisitResult, Task, HeldLease, Apart | None], Awaitable[None]]
 
 
 class Parked:
     """One such document."""
 
-    def __init__(self, task: Task, held: Held, apart: Apart, size: int) -> None:
+    def __init__(self, task: Task, held: HeldLease, apart: Apart, size: int) -> None:
         self.task = task
         self.held = held
         self.apart = apart
@@ -57,13 +57,13 @@ class Parking:
 
     async def wait(
         self,
-        reading: Coroutine[Any, Any, Seen],
+        reading: Coroutine[Any, Any, VisitResult],
         apart: Apart,
         capture: Capture,
         task: Task,
-        held: Held,
+        held: HeldLease,
         hand_over: HandOver,
-    ) -> Seen | None:
+    ) -> VisitResult | None:
         """What was read, if that is soon or there is no room here; None: it will be handed over by itself."""
         work = asyncio.create_task(reading)
         size = capture.body.size if capture.body else 0
@@ -91,7 +91,7 @@ class Parking:
         for finishing in self._parked:
             finishing.cancel()
 
-    def _has_room(self, held: Held, size: int) -> bool:
+    def _has_room(self, held: HeldLease, size: int) -> bool:
         return (
             self._hosts[held.lease.qid] < MOST_OF_HOST
             and len(self._parked) < MOST_DOCUMENTS
@@ -111,12 +111,12 @@ class Parking:
         await self._committer.add(Visited(held=parked.held, done=done, apart=apart))
 
     async def _finish(
-        self, work: asyncio.Task[Seen], parked: Parked, granted: str | None, hand_over: HandOver
+        self, work: asyncio.Task[VisitResult], parked: Parked, granted: str | None, hand_over: HandOver
     ) -> None:
         try:
-            seen = await work
+            result = await work
             parked.held.granted = granted
-            await hand_over(seen, parked.task, parked.held, parked.apart)
+            await hand_over(result, parked.task, parked.held, parked.apart)
         except (asyncio.CancelledError, NotNow):
             await asyncio.wait([work])
             await self._put_off(parked, self._now(), parked.apart)

@@ -7,19 +7,19 @@ from functools import partial
 import msgspec
 
 from tamias.crawl.admit import FIRST, Reference
-from tamias.crawl.analysing.extractor import Found, Study, TakeLinks, Wanting, is_small
-from tamias.crawl.analysing.marker import Marker
+from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
+from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
 from tamias.crawl.commit.committer import Committer
-from tamias.crawl.commit.segment_pool import Shelf
-from tamias.crawl.held_lease import Apart, Held, NotNow
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import Apart, HeldLease, NotNow
 from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
 from tamias.crawl.steps import Steps
-from tamias.crawl.threads import aside
-from tamias.crawl.visit.contexts import ROUNDS, ContextDesk
+from tamias.crawl.threads import run_uncancelled
+from tamias.crawl.visit.contexts import ROUNDS, ContextLoader
 from tamias.model.capture import Capture
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
@@ -40,22 +40,22 @@ class Reader:
 
     def __init__(
         self,
-        study: Study,
-        contexts: ContextDesk,
-        shelf: Shelf,
+        extractor: Extractor,
+        contexts: ContextLoader,
+        segments: SegmentPool,
         committer: Committer,
-        marker: Marker,
+        marker: AnalysisMarker,
         steps: Steps,
         sandboxes: SandboxPool | None = None,
         *,
         always_apart: bool = False,
     ) -> None:
-        """`sandboxes` study what is large, suspicious or has killed a worker; or everything."""
-        self.study = study
+        """`sandboxes` extractor what is large, suspicious or has killed a worker; or everything."""
+        self.extractor = extractor
         self._sandboxes = sandboxes
         self._always_apart = always_apart
         self._contexts = contexts
-        self._shelf = shelf
+        self._segments = segments
         self._committer = committer
         self._marker = marker
         self._steps = steps
@@ -69,8 +69,8 @@ class Reader:
         return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
 
     async def read(
-        self, capture: Capture, task: Task, held: Held, ask: AskContext, apart: Apart | None
-    ) -> tuple[Found, list[Reference]]:
+        self, capture: Capture, task: Task, held: HeldLease, ask: AskContext, apart: Apart | None
+    ) -> tuple[Extraction, list[Reference]]:
         """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue.
 
         `apart` is for a document that is not read at once.
@@ -81,34 +81,36 @@ class Reader:
             except Wanting as wanting:
                 held_still = apart is None or not apart.is_parked
                 await self._contexts.supply(wanting.addresses, task, ask if held_still else None)
-        return Found(limit=f"its contexts name each other more than {ROUNDS} times"), []
+        return Extraction(limit=f"its contexts name each other more than {ROUNDS} times"), []
 
     async def _once(
-        self, capture: Capture, task: Task, held: Held, *, at_once: bool
-    ) -> tuple[Found, list[Reference]]:
+        self, capture: Capture, task: Task, held: HeldLease, *, at_once: bool
+    ) -> tuple[Extraction, list[Reference]]:
         body = capture.body
         assert body is not None
         if at_once:
             references: list[Reference] = []
             take = self._collect(task, references)
-            with self._marker.studying(held.lease, task), self._steps.step("study"):
-                found = self.study.study(capture, body, self._shelf.small_document, take, kind_of(task.tags))
+            with self._marker.analysing(held.lease, task), self._steps.step("analyse"):
+                found = self.extractor.extract(
+                    capture, body, self._segments.small_document, take, kind_of(task.tags)
+                )
             if _is_sitemap(task):
-                found.cut |= await aside(partial(self._put_now, references))
+                found.cut |= await run_uncancelled(partial(self._put_now, references))
             return found, references
-        study = partial(self._study_large, capture, task)
+        extract = partial(self._extract_large, capture, task)
         if self._sandboxes is not None:
-            # What is studied in a sandbox is not to blame for a worker's death.
+            # What is analysed in a sandbox is not to blame for a worker's death.
             turn = Turn(held.lease.host, body.size, not is_plain(body))
-            return await self._sandboxes.read(turn, study)
-        async with self._shelf.one_large_at_a_time:
-            with self._marker.studying(held.lease, task):
+            return await self._sandboxes.read(turn, extract)
+        async with self._segments.one_large_at_a_time:
+            with self._marker.analysing(held.lease, task):
                 given_up = threading.Event()
-                return await aside(partial(study, self.study, given_up), given_up.set)
+                return await run_uncancelled(partial(extract, self.extractor, given_up), given_up.set)
 
-    def _study_large(
-        self, capture: Capture, task: Task, reader: Study | Sandbox, given_up: threading.Event
-    ) -> tuple[Found, list[Reference]]:
+    def _extract_large(
+        self, capture: Capture, task: Task, reader: Extractor | Sandbox, given_up: threading.Event
+    ) -> tuple[Extraction, list[Reference]]:
         """Where there are many links they are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
         gathered: list[Reference] = []
@@ -127,9 +129,9 @@ class Reader:
                 cut |= self._put_now(gathered)
                 known.clear()
 
-        with self._steps.step("study"):
+        with self._steps.step("analyse"):
             kind = kind_of(task.tags)
-            found = reader.study(capture, capture.body, self._shelf.large_document, take, kind)
+            found = reader.extract(capture, capture.body, self._segments.large_document, take, kind)
         if found.limit:
             gathered.clear()
         elif _is_sitemap(task):

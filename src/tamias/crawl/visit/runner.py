@@ -1,4 +1,4 @@
-"""What an address brings, by the way that its kind asks for: one request and a study, or a walk."""
+"""What an address brings, by the way that its kind asks for: one request and a extractor, or a walk."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,19 +8,19 @@ import msgspec
 
 from tamias.archive.judgement import Judgement, Meaning
 from tamias.crawl.admit import Reference
-from tamias.crawl.analysing.extractor import Found, discard, start_of, whole
+from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.held_lease import Apart, Held, NotNow
-from tamias.crawl.request.polite import Asker, asked_to_wait
+from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.request.polite import PoliteFetcher, asked_to_wait
 from tamias.crawl.request.reach import Reach, given_up_words
-from tamias.crawl.request.robots import AskedToWait, RobotsDesk
-from tamias.crawl.revisit.archiver import Keeping, Kept
-from tamias.crawl.threads import aside
+from tamias.crawl.request.robots import AskedToWait, RobotsCache
+from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
+from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visit.guide import PoliteGuide
 from tamias.crawl.visit.reader import Reader
-from tamias.crawl.visit.sitemaps import SiteDesk
-from tamias.crawl.visit.usage import UsageDesk
+from tamias.crawl.visit.sitemaps import SitemapDiscovery
+from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.visit.walking import Walker
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, Request
@@ -39,17 +39,17 @@ _READ = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
 
 
-class Seen(msgspec.Struct):
+class VisitResult(msgspec.Struct):
     """What one visit saw, before it is committed."""
 
     capture: Capture
-    found: Found = msgspec.field(default_factory=Found)
+    found: Extraction = msgspec.field(default_factory=Extraction)
     references: list[Reference] = msgspec.field(default_factory=list)
     items: list[Item] = msgspec.field(default_factory=list)
     """To be put as they are."""
     also: Callable[[Cursor], None] | None = None
     afterwards: Callable[[bool], None] | None = None
-    kept: Kept | None = None
+    archived: ArchiveResult | None = None
     """What the archive makes of it."""
     put_off: bool = False
     """Nothing happened; the address is to be looked at again soon."""
@@ -60,26 +60,26 @@ class Seen(msgspec.Struct):
     context: bytes | None = None
     capture_id: str | None = None
     """Where it has one already."""
-    later: "Callable[[Apart], Awaitable[Seen]] | None" = None
+    later: "Callable[[Apart], Awaitable[VisitResult]] | None" = None
     """The rest of the visit, where reading the document may take long."""
 
 
-class Sight:
+class VisitRunner:
     """Sees one address after another, in hosts that are held."""
 
     def __init__(
         self,
         *,
-        asker: Asker,
-        robots: RobotsDesk,
+        asker: PoliteFetcher,
+        robots: RobotsCache,
         reach: Reach,
-        usage: UsageDesk,
-        sites: SiteDesk,
+        usage: UsageSignals,
+        sites: SitemapDiscovery,
         coverage: Coverage,
         walker: Walker,
         reader: Reader,
         warc: WarcWriter | None,
-        keeping: Keeping | None,
+        archiver: Archiver | None,
         retries: int,
         traps: Traps,
     ) -> None:
@@ -92,7 +92,7 @@ class Sight:
         self._walker = walker
         self._reader = reader
         self._warc = warc
-        self._keeping = keeping
+        self._archiver = archiver
         self._retries = retries
         self._traps = traps
 
@@ -100,7 +100,7 @@ class Sight:
         """An attempt that ended before any request."""
         return self._asker.unasked(url, outcome, reason)
 
-    async def see(self, task: Task, held: Held) -> Seen:
+    async def run(self, task: Task, held: HeldLease) -> VisitResult:
         """What the address brings; if nobody can be reached there, when it is tried again."""
         if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
             return await self._look(task, held)
@@ -108,119 +108,125 @@ class Sight:
             state = self._reach.waiting(task.url, held)
             if state is not None:
                 return self._unreached(task, state)
-            seen = await self._look(task, held)
+            result = await self._look(task, held)
         state = self._reach.waiting(task.url, held)
-        if state is None or not (seen.capture.retry or seen.capture.unreached):
-            return seen
+        if state is None or not (result.capture.retry or result.capture.unreached):
+            return result
         if state.given_up:
-            seen.capture = msgspec.structs.replace(seen.capture, retry=False, reason=given_up_words(state))
+            result.capture = msgspec.structs.replace(
+                result.capture, retry=False, reason=given_up_words(state)
+            )
         else:
-            seen.due = state.next_at
-        return seen
+            result.due = state.next_at
+        return result
 
-    def _unreached(self, task: Task, state: Unreachable) -> Seen:
+    def _unreached(self, task: Task, state: Unreachable) -> VisitResult:
         """Without a request: it is too early to try the place again."""
         reason = given_up_words(state)
-        seen = Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        result = VisitResult(self._asker.unasked(task.url, Outcome.FAILED, reason))
         if not state.given_up:
-            seen.put_off, seen.due = True, state.next_at
-        return seen
+            result.put_off, result.due = True, state.next_at
+        return result
 
-    async def _look(self, task: Task, held: Held) -> Seen:
+    async def _look(self, task: Task, held: HeldLease) -> VisitResult:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
         if (refused := self._asker.refused(task.url, held, kind)) is not None:
-            return Seen(refused)
+            return VisitResult(refused)
         if kind == ROBOTS:
             return await self._robots_elsewhere(task, held)
         try:
             if await self._sites.opened(task, held):
                 raise NotNow
         except AskedToWait as wait:
-            return Seen(asked_to_wait(task.url, wait))
-        return await self._see(kind, task, held)
+            return VisitResult(asked_to_wait(task.url, wait))
+        return await self._run_kind(kind, task, held)
 
-    async def _robots_elsewhere(self, task: Task, held: Held) -> Seen:
+    async def _robots_elsewhere(self, task: Task, held: HeldLease) -> VisitResult:
         """What a robots.txt of another queue redirects to: its rules are kept for those who wait for them."""
         capture, rules = await self._robots.visit(task.url, held)
-        return Seen(capture, is_context=True, context=msgspec.msgpack.encode(rules))
+        return VisitResult(capture, is_context=True, context=msgspec.msgpack.encode(rules))
 
-    async def _see(self, kind: str | None, task: Task, held: Held) -> Seen:
+    async def _run_kind(self, kind: str | None, task: Task, held: HeldLease) -> VisitResult:
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
-            return Seen(self._asker.unasked(task.url, Outcome.FAILED, reason))
+            return VisitResult(self._asker.unasked(task.url, Outcome.FAILED, reason))
         if kind is not None and self._walker.opens(kind):
             return await self._walked(kind, task, held)
         covering = await self._coverage.of(task, held.lease)
         if covering is not None:
             skipped = self._asker.unasked(task.url, Outcome.SKIPPED, covering.reason)
-            return Seen(skipped, put_off=not covering.had)
+            return VisitResult(skipped, put_off=not covering.had)
         if task.depth and (trap := self._trap(task.url, held)) is not None:
-            return Seen(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
+            return VisitResult(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
         held.visits += _is_first(task, kind)
         capture = await self._asker.ask(_request(task, kind), task, held)
         state = self._reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
-            return self._context(capture) if kind == CONTEXT else Seen(capture)
+            return self._context(capture) if kind == CONTEXT else VisitResult(capture)
         if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
             return await self._digest(capture, task, held, None)
-        return Seen(capture, later=partial(self._digest, capture, task, held))
+        return VisitResult(capture, later=partial(self._digest, capture, task, held))
 
-    async def _digest(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
-        """What came is kept and read."""
+    async def _digest(
+        self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None
+    ) -> VisitResult:
+        """Keeps and reads what came."""
         kind = kind_of(task.tags)
         try:
             await self._to_warc(capture, _request(task, kind))
-            if self._keeping is not None and self._keeping.wants(task):
+            if self._archiver is not None and self._archiver.wants(task):
                 return await self._archived(capture, task, held, apart)
             if kind == CONTEXT:
                 return self._context(capture)
             if capture.body is None:
-                return Seen(capture, Found(signals=await self._usage.signals(capture, ())))
-            if kind == PROBE and not self._reader.study.stands_there(capture):
-                return Seen(nothing_there(capture))
-            seen = await self._read(capture, task, held, apart)
-            return self._usual(seen, task) if kind == PROBE else seen
+                return VisitResult(capture, Extraction(signals=await self._usage.signals(capture, ())))
+            if kind == PROBE and not self._reader.extractor.stands_there(capture):
+                return VisitResult(nothing_there(capture))
+            result = await self._read(capture, task, held, apart)
+            return self._usual(result, task) if kind == PROBE else result
         finally:
             discard(capture.body)
 
-    async def _archived(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+    async def _archived(
+        self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None
+    ) -> VisitResult:
         """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
-        assert self._keeping is not None
-        found_type = self._reader.study.found_type(capture)
-        kept = await aside(partial(self._keeping.keep, task, capture, found_type))
-        seen = Seen(capture, Found(media_type=found_type), kept=kept)
-        if kept.judgement.reason is not None:
-            seen.capture = not_believed(capture, kept.judgement.reason)
+        assert self._archiver is not None
+        found_type = self._reader.extractor.found_type(capture)
+        archived = await run_uncancelled(partial(self._archiver.keep, task, capture, found_type))
+        result = VisitResult(capture, Extraction(media_type=found_type), archived=archived)
+        if archived.judgement.reason is not None:
+            result.capture = suspicious(capture, archived.judgement.reason)
         elif capture.body is not None and (
-            kept.prepared is not None or task.reopened or task.status not in _READ
+            archived.prepared is not None or task.reopened or task.status not in _READ
         ):
-            seen = await self._read(capture, task, held, apart)
-            if seen.found.overblown:
-                kept.judgement = Judgement(Meaning.SUSPECT, seen.found.limit)
-            seen.kept = kept
-        return seen
+            result = await self._read(capture, task, held, apart)
+            if result.found.overblown:
+                archived.judgement = Judgement(Meaning.SUSPECT, result.found.limit)
+            result.archived = archived
+        return result
 
-    async def _read(self, capture: Capture, task: Task, held: Held, apart: Apart | None) -> Seen:
+    async def _read(self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None) -> VisitResult:
         ask = partial(self._context_here, task=task, held=held)
         found, references = await self._reader.read(capture, task, held, ask, apart)
         self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
         self._earn(capture, held, found.quads)
         found.signals = await self._usage.signals(capture, found.metas)
-        return Seen(capture, found, references)
+        return VisitResult(capture, found, references)
 
-    async def _walked(self, kind: str, task: Task, held: Held) -> Seen:
+    async def _walked(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
         guide = PoliteGuide(
-            partial(self._ask_of_walk, task=task, held=held), self._reader.study, self._to_warc
+            partial(self._ask_of_walk, task=task, held=held), self._reader.extractor, self._to_warc
         )
         try:
             last_try = task.fails >= self._retries
             walked = await self._walker.walk(kind, task, held, guide, last_try=last_try)
         finally:
             guide.step_ends()
-        return Seen(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
+        return VisitResult(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
 
-    async def _ask_of_walk(self, request: Request, task: Task, held: Held) -> Capture:
+    async def _ask_of_walk(self, request: Request, task: Task, held: HeldLease) -> Capture:
         """Each request of a walk counts as a visit: an endpoint may have no end either."""
         if (trap := self._trap(request.url, held)) is not None:
             return self._asker.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
@@ -229,21 +235,21 @@ class Sight:
         self._earn(capture, held, quads=1)
         return capture
 
-    def _trap(self, url: str, held: Held) -> str | None:
+    def _trap(self, url: str, held: HeldLease) -> str | None:
         lease = held.lease
         return self._traps.refusal(lease.host, url, lease.visits + held.visits, lease.earned + held.earned)
 
-    def _earn(self, capture: Capture, held: Held, quads: int) -> None:
+    def _earn(self, capture: Capture, held: HeldLease, quads: int) -> None:
         if capture.body is not None and self._traps.looks(held.lease.visits + held.visits):
             start = start_of(capture.body, PROLOG)
             held.earned += self._traps.earned(held.lease.host, start, quads)
 
-    def _context(self, capture: Capture) -> Seen:
+    def _context(self, capture: Capture) -> VisitResult:
         """A context is kept for those who wait for it, and not read."""
         body = whole(capture.body, MAX_CONTEXT) if capture.outcome is Outcome.OK else None
-        return Seen(capture, is_context=True, context=body)
+        return VisitResult(capture, is_context=True, context=body)
 
-    async def _context_here(self, address: str, task: Task, held: Held) -> bytes | None:
+    async def _context_here(self, address: str, task: Task, held: HeldLease) -> bytes | None:
         """A context of the queue that is held anyway."""
         context = await self._asker.ask(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
         try:
@@ -251,21 +257,21 @@ class Sight:
         finally:
             discard(context.body)
 
-    def _usual(self, seen: Seen, task: Task) -> Seen:
+    def _usual(self, result: VisitResult, task: Task) -> VisitResult:
         """Something stands at a usual place: it is opened, or kept for those who ask for it."""
         kind = kind_there(task.url)
         if kind is not None and self._walker.opens(kind):
-            seen.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+            result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
         elif kind == TDMREP:
-            seen.is_context, seen.context = True, whole(seen.capture.body, MAX_CONTEXT)
-        return seen
+            result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)
+        return result
 
     async def _to_warc(self, capture: Capture, request: Request) -> None:
         if self._warc is not None:
             await asyncio.to_thread(self._warc.write, capture, request)
 
 
-def not_believed(capture: Capture, reason: str) -> Capture:
+def suspicious(capture: Capture, reason: str) -> Capture:
     """What came is kept apart, and the version before stays the current one."""
     return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=f"suspect: {reason}")
 

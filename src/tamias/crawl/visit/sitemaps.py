@@ -7,8 +7,8 @@ from typing import Any
 from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Admission, first
 from tamias.crawl.commit.committer import Committer
-from tamias.crawl.held_lease import Held
-from tamias.crawl.request.robots import RobotsDesk
+from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.request.robots import RobotsCache
 from tamias.crawl.revisit.archiver import WATCH
 from tamias.database.connect import Session
 from tamias.model.item import MOST_DEPTH, Item
@@ -21,13 +21,13 @@ from tamias.settings import Settings
 _REMEMBERED = 10_000
 
 
-class SiteDesk:
+class SitemapDiscovery:
     """Puts sitemaps and usual places before anything else of a place is asked for."""
 
     def __init__(
         self,
         settings: Settings,
-        robots: RobotsDesk,
+        robots: RobotsCache,
         *,
         session: Session,
         in_database: Callable[..., Awaitable[Any]],
@@ -45,7 +45,7 @@ class SiteDesk:
         self._open: dict[tuple[int, str], int] = {}
         """How deep the URL was that opened a place in a crawl."""
 
-    async def opened(self, task: Task, held: Held) -> bool:
+    async def opened(self, task: Task, held: HeldLease) -> bool:
         """Whether sitemaps were put just now; they want to be visited first. Raises `AskedToWait`."""
         place = authority(task.url) if self._wanted(task) else None
         if place is None or self._open.get((task.crawl, place), MOST_DEPTH) <= self._counting(task):
@@ -62,7 +62,7 @@ class SiteDesk:
         self._open[task.crawl, place] = task.depth
         return bool(items)
 
-    async def _is_open(self, task: Task, held: Held, place: str) -> bool:
+    async def _is_open(self, task: Task, held: HeldLease, place: str) -> bool:
         asked = (held.lease, task.crawl, place, self._counting(task))
         return bool(await self._in_database(site_is_open, self._session, *asked))
 
@@ -81,7 +81,7 @@ class SiteDesk:
             and (seeds.sitemaps or (seeds.probe and task.depth == 0))
         )
 
-    async def _found(self, task: Task, held: Held, place: str) -> list[Item]:
+    async def _found(self, task: Task, held: HeldLease, place: str) -> list[Item]:
         told = await self._robots.sitemaps(task.url, held)
         if told is None:
             return []

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tamias.archive.contexts import read_contexts
-from tamias.crawl.request.robots import RobotsDesk
+from tamias.crawl.request.robots import RobotsCache
 from tamias.database.connect import Session
 from tamias.model.capture import Capture
 from tamias.model.signal import Signal
@@ -17,12 +17,12 @@ _REMEMBERED = 10_000
 _NONE_SECONDS = 60.0
 
 
-class UsageDesk:
+class UsageSignals:
     """Gathers the signals that are in force for a capture: headers, metas, robots.txt, tdmrep.json."""
 
     def __init__(
         self,
-        robots: RobotsDesk,
+        robots: RobotsCache,
         session: Session,
         in_database: Callable[..., Awaitable[Any]],
         *,

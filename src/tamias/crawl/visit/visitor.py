@@ -1,4 +1,4 @@
-"""The path of one URL through a worker: seen, judged, handed over to be committed."""
+"""The path of one URL through a worker: result, judged, handed over to be committed."""
 
 import asyncio
 import errno
@@ -13,17 +13,17 @@ import msgspec
 from tamias.analyse.link_header import alternates
 from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Admission, Reference
-from tamias.crawl.analysing.extractor import Found
-from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, News, Wholes
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, News
 from tamias.crawl.commit.committer import Committer, Visited
 from tamias.crawl.commit.records import Recorder
 from tamias.crawl.commit.tagging import PageTags, tagged
-from tamias.crawl.held_lease import Apart, Held, NotNow
-from tamias.crawl.revisit.archiver import WATCH, Keeping, Kept
-from tamias.crawl.revisit.change_hints import HintDesk, said_by_sitemap
+from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.revisit.archiver import WATCH, Archiver, ArchiveResult
+from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
 from tamias.crawl.revisit.describing import describe
 from tamias.crawl.visit.parking import Parking
-from tamias.crawl.visit.runner import Seen
+from tamias.crawl.visit.runner import VisitResult
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
@@ -75,7 +75,7 @@ class Sees(Protocol):
         """An attempt that ended before any request."""
         ...
 
-    async def see(self, task: Task, held: Held) -> Seen:
+    async def run(self, task: Task, held: HeldLease) -> VisitResult:
         """What the address brings; `NotNow` when that must wait."""
         ...
 
@@ -88,13 +88,13 @@ class Visitor:
         settings: Settings,
         *,
         allowance: Allowance,
-        sight: Sees,
+        runner: Sees,
         admission: Admission,
-        wholes: Wholes,
-        hints: HintDesk,
+        bulk_copies: BulkCopies,
+        hints: ChangeHints,
         committer: Committer,
         recorder: Recorder,
-        keeping: Keeping | None,
+        archiver: Archiver | None,
         pages: PageTags,
         parking: Parking,
         now: Callable[[], int],
@@ -103,16 +103,16 @@ class Visitor:
         self._parking = parking
         self._pages = pages
         self._allowance = allowance
-        self._sight = sight
+        self._runner = runner
         self._admission = admission
-        self._wholes = wholes
+        self._bulk_copies = bulk_copies
         self._hints = hints
         self._committer = committer
         self._recorder = recorder
-        self._keeping = keeping
+        self._archiver = archiver
         self._now = now
 
-    async def work(self, held: Held) -> None:
+    async def work(self, held: HeldLease) -> None:
         """Visits the lease's URLs until they are done, the lease is over, or the host wants a pause."""
         for task in held.lease.tasks:
             if held.over or held.blocked_until is not None or not self._allowance.take(task):
@@ -130,31 +130,31 @@ class Visitor:
                 raise
         self._committer.release(held)
 
-    async def visit(self, task: Task, held: Held) -> bool:
-        """One URL: seen, judged, handed over; what takes long to read is handed over by itself.
+    async def visit(self, task: Task, held: HeldLease) -> bool:
+        """One URL: result, judged, handed over; what takes long to read is handed over by itself.
 
         Whether it counts: false if it is only tried again later, because nobody could be reached.
         """
-        seen = await self._faults_told(self._sight.see(task, held), task)
-        if seen.later is not None:
+        result = await self._faults_told(self._runner.run(task, held), task)
+        if result.later is not None:
             apart = Apart()
-            reading = self._faults_told(seen.later(apart), task)
-            found = await self._parking.wait(reading, apart, seen.capture, task, held, self._hand_over)
+            reading = self._faults_told(result.later(apart), task)
+            found = await self._parking.wait(reading, apart, result.capture, task, held, self._hand_over)
             if found is None:
                 return True
-            seen = found
-        await self._hand_over(seen, task, held, None)
-        return seen.due is None
+            result = found
+        await self._hand_over(result, task, held, None)
+        return result.due is None
 
-    async def _hand_over(self, seen: Seen, task: Task, held: Held, apart: Apart | None) -> None:
-        held.awaits_commit = held.awaits_commit or bool(seen.found.semantic)
-        if seen.found.hints:
-            said = said_by_sitemap(seen.found.hints)
+    async def _hand_over(self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None) -> None:
+        held.awaits_commit = held.awaits_commit or bool(result.found.semantic)
+        if result.found.hints:
+            said = said_by_sitemap(result.found.hints)
             await asyncio.to_thread(self._committer.in_thread, partial(self._hints.take, said))
-        visited = await self._visited(seen, task, held)
+        visited = await self._visited(result, task, held)
         await self._committer.add(msgspec.structs.replace(visited, apart=apart))
 
-    async def _faults_told(self, seeing: Awaitable[Seen], task: Task) -> Seen:
+    async def _faults_told(self, seeing: Awaitable[VisitResult], task: Task) -> VisitResult:
         try:
             return await seeing
         except (TamiasError, NotNow):
@@ -166,31 +166,31 @@ class Visitor:
         except Exception as error:  # noqa: BLE001 (the last line of defence)
             return self._faulty(task, error)
 
-    def _faulty(self, task: Task, error: Exception) -> Seen:
+    def _faulty(self, task: Task, error: Exception) -> VisitResult:
         """A fault of ours, not of the document: told as such, and the crawl goes on."""
         _log.error("visit of %s", without_password(task.url), exc_info=error)
         reason = f"internal error: {type(error).__name__}: {error}"
-        return Seen(self._sight.unasked(task.url, Outcome.FAILED, reason))
+        return VisitResult(self._runner.unasked(task.url, Outcome.FAILED, reason))
 
-    async def _visited(self, seen: Seen, task: Task, held: Held) -> Visited:
+    async def _visited(self, result: VisitResult, task: Task, held: HeldLease) -> Visited:
         """What is to be committed."""
-        capture = seen.capture
-        if seen.put_off:
-            due = self._now() + WAIT_MS if seen.due is None else seen.due
+        capture = result.capture
+        if result.put_off:
+            due = self._now() + WAIT_MS if result.due is None else result.due
             later = Done(task=task, outcome=task.status, due=due, fails=task.fails)
-            return Visited(held=held, done=later, afterwards=seen.afterwards)
+            return Visited(held=held, done=later, afterwards=result.afterwards)
         if choices := _choices(capture):
             reason = f"{capture.reason}: {len(choices)} alternates are visited"
             capture = msgspec.structs.replace(capture, outcome=Outcome.OK, reason=reason)
-        if seen.found.cut & LISTED:
-            seen.found.problems.append(_too_many_listed(self._settings.seeds))
-        if seen.found.limit is not None:
-            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=seen.found.limit)
-        capture_id = seen.capture_id or str(new_capture_id(capture.started_at))
-        told = await self._pages.told(seen)
-        done = tagged(self._done(task, capture, held, seen), told)
-        done = msgspec.structs.replace(done, cut=_cut(seen, capture))
-        news = await self._news(seen, task, capture, for_good=done.due == NEVER)
+        if result.found.cut & LISTED:
+            result.found.problems.append(_too_many_listed(self._settings.seeds))
+        if result.found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=result.found.limit)
+        capture_id = result.capture_id or str(new_capture_id(capture.started_at))
+        told = await self._pages.told(result)
+        done = tagged(self._done(task, capture, held, result), told)
+        done = msgspec.structs.replace(done, cut=_cut(result, capture))
+        news = await self._news(result, task, capture, for_good=done.due == NEVER)
         notes = [capture.reason, *filter(None, (held.granted, news.why))]
         held.granted = None
         capture = msgspec.structs.replace(capture, reason="; ".join(notes))
@@ -201,30 +201,33 @@ class Visitor:
                 capture_id,
                 task,
                 capture,
-                seen.found,
-                headers=seen.kept is not None,
-                deferred=_is_deferred(seen, done),
+                result.found,
+                headers=result.archived is not None,
+                deferred=_is_deferred(result, done),
             ),
-            references=(*self._pages.handed_on(seen.references, told), *self._redirect_links(capture, task)),
-            items=(*seen.items, *news.items, *self._reached(capture, task, seen.found)),
-            prepared=seen.kept.prepared if seen.kept else None,
+            references=(
+                *self._pages.handed_on(result.references, told),
+                *self._redirect_links(capture, task),
+            ),
+            items=(*result.items, *news.items, *self._reached(capture, task, result.found)),
+            prepared=result.archived.prepared if result.archived else None,
             also=_all(
-                seen.also,
-                _context(seen, task, settled=done.due == NEVER),
+                result.also,
+                _context(result, task, settled=done.due == NEVER),
                 news.also,
-                _described(seen.found, capture),
-                partial(seen.kept.record, capture_id=capture_id) if seen.kept else None,
+                _described(result.found, capture),
+                partial(result.archived.record, capture_id=capture_id) if result.archived else None,
             ),
-            afterwards=self._settle(seen.kept) or seen.afterwards,
+            afterwards=self._settle(result.archived) or result.afterwards,
         )
 
-    async def _news(self, seen: Seen, task: Task, capture: Capture, *, for_good: bool) -> News:
+    async def _news(self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool) -> News:
         """What the visit means for datasets that are had as a whole."""
-        if seen.found.semantic:
-            return await self._wholes.found(task, capture.final_url, seen.found.semantic)
+        if result.found.semantic:
+            return await self._bulk_copies.found(task, capture.final_url, result.found.semantic)
         if PART not in task.tags:
             return News()
-        return await self._wholes.visited(task, capture.outcome, seen.found, for_good)
+        return await self._bulk_copies.visited(task, capture.outcome, result.found, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
         """Where the last redirect leads, if it was not followed, or its choices: as deep as the URL."""
@@ -234,7 +237,7 @@ class Visitor:
         targets = _choices(capture) if last.location is None else [last.location]
         return [Reference(targets, last.url, task.depth, task.crawl)] if targets else []
 
-    def _reached(self, capture: Capture, task: Task, found: Found) -> tuple[Item, ...]:
+    def _reached(self, capture: Capture, task: Task, found: Extraction) -> tuple[Item, ...]:
         """The addresses that redirects led through, their document now being had, as deep as the task."""
         if capture.outcome is not Outcome.OK:
             return ()
@@ -245,44 +248,44 @@ class Visitor:
         cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
         return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
 
-    def _settle(self, kept: Kept | None) -> Callable[[bool], None] | None:
-        keeping = self._keeping
-        return None if kept is None or keeping is None else lambda _committed: keeping.settle(kept)
+    def _settle(self, archived: ArchiveResult | None) -> Callable[[bool], None] | None:
+        archiver = self._archiver
+        return None if archived is None or archiver is None else lambda _committed: archiver.settle(archived)
 
-    def _watched_again(self, task: Task, capture: Capture, kept: Kept) -> Done:
+    def _watched_again(self, task: Task, capture: Capture, archived: ArchiveResult) -> Done:
         """When a resource under watch is due again. What is not believed leaves the old validators.
 
         What is gone leaves none: if it comes back, it is to be read.
         """
-        etag, modified = _validators(task, capture) if kept.believed else (task.etag, task.last_modified)
+        etag, modified = _validators(task, capture) if archived.believed else (task.etag, task.last_modified)
         if capture.outcome is Outcome.GONE:
             etag = modified = None
         return Done(
             task=task,
             outcome=capture.outcome,
-            due=kept.next.due_ms,
-            fails=kept.next.history.fails,
+            due=archived.next.due_ms,
+            fails=archived.next.history.fails,
             etag=etag,
             last_modified=modified,
         )
 
-    def _done(self, task: Task, capture: Capture, held: Held, seen: Seen) -> Done:
+    def _done(self, task: Task, capture: Capture, held: HeldLease, result: VisitResult) -> Done:
         """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
         if capture.retry_after_ms is not None:
             held.blocked_until = self._now() + capture.retry_after_ms
         if self._settings.frontier.per_address and capture.hops:
             held.address = capture.hops[0].address
-        if seen.due is not None:
+        if result.due is not None:
             return Done(
                 task=task,
                 outcome=capture.outcome,
-                due=seen.due,
+                due=result.due,
                 fails=task.fails,
                 etag=task.etag,
                 last_modified=task.last_modified,
             )
-        if seen.kept is not None and task.crawl == WATCH:
-            return self._watched_again(task, capture, seen.kept)
+        if result.archived is not None and task.crawl == WATCH:
+            return self._watched_again(task, capture, result.archived)
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
             wait = capture.retry_after_ms
@@ -298,12 +301,12 @@ class Visitor:
         )
 
 
-def _cut(seen: Seen, capture: Capture) -> int | None:
+def _cut(result: VisitResult, capture: Capture) -> int | None:
     """What cut the links of a visit, as far as is known before they are put; None if nothing was read."""
     if capture.cut:
         return capture.cut
-    if capture.outcome in (Outcome.OK, Outcome.GONE) or seen.references:
-        return seen.found.cut
+    if capture.outcome in (Outcome.OK, Outcome.GONE) or result.references:
+        return result.found.cut
     return None
 
 
@@ -323,21 +326,21 @@ def _too_many_listed(settings: SeedsSettings) -> str:
     )
 
 
-def _is_deferred(seen: Seen, done: Done) -> bool:
+def _is_deferred(result: VisitResult, done: Done) -> bool:
     """Whether the attempt is repeated because nobody could be reached."""
-    return seen.due is not None or (seen.capture.unreached is not None and done.due < NEVER)
+    return result.due is not None or (result.capture.unreached is not None and done.due < NEVER)
 
 
-def _context(seen: Seen, task: Task, *, settled: bool) -> Also | None:
+def _context(result: VisitResult, task: Task, *, settled: bool) -> Also | None:
     """What others wait for; for robots.txt they wait until no further attempt can help."""
     is_robots = kind_of(task.tags) == ROBOTS
-    if not seen.is_context or (is_robots and not settled):
+    if not result.is_context or (is_robots and not settled):
         return None
     address = kind_key(task.url, ROBOTS) if is_robots else task.url
-    return partial(keep_context, address=address, body=seen.context, now=seen.capture.ended_at)
+    return partial(keep_context, address=address, body=result.context, now=result.capture.ended_at)
 
 
-def _described(found: Found, capture: Capture) -> Also | None:
+def _described(found: Extraction, capture: Capture) -> Also | None:
     """What a page says of datasets: its site counts as the catalogue."""
     if not found.datasets:
         return None

@@ -19,15 +19,15 @@ from pyoxigraph import BlankNode, Quad
 from tamias.archive.catalogues import note_whole
 from tamias.archive.walks import Progress, WalkPlace, end_walk, keep_walk, read_walk, walk_place
 from tamias.crawl.admit import Reference
-from tamias.crawl.analysing.extractor import Found, Study
+from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.committer import Committer
-from tamias.crawl.commit.segment_pool import Shelf
-from tamias.crawl.held_lease import Held
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.revisit.archiver import WATCH
-from tamias.crawl.revisit.change_hints import HintDesk, said_by_catalogue
+from tamias.crawl.revisit.change_hints import ChangeHints, said_by_catalogue
 from tamias.crawl.revisit.describing import describe
 from tamias.crawl.revisit.watching import Watcher, wanted_of
-from tamias.crawl.threads import aside
+from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.guide import PoliteGuide
 from tamias.database.connect import Cursor, Session
 from tamias.model.capture import Capture, Hop
@@ -55,7 +55,7 @@ class Walked:
     def __init__(self, place: WalkPlace, path: Path, url: str, progress: Progress, capture: Capture) -> None:
         assert progress.end is not None
         self.capture = capture
-        self.found = Found()
+        self.found = Extraction()
         self._place = place
         self._path = path
         self._url = url
@@ -87,11 +87,11 @@ class Walker:
         *,
         session: Session,
         in_database: InDatabase,
-        study: Study,
-        shelf: Shelf,
+        extractor: Extractor,
+        segments: SegmentPool,
         committer: Committer,
         watcher: Watcher,
-        hints: HintDesk,
+        hints: ChangeHints,
         now: Callable[[], int],
     ) -> None:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -99,8 +99,8 @@ class Walker:
         self._folder = folder
         self._session = session
         self._in_database = in_database
-        self._study = study
-        self._shelf = shelf
+        self._extractor = extractor
+        self._segments = segments
         self._committer = committer
         self._watcher = watcher
         self._hints = hints
@@ -110,7 +110,9 @@ class Walker:
         """Whether there is a door for this kind of address."""
         return kind in self._doors
 
-    async def walk(self, kind: str, task: Task, held: Held, guide: PoliteGuide, *, last_try: bool) -> Walked:
+    async def walk(
+        self, kind: str, task: Task, held: HeldLease, guide: PoliteGuide, *, last_try: bool
+    ) -> Walked:
         """Walks to the end, from where an earlier attempt came to.
 
         With `last_try` what was had counts, even if the walk could go on later.
@@ -129,7 +131,7 @@ class Walker:
                     if guide.last is not None and guide.last.hops:
                         hop = guide.last.hops[-1]
                         progress.status, progress.address = hop.status, hop.address
-                    await aside(partial(self._keep, path, place, progress, step, task, kind))
+                    await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
                     if step.end is not None:
                         break
         if progress.end is None:
@@ -157,13 +159,13 @@ class Walker:
 
     def _taken_in(self, step: Step, progress: Progress, task: Task, kind: str) -> Iterator[bytes]:
         """The N-Quads of a step; all else it found is put where it belongs."""
-        naming = self._study.walk_naming(task.url, TRUSTED in task.tags)
+        naming = self._extractor.walk_naming(task.url, TRUSTED in task.tags)
         for finding in step.findings:
             if isinstance(finding, Quads):
                 progress.quads += len(finding.quads)
                 yield naming.nquads([_labelled(quad) for quad in finding.quads])
                 if kind in DATA:
-                    found = [link for link in self._study.links_of(finding.quads) if link != task.url]
+                    found = [link for link in self._extractor.links_of(finding.quads) if link != task.url]
                     self._put(found, task.url, None, task, progress)
             elif isinstance(finding, Links):
                 self._put(finding.references, finding.base, finding.kind, task, progress)
@@ -191,9 +193,9 @@ class Walker:
             self._watcher.add(each for each in offered if is_address(each.url))
         self._hints.take(said_by_catalogue(found.datasets))
 
-    async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Found:
+    async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Extraction:
         """What the walk brought, its quads now in a segment."""
-        found = Found(
+        found = Extraction(
             media_type=None,
             quads=progress.quads,
             links=progress.links,
@@ -204,12 +206,12 @@ class Walker:
             renamed_graphs=tuple(progress.renamed.items()),
         )
         if progress.kept and shelve:
-            async with self._shelf.one_large_at_a_time:
-                found.extent = await aside(partial(self._shelve, path))
+            async with self._segments.one_large_at_a_time:
+                found.extent = await run_uncancelled(partial(self._shelve, path))
         return found
 
     def _shelve(self, path: Path) -> Extent:
-        with self._shelf.large_document() as document, path.open("rb") as file:
+        with self._segments.large_document() as document, path.open("rb") as file:
             for chunk in _plain(file):
                 document.write(chunk)
             return document.extent

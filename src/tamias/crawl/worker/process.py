@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 
-from tamias.crawl.worker.worker import Progress, StartAnew, Worker
+from tamias.crawl.worker.worker import Progress, Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
 
 _ANEW = 75
@@ -52,7 +52,7 @@ async def _main(assemble: Assemble) -> int:
             _tell(worker.progress())
             _spare_the_collector()
             await worker.run(_tell)
-    except StartAnew:
+    except Replaced:
         return _ANEW
     except asyncio.CancelledError:
         return 0

@@ -26,7 +26,7 @@ PutRight = Callable[[Progress, bool], Awaitable[int]]
 """Cleans up after a dead worker. Tells how many URLs it was the first to visit, if asked to count them."""
 
 
-class Crew:
+class ProcessPool:
     """Keeps so many workers at work."""
 
     def __init__(self, module: str, plan: Plan, put_right: PutRight, pause: Pause, *, count: int) -> None:

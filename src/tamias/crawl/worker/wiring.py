@@ -9,28 +9,28 @@ import msgspec
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.store import choose_store, packs_of
 from tamias.crawl.admit import Admission
-from tamias.crawl.analysing.extractor import Study
-from tamias.crawl.analysing.marker import Marker
+from tamias.crawl.analysing.extractor import Extractor
+from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.commit.committer import Tally, Visited
-from tamias.crawl.commit.office import Office
+from tamias.crawl.commit.office import CommitContext
 from tamias.crawl.commit.recover import warc_prefix
-from tamias.crawl.disk_space import Room
-from tamias.crawl.held_lease import Held
+from tamias.crawl.disk_space import DiskSpace
+from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.policy import CRAWL, terms_of
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.options import user_agent
-from tamias.crawl.request.polite import Asker
-from tamias.crawl.request.robots import RobotsDesk
-from tamias.crawl.request.robots_redirects import RobotsElsewhere
-from tamias.crawl.revisit.archiver import Keeping
+from tamias.crawl.request.polite import PoliteFetcher
+from tamias.crawl.request.robots import RobotsCache
+from tamias.crawl.request.robots_redirects import RobotsRedirects
+from tamias.crawl.revisit.archiver import Archiver
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.crawl.revisit.watching import Watcher
 from tamias.crawl.sandbox.pool import SandboxPool
-from tamias.crawl.visit.contexts import ContextCache, ContextDesk
+from tamias.crawl.visit.contexts import ContextCache, ContextLoader
 from tamias.crawl.visit.reader import Reader
-from tamias.crawl.visit.runner import Sight
-from tamias.crawl.visit.sitemaps import SiteDesk
-from tamias.crawl.visit.usage import UsageDesk
+from tamias.crawl.visit.runner import VisitRunner
+from tamias.crawl.visit.sitemaps import SitemapDiscovery
+from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.visit.walking import Walker, doors
 from tamias.crawl.worker.worker import Worker
@@ -64,13 +64,13 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all that is crawled is kept as versions, not only what is under watch."""
 
 
-class DatabaseWorkplace:
-    """Carries out `Workplace` on a database and a data directory."""
+class DatabaseStore:
+    """Carries out `WorkerStore` on a database and a data directory."""
 
     def __init__(self, plan: WorkerPlan, database: Database) -> None:
         self.allowance = Allowance(plan.share)
         self._after: After = lambda _released: None
-        self._office = office = Office(
+        self._office = office = CommitContext(
             database,
             Path(plan.data),
             plan.settings,
@@ -79,11 +79,11 @@ class DatabaseWorkplace:
             committed=self._committed,
             sinks=plan.sinks,
             warc=(lambda number: _warc(plan, number)) if plan.warc else None,
-            keeping=lambda admission: _keeping(plan, database, admission),
+            archiver=lambda admission: _archiver(plan, database, admission),
         )
         self.number = office.number
-        self._room = Room(office.data, plan.settings.crawl.room)
-        self._marker = Marker(office.data / "studying", office.number)
+        self._space = DiskSpace(office.data, plan.settings.crawl.room)
+        self._marker = AnalysisMarker(office.data / "analysing", office.number)
         (office.data / "spool").mkdir(parents=True, mode=0o700, exist_ok=True)
         spool = office.data / "spool" / str(office.number)
         self._gate = Gate(plan.settings, spool, office.admission, office.now)
@@ -91,15 +91,15 @@ class DatabaseWorkplace:
         cache = ContextCache()
         apart = plan.settings.sandbox.use != "never"
         self._sandboxes = SandboxPool(plan.settings, cache) if apart else None
-        sight = _sight(office, self._gate, self._marker, cache, self._sandboxes)
-        self._visitor = office.visitor(sight, self.allowance)
+        runner = _runner(office, self._gate, self._marker, cache, self._sandboxes)
+        self._visitor = office.visitor(runner, self.allowance)
 
     @property
     def tally(self) -> Tally:
         return self._office.committer.tally
 
     async def open(self) -> None:
-        await self._office.in_database(self._office.shelf.reserve)
+        await self._office.in_database(self._office.segments.reserve)
         await self._office.in_database(self._office.recover)
 
     def parked(self) -> int:
@@ -126,10 +126,10 @@ class DatabaseWorkplace:
         await self._office.in_database(self._count_blocked)
         await self._office.in_database(self._office.credit_hosts)
 
-    async def work(self, held: Held) -> None:
+    async def work(self, held: HeldLease) -> None:
         await self._visitor.work(held)
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldLease) -> None:
         self._office.committer.release(held)
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ class DatabaseWorkplace:
         self._office.close()
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
-        self._room.check()
+        self._space.check()
         with self._office.steps.step("lease"):
             leases = self._office.frontier.lease(hosts, per_host, seconds)
             self._office.coverage.refresh()
@@ -156,7 +156,7 @@ class DatabaseWorkplace:
     def _count_blocked(self) -> None:
         count_blocked(self._office.session, self._office.admission.blocked_counts())
 
-    def _committed(self, released: Sequence[Held], late: Sequence[Visited]) -> None:
+    def _committed(self, released: Sequence[HeldLease], late: Sequence[Visited]) -> None:
         for visited in late:
             self.allowance.give_back(visited.done.task)
         self._after(released)
@@ -171,28 +171,28 @@ def database_worker(told: bytes) -> AbstractAsyncContextManager[Worker]:
 async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
     plan = msgspec.json.decode(told, type=WorkerPlan)
     with closing(Database(Path(plan.data), plan.db, role=Role.WORKER)) as database:
-        yield Worker(plan.settings, DatabaseWorkplace(plan, database))
+        yield Worker(plan.settings, DatabaseStore(plan, database))
 
 
-def _sight(
-    office: Office,
+def _runner(
+    office: CommitContext,
     gate: Gate,
-    marker: Marker,
+    marker: AnalysisMarker,
     cache: ContextCache,
     sandboxes: SandboxPool | None,
-) -> Sight:
+) -> VisitRunner:
     """All that a visit sees with."""
     settings, session, in_database, now = office.settings, office.session, office.in_database, office.now
-    elsewhere = RobotsElsewhere(session, in_database, office.admission, office.committer, now)
-    robots = RobotsDesk(settings, gate, RobotsStore(session), in_database, now, elsewhere)
-    study = Study(settings, cache)
-    contexts = ContextDesk(cache, session, in_database, office.admission, office.committer, now)
-    return Sight(
-        asker=Asker(gate, robots, office.admission),
+    elsewhere = RobotsRedirects(session, in_database, office.admission, office.committer, now)
+    robots = RobotsCache(settings, gate, RobotsStore(session), in_database, now, elsewhere)
+    extractor = Extractor(settings, cache)
+    contexts = ContextLoader(cache, session, in_database, office.admission, office.committer, now)
+    return VisitRunner(
+        asker=PoliteFetcher(gate, robots, office.admission),
         robots=robots,
         reach=gate.reach,
-        usage=UsageDesk(robots, session, in_database, probed=settings.seeds.probe),
-        sites=SiteDesk(
+        usage=UsageSignals(robots, session, in_database, probed=settings.seeds.probe),
+        sites=SitemapDiscovery(
             settings,
             robots,
             session=session,
@@ -202,11 +202,11 @@ def _sight(
             now=now,
         ),
         coverage=office.coverage,
-        walker=_walker(office, study),
+        walker=_walker(office, extractor),
         reader=Reader(
-            study,
+            extractor,
             contexts,
-            office.shelf,
+            office.segments,
             office.committer,
             marker,
             office.steps,
@@ -214,20 +214,20 @@ def _sight(
             always_apart=settings.sandbox.use == "always",
         ),
         warc=office.warc,
-        keeping=office.keeping,
+        archiver=office.archiver,
         retries=settings.crawl.retries,
         traps=Traps(settings.permit.host_visits, settings.permit.monotony, settings.permit.host_budget),
     )
 
 
-def _walker(office: Office, study: Study) -> Walker:
+def _walker(office: CommitContext, extractor: Extractor) -> Walker:
     return Walker(
         doors(),
         office.data / "walks",
         session=office.session,
         in_database=office.in_database,
-        study=study,
-        shelf=office.shelf,
+        extractor=extractor,
+        segments=office.segments,
         committer=office.committer,
         watcher=Watcher(office.session, office.frontier, office.admission),
         hints=office.hints,
@@ -243,10 +243,10 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
     return WarcWriter(folder, warc_prefix(number), agent=agent, accept=ACCEPT_RDF, robots=robots)
 
 
-def _keeping(plan: WorkerPlan, database: Database, admission: Admission) -> Keeping:
+def _archiver(plan: WorkerPlan, database: Database, admission: Admission) -> Archiver:
     session = database.session()
     choose_store(session, plan.settings.archive.store)
-    return Keeping(
+    return Archiver(
         BlobWriter(packs_of(session, Path(plan.data)), session),
         session,
         policy_from(plan.settings.schedule),

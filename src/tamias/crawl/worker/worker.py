@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import Held
-from tamias.crawl.worker_store import Workplace
+from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.worker_store import WorkerStore
 from tamias.settings import Settings
 
 RENEW_PART = 3
@@ -34,14 +34,14 @@ class Progress(msgspec.Struct, kw_only=True):
     exit_code: int = 0
 
 
-class StartAnew(Exception):
+class Replaced(Exception):
     """Nothing is wrong, but the worker is to be replaced by a new one."""
 
 
 class Worker:
     """Leases hosts, lets visits run side by side, renews, and stops cleanly."""
 
-    def __init__(self, settings: Settings, place: Workplace) -> None:
+    def __init__(self, settings: Settings, place: WorkerStore) -> None:
         self._lease_seconds = settings.frontier.lease
         self._concurrency = settings.fetch.concurrency
         self._per_round = settings.frontier.per_round
@@ -49,7 +49,7 @@ class Worker:
         self._least_room = 0 if self._buffer else settings.fetch.concurrency // 8
         self._place = place
         place.reach.is_full = self._is_full
-        self._held: set[Held] = set()
+        self._held: set[HeldLease] = set()
         self._chance = asyncio.Event()
         self._stopped = False
         self._trouble: Exception | None = None
@@ -122,13 +122,13 @@ class Worker:
             if held.lease.qid in anew:
                 held.give_up()
         for lease in leases:
-            held = Held(lease, asked_at, seconds)
+            held = HeldLease(lease, asked_at, seconds)
             self._held.add(held)
             held.task = asyncio.create_task(self._work(held))
             held.task.add_done_callback(lambda _, held=held: self._let_go(held))  # type: ignore[misc]
         return len(leases) >= wanted
 
-    async def _work(self, held: Held) -> None:
+    async def _work(self, held: HeldLease) -> None:
         try:
             await self._place.work(held)
         except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
@@ -137,14 +137,14 @@ class Worker:
     def _is_full(self) -> bool:
         return self._room() <= self._least_room
 
-    def _let_go(self, held: Held) -> None:
+    def _let_go(self, held: HeldLease) -> None:
         self._held.discard(held)
         if self._place.parked():
             self._tell(self.progress())  # before the host is free in the database: the crawl is not over
         if self._room() == self._least_room + 1 or self._trouble or not self._held:
             self._chance.set()
 
-    def _given_back(self, released: Sequence[Held]) -> None:
+    def _given_back(self, released: Sequence[HeldLease]) -> None:
         """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
         self._chance.set()
         loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.remote.registry import Configure, FrontDesk
+from tamias.crawl.remote.registry import Configure, WorkerRegistry
 from tamias.database.connect import Database
 from tamias.frontier import service
 from tamias.frontier.terms import Terms
@@ -69,7 +69,7 @@ class FrontierServer:
         self._options = options
         self._addresses = Addresses(options.session_names)
         self._desk = Desk(database, self._addresses.same, options.threads, options.terms)
-        self._front_desk = FrontDesk(
+        self._front_desk = WorkerRegistry(
             database,
             options.data,
             options.configure,

@@ -12,8 +12,8 @@ from tamias.crawl.admit import Reference
 from tamias.crawl.policy import CRAWL
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CRAWL_HEADER
-from tamias.crawl.remote.committer import Reception
-from tamias.crawl.remote.registry import FrontDesk
+from tamias.crawl.remote.committer import RemoteCommitter
+from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.wire import packed, unpacked
 from tamias.frontier.service import crawl_names, found_crawl
 from tamias.model.item import Item
@@ -40,27 +40,27 @@ IN_MEMORY = 1 << 20
 """Bytes of a document's quads that are not put into a file."""
 
 Route = Callable[[Call], Awaitable[None]]
-Answer = Callable[[Reception, Any], Awaitable[Any]]
+Answer = Callable[[RemoteCommitter, Any], Awaitable[Any]]
 
 
 class Workers:
     """The calls of the service `Workers`, and GetURLs where a worker asks."""
 
-    def __init__(self, front_desk: FrontDesk, desk: Desk) -> None:
+    def __init__(self, front_desk: WorkerRegistry, desk: Desk) -> None:
         self._front_desk = front_desk
         self._desk = desk
 
     def routes(self) -> dict[str, Route]:
         """Each call by its path."""
         asked: dict[str, tuple[Any, Answer]] = {
-            "Mourn": (wire.Death, Reception.mourn),
-            "GetRobots": (wire.RobotsAsked, Reception.robots),
-            "PutRobots": (wire.RobotsTold, Reception.keep_robots),
-            "GetContexts": (wire.ContextsAsked, Reception.contexts),
-            "IsSiteOpen": (wire.Site, Reception.is_site_open),
-            "OpenSite": (wire.Site, Reception.open_site),
-            "PutItems": (list[Item], Reception.put),
-            "PutLinks": (Reference, Reception.put_links),
+            "Mourn": (wire.Death, RemoteCommitter.mourn),
+            "GetRobots": (wire.RobotsAsked, RemoteCommitter.robots),
+            "PutRobots": (wire.RobotsTold, RemoteCommitter.keep_robots),
+            "GetContexts": (wire.ContextsAsked, RemoteCommitter.contexts),
+            "IsSiteOpen": (wire.Site, RemoteCommitter.is_site_open),
+            "OpenSite": (wire.Site, RemoteCommitter.open_site),
+            "PutItems": (list[Item], RemoteCommitter.put),
+            "PutLinks": (Reference, RemoteCommitter.put_links),
         }
         single = {name: self._at_reception(kind, answer) for name, (kind, answer) in asked.items()}
         single["Hello"] = self._at_front(wire.Greeting, self._front_desk.hello)
@@ -123,7 +123,9 @@ def value_of(data: bytes, kind: Any) -> Any:
         raise Refused(Code.INVALID_ARGUMENT, f"not what this call takes: {error}") from None
 
 
-async def _accepted(call: Call, reception: Reception) -> AsyncIterator[tuple[str, "asyncio.Future[bool]"]]:
+async def _accepted(
+    call: Call, reception: RemoteCommitter
+) -> AsyncIterator[tuple[str, "asyncio.Future[bool]"]]:
     """Each parcel once it is complete, with what will tell whether it is committed."""
     visit, quads = bytearray(), _spool()
     try:
@@ -136,7 +138,7 @@ async def _accepted(call: Call, reception: Reception) -> AsyncIterator[tuple[str
                 if parcel.last and parcel.release:
                     yield parcel.id, reception.released(value_of(parcel.release, wire.Released))
                 elif parcel.last:
-                    brought = value_of(bytes(visit), wire.Brought)
+                    brought = value_of(bytes(visit), wire.DeliveredVisit)
                     yield parcel.id, await reception.accept(parcel.id, brought, quads, again=parcel.again)
                 if parcel.last:
                     quads.close()
