@@ -53,10 +53,10 @@ def frontier(
     Example: python -m benchmarks frontier --size 100000 --clients 1
     """
     if grpc:
-        from benchmarks import urlfrontier
+        from benchmarks.frontier import grpc as service
 
-        size = sizes[0] if sizes else urlfrontier.URLS
-        return _told(place, urlfrontier.run(size, urlfrontier.QUEUES, target, _out(place)))
+        size = sizes[0] if sizes else service.URLS
+        return _told(place, service.run(size, service.QUEUES, target, _out(place)))
     from benchmarks.frontier import CLIENTS, SIZES, run
 
     return _told(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))
@@ -72,7 +72,7 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
 
     Example: python -m benchmarks cluster --size 50000 --shards 1 --shards 16
     """
-    from benchmarks.cluster.run import SHARDS, run
+    from benchmarks.frontier.cluster.run import SHARDS, run
 
     return _told(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
 
@@ -159,7 +159,7 @@ def kills(place: Place, kills: int, urls: int, seed: int) -> int:
 
     Example: python -m benchmarks kills --kills 20 --urls 2000
     """
-    from benchmarks.kills import run
+    from benchmarks.faults.kills import run
 
     return _told(place, run(kills=kills, urls=urls, seed=seed, out=_out(place)))
 
@@ -281,7 +281,7 @@ def portal(place: Place, datasets: int, small: int) -> int:
 
     Example: python -m benchmarks portal --datasets 5000 --small 1000
     """
-    from benchmarks.portal import run
+    from benchmarks.harvesters.portal import run
 
     return _told(place, run(datasets, small, out=_out(place)))
 
@@ -314,7 +314,7 @@ def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int
 
     Example: python -m benchmarks soak --minutes 5
     """
-    from benchmarks.soak import run
+    from benchmarks.faults.soak import run
 
     return _told(place, run(minutes=minutes, seed=seed, hosts=hosts, pages=pages, out=_out(place)))
 
@@ -361,7 +361,7 @@ def sparql(place: Place, triples: int, cap: int) -> int:
 
     Example: python -m benchmarks sparql --triples 50000 --cap 1000
     """
-    from benchmarks.sparql import run
+    from benchmarks.harvesters.sparql import run
 
     return _told(place, run(triples, _out(place), cap=cap))
 

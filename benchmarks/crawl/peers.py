@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.measure import last_line
+from benchmarks.measuring.measure import last_line
 from tamias.model.errors import TamiasError
 
 SPIDER = Path(__file__).with_name("spider.pyw")

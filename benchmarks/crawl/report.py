@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from benchmarks.crawl.peers import Skipped
-from benchmarks.crawl.proc import Glance
-from benchmarks.crawl.reaper import Measured
 from benchmarks.crawl.web import Visits
+from benchmarks.measuring.proc import Glance
+from benchmarks.measuring.reaper import Measured
 
 TARGET_RATIO = 6.0
 USUAL_BUDGET = 2.0

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.crawl.budget import PROFILE_VARIABLE, budget, read_profiles
-from benchmarks.crawl.measure import last_line, measure
 from benchmarks.crawl.peers import PEERS, Contender, Skipped
 from benchmarks.crawl.report import Comparison, Row, lines
 from benchmarks.crawl.site import MEAN_BYTES, Site, Size, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
-from benchmarks.ports import free_ports
+from benchmarks.measuring.budget import PROFILE_VARIABLE, budget, read_profiles
+from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.ports import free_ports
 from tamias import __version__
 from tamias.model.errors import DiskFull, UsageError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.reaper import end_with_parent
 from benchmarks.crawl.site import Site
+from benchmarks.measuring.reaper import end_with_parent
 from tamias.model.errors import TamiasError
 
 START_SECONDS = 20.0

@@ -17,7 +17,7 @@ from benchmarks.dataweb.trial import SCOPE, Out, Outcome, attempt, site, visit
 from benchmarks.dataweb.web.ground import Ports
 from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
 from benchmarks.dataweb.web.web import Web, build_web
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
 
 MOST_SECONDS = 1_200.0
 """A crawler that needs longer is stopped, and what it did until then is what counts."""

@@ -16,7 +16,7 @@ from benchmarks.dataweb.trial import Out, Outcome
 from benchmarks.dataweb.web.generated import Endless
 from benchmarks.dataweb.web.ground import Ports
 from benchmarks.dataweb.web.w3c import check_suite
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
 
 EXPERIMENTS = ("I", "II", "kinds", "robots", "recrawl", "scale")
 SHORT = ("I", "II", "kinds", "robots", "recrawl")

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.budget import DATABASE
-from benchmarks.crawl.measure import measure
-from benchmarks.crawl.proc import Glance
-from benchmarks.crawl.reaper import Measured
 from benchmarks.dataweb.crawlers.rivals import Task, tamias
 from benchmarks.dataweb.serving.serving import Servers, serving
 from benchmarks.dataweb.trial import SCOPE, fault_of
 from benchmarks.dataweb.visits import read_visits
 from benchmarks.dataweb.web.generated import Endless
+from benchmarks.measuring.budget import DATABASE
+from benchmarks.measuring.measure import measure
+from benchmarks.measuring.proc import Glance
+from benchmarks.measuring.reaper import Measured
 from tamias.crawl.admit import Admission
 from tamias.crawl.policy import CRAWL
 from tamias.database.connect import Database

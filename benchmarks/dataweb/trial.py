@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.budget import read_profiles
-from benchmarks.crawl.measure import last_line, measure
 from benchmarks.crawl.peers import Skipped
-from benchmarks.crawl.reaper import Measured
 from benchmarks.dataweb.crawlers.rivals import Rival, Task
 from benchmarks.dataweb.serving.server import Site
 from benchmarks.dataweb.serving.serving import Servers, serving
 from benchmarks.dataweb.truth import Score, read_found, score
 from benchmarks.dataweb.visits import Account, account, read_visits
 from benchmarks.dataweb.web.web import Web
+from benchmarks.measuring.budget import read_profiles
+from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.reaper import Measured
 
 SCOPE = r"^(https?|ftp)://127\.[2-9]\."
 Out = Callable[[str], object]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.proc import command_line, members
-from benchmarks.frontier.ground import works_in
+from benchmarks.measuring.proc import command_line, members
+from benchmarks.measuring.workspace import works_in
 from tamias.database.keeper import Running
 from tamias.model.errors import TamiasError
 

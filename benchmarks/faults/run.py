@@ -9,28 +9,20 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.faults.experiment import Experiment, Ground, Result
-from benchmarks.faults.experiments import (
-    bad_network,
-    bad_writes,
-    blob_flipped,
-    clock,
+from benchmarks.faults.experiments import clock
+from benchmarks.faults.experiments.attacks import hostile, sandbox_escape, strategy_escape
+from benchmarks.faults.experiments.deaths import (
     commit_killed,
     database_killed,
-    disk_full,
     frozen,
-    hostile,
-    outages,
-    partition,
     politeness,
-    power_cut,
-    sandbox_escape,
-    segment_cut,
-    strategy_escape,
     two_supervisors,
     worker_killed,
 )
+from benchmarks.faults.experiments.disk import bad_writes, blob_flipped, disk_full, power_cut, segment_cut
+from benchmarks.faults.experiments.network import bad_network, outages, partition
 from benchmarks.faults.scorecard import Told, page
-from benchmarks.frontier.ground import wait_for_end
+from benchmarks.measuring.workspace import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
 
 FULL, USUAL, QUICK = 1.0, 0.3, 0.08

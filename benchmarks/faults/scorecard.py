@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.faults.experiment import Result
-from benchmarks.faults.experiments.hostile import judged
+from benchmarks.faults.experiments.attacks.hostile import judged
 
 _HEAD = """# Reliability
 
@@ -33,9 +33,9 @@ _HOW = """## How the faults are made
 - Deaths are SIGKILL, by the number of a process, or inside a commit by `TAMIAS_FAULT`
   ([architecture.md](architecture.md#faults-on-purpose)), which a service that others can reach refuses.
 - The name service and the cable of F15 to F17 are real ones in network namespaces
-  (`benchmarks/faults/island.py`), which takes root; dead hosts are packets that are
+  (`benchmarks/webs/island.py`), which takes root; dead hosts are packets that are
   dropped, and connections on which nothing is ever said.
-- The network is broken by a proxy of our own (`benchmarks/faults/proxy.py`): it delays, resets, cuts,
+- The network is broken by a proxy of our own (`benchmarks/webs/proxy.py`): it delays, resets, cuts,
   drips, or lets nothing pass and tells nobody.
 - The disk is a small one in memory; to mount it takes root, and without it the experiment is skipped.
 - Clocks, short writes and failed writes are made inside the processes (`benchmarks/faults/inside.py`):

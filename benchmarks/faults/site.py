@@ -3,8 +3,8 @@
 from functools import cache
 from random import Random
 
-from benchmarks.faults.web import NOTHING, Answer, Web
-from benchmarks.hostile.wire import Asked
+from benchmarks.webs.sites import NOTHING, Answer, Web
+from benchmarks.webs.wire import Asked
 
 TEXT_BYTES = 600
 

@@ -11,7 +11,7 @@ from benchmarks.faults.evidence import evidence
 from benchmarks.faults.experiment import Ground, Result
 from benchmarks.faults.machine import Machine, wait_until
 from benchmarks.faults.site import Pages
-from benchmarks.faults.web import Visit, by_host, most_at_once, serving
+from benchmarks.webs.sites import Visit, by_host, most_at_once, serving
 
 LEASE, AWAY = 20.0, 60.0
 SPARE_SECONDS = 5.0

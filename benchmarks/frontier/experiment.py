@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from benchmarks.frontier.client import Job, Tally, wait_together, work
-from benchmarks.frontier.ground import ground, wait_for_quiet
 from benchmarks.frontier.load import check_load, load, settle
 from benchmarks.frontier.report import Figures, figures, heading, line, targets
 from benchmarks.frontier.stores import STORES, make_naive
 from benchmarks.frontier.workload import Workload
+from benchmarks.measuring.workspace import ground, wait_for_quiet
 from tamias.database.connect import Cursor, Database, Session
 from tamias.frontier.postgres import PostgresFrontier
 

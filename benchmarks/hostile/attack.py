@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from benchmarks.hostile.wire import Answer, Asked
+from benchmarks.webs.wire import Answer, Asked
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
 

@@ -16,7 +16,7 @@ import zstandard
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from benchmarks.hostile.attacks.packed import Bomb, nested, overlapping, wide_zip, zeros_in
-from benchmarks.hostile.wire import Answer, Asked, drip, endless, head, made, redirect, silent, whole
+from benchmarks.webs.wire import Answer, Asked, drip, endless, head, made, redirect, silent, whole
 
 HOSTS = 10
 DOCUMENTS = 30

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from benchmarks.hostile.wire import Answer, whole
+from benchmarks.webs.wire import Answer, whole
 
 SITES = 20
 PAGES = 60

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from benchmarks.hostile.attacks import ATTACKS
-from benchmarks.hostile.server import Web
 from benchmarks.hostile.trial import hosts_of, prepare
+from benchmarks.webs.server import Web
 
 ADDRESS = "127.0.0.1"
 

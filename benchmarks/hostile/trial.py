@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks.crawl.measure import last_line, measure
-from benchmarks.crawl.reaper import Measured
 from benchmarks.hostile import crowd
 from benchmarks.hostile.attack import Attack, Evidence
 from benchmarks.hostile.attacks import ATTACKS
@@ -21,8 +19,10 @@ from benchmarks.hostile.certificates import Authority
 from benchmarks.hostile.gathering import gather
 from benchmarks.hostile.good import good_names, good_sites, good_urls
 from benchmarks.hostile.ground import CANARIES, INSIDE, NAME_SERVER, WEB, enter
-from benchmarks.hostile.names import Names
-from benchmarks.hostile.server import Site, Web, addresses, in_thread
+from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.reaper import Measured
+from benchmarks.webs.names import Names
+from benchmarks.webs.server import Site, Web, addresses, in_thread
 from tamias.model.outcome import Outcome
 
 HOSTILE, TLS = WEB + "200.1", (WEB + "201.1", WEB + "201.2", WEB + "201.3")

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from benchmarks.frontier.ground import ground
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.workspace import ground
 from benchmarks.serve.fill import Filled, fill
 from benchmarks.serve.load import CONNECTIONS, Load, load, wrk
 from benchmarks.serve.pages import measure_pages

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.proc import parse_stat, read
-from benchmarks.frontier.ground import processes_in
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.proc import parse_stat, read
+from benchmarks.measuring.workspace import processes_in
 from tamias.model.errors import TamiasError
 
 HOST = "127.0.0.1"

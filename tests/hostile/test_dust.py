@@ -2,8 +2,8 @@
 
 import asyncio
 
-from benchmarks.hostile.server import Web
-from benchmarks.hostile.wire import endless, head, raw
+from benchmarks.webs.server import Web
+from benchmarks.webs.wire import endless, head, raw
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Request

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from benchmarks.cluster.costs import Costs
-from benchmarks.cluster.run import Row, bend
-from benchmarks.cluster.simulation import Plan, Simulation
+from benchmarks.frontier.cluster.costs import Costs
+from benchmarks.frontier.cluster.run import Row, bend
+from benchmarks.frontier.cluster.simulation import Plan, Simulation
 
 COSTS = Costs(by="hand", lease=2.0, finish=4.0, put_call=1.0, put_row=0.01)
 PLAN = Plan(shards=1, buckets=1, workers=1, cores=1, network=0.0)

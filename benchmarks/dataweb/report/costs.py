@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from benchmarks.crawl.budget import DATABASE
 from benchmarks.dataweb.report.blocks import Block, Points, Table, Text
 from benchmarks.dataweb.trial import Outcome
+from benchmarks.measuring.budget import DATABASE
 
 NAMED = 3
 REST = "start, end and the rest"

@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 
-from benchmarks.crawl.proc import parse_stat
-from benchmarks.crawl.reaper import end_with_parent
 from benchmarks.dataweb.serving.ftp import serve_ftp
 from benchmarks.dataweb.serving.server import Log, Site, listener, serve
 from benchmarks.dataweb.web.ground import Ports
+from benchmarks.measuring.proc import parse_stat
+from benchmarks.measuring.reaper import end_with_parent
 from tamias.model.errors import TamiasError
 
 START_SECONDS = 30.0

@@ -8,7 +8,7 @@ from benchmarks.faults.experiment import Ground, Result
 from benchmarks.faults.inside import asking_for
 from benchmarks.faults.machine import Machine, wait_until
 from benchmarks.faults.site import Pages
-from benchmarks.faults.web import Web, gaps, serving
+from benchmarks.webs.sites import Web, gaps, serving
 
 HOSTS, EACH = 20, 30
 HOUR = 3600

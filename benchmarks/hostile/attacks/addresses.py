@@ -12,7 +12,7 @@ from benchmarks.hostile.attack import (
     unvisited,
 )
 from benchmarks.hostile.ground import INSIDE
-from benchmarks.hostile.wire import Answer, redirect, whole
+from benchmarks.webs.wire import Answer, redirect, whole
 from tamias.model.outcome import Outcome
 
 PRIVATE = (

@@ -1,7 +1,7 @@
 """H29: many hosts that make the crawler ask one victim, all at once."""
 
 from benchmarks.hostile.attack import Attack, Evidence, every, read
-from benchmarks.hostile.wire import redirect, whole
+from benchmarks.webs.wire import redirect, whole
 
 HOSTS = 30
 VICTIM = "amplified.test"

@@ -2,7 +2,7 @@
 
 from benchmarks.hostile.attack import Attack, Check, Evidence, every, no_canary, read, told
 from benchmarks.hostile.ground import INSIDE
-from benchmarks.hostile.wire import Answer, made, whole
+from benchmarks.webs.wire import Answer, made, whole
 from tamias.model.outcome import Outcome
 
 RDF_XML, JSON_LD, HTML, XML = "application/rdf+xml", "application/ld+json", "text/html", "application/xml"

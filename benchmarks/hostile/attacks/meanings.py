@@ -1,7 +1,7 @@
 """H16, H17 and H26: answers that are not what they say, and claims about other people's sites."""
 
 from benchmarks.hostile.attack import Attack, Check, Evidence, every, read, told
-from benchmarks.hostile.wire import whole
+from benchmarks.webs.wire import whole
 from tamias.model.outcome import Outcome
 
 _T, _F = "http://types.test", "http://soft-404.test"

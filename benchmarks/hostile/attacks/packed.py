@@ -13,7 +13,7 @@ import brotli
 import zstandard
 
 from benchmarks.hostile.attack import Attack, Check, Evidence, every, failed, read
-from benchmarks.hostile.wire import Answer, Wire, whole
+from benchmarks.webs.wire import Answer, Wire, whole
 
 ZEROS = 120_000_000
 STRAY = "tamias-hostile-stray"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.hostile.attack import Attack, Check, Evidence, Probe, every
-from benchmarks.hostile.wire import whole
+from benchmarks.webs.wire import whole
 
 SCRIPT = "<script>alert('owned')</script>"
 FORMULA = '=HYPERLINK("http://evil.test","x")'

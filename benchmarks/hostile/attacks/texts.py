@@ -3,7 +3,7 @@
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks.hostile.attack import Attack, Evidence, every, read
-from benchmarks.hostile.wire import raw, whole
+from benchmarks.webs.wire import raw, whole
 
 _I, _W = "http://injections.test", "http://records.test"
 SQL = "/x');DROP%20TABLE%20url;--"

@@ -3,7 +3,7 @@
 import random
 
 from benchmarks.hostile.attack import Attack, Check, Evidence, asked_at_most, every, read
-from benchmarks.hostile.wire import Asked, made, redirect, whole
+from benchmarks.webs.wire import Asked, made, redirect, whole
 
 MOST = 250
 """Requests to a trap before it counts as one that caught us."""

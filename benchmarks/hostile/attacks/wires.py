@@ -1,7 +1,7 @@
 """H12 to H14 and H27: servers that misbehave on the wire, want to be remembered, or are not who they say."""
 
 from benchmarks.hostile.attack import Attack, Evidence, asked_at_most, every, failed, refused
-from benchmarks.hostile.wire import drip, endless, head, raw, redirect, reset, silent, status, whole
+from benchmarks.webs.wire import drip, endless, head, raw, redirect, reset, silent, status, whole
 from tamias.model.outcome import Outcome
 
 _TURTLE = (("Content-Type", "text/turtle"),)

@@ -1,6 +1,6 @@
 """`python -m benchmarks cluster` in small."""
 
-from benchmarks.cluster import run
+from benchmarks.frontier.cluster import run
 
 
 def test_costs_are_measured_and_every_way_is_simulated():

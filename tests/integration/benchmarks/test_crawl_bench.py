@@ -14,11 +14,11 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from benchmarks.crawl import peers, web
-from benchmarks.crawl.measure import measure
 from benchmarks.crawl.run import run
 from benchmarks.crawl.site import MEAN_BYTES, Size, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
-from benchmarks.ports import free_ports
+from benchmarks.measuring.measure import measure
+from benchmarks.measuring.ports import free_ports
 from tamias.model.errors import TamiasError, UsageError
 
 SMALL = Size(pages=60, hosts=5, links=40)
@@ -220,7 +220,7 @@ def test_a_command_that_does_not_exist_is_an_error(tmp_path):
 def test_the_tree_ends_when_the_measuring_process_is_ended(tmp_path):
     note = tmp_path / "pid"
     command = ["sh", "-c", f"sleep 600 & echo $! > {note}.new; mv {note}.new {note}; wait"]
-    reaper = [sys.executable, "-m", "benchmarks.crawl.reaper", str(tmp_path / "result"), "600", *command]
+    reaper = [sys.executable, "-m", "benchmarks.measuring.reaper", str(tmp_path / "result"), "600", *command]
     with subprocess.Popen(reaper) as running:
         while not note.exists():
             time.sleep(0.02)

@@ -11,7 +11,6 @@ from collections import deque
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from benchmarks.crawl.proc import Glance
 from benchmarks.dataweb.crawlers.rivals import TAMIAS, Task, named
 from benchmarks.dataweb.report.blocks import markdown
 from benchmarks.dataweb.report.growth import scaled
@@ -27,7 +26,8 @@ from benchmarks.dataweb.web.ground import Ports
 from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
 from benchmarks.dataweb.web.w3c import check_suite, suite_pages
 from benchmarks.dataweb.web.web import build_web
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.proc import Glance
 from tamias.cli.plots import Line, bars
 from tamias.model.errors import UsageError
 

@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks.faults.evidence import Evidence
 from benchmarks.faults.experiment import Ground, Result
-from benchmarks.faults.experiments.bad_network import _hasty
+from benchmarks.faults.experiments.network.bad_network import _hasty
 from benchmarks.faults.inside import asking_for, begin
-from benchmarks.faults.proxy import Proxy, Trouble, to_port
 from benchmarks.faults.run import EXPERIMENTS, chosen, run
 from benchmarks.faults.scorecard import Told, page
-from benchmarks.faults.web import Visit, gaps, most_at_once
-from benchmarks.soak.gauges import Gauge, Gauges
-from benchmarks.soak.invariants import Standing, compared, unseen
-from benchmarks.soak.web import Showing
+from benchmarks.faults.soak.gauges import Gauge, Gauges
+from benchmarks.faults.soak.invariants import Standing, compared, unseen
+from benchmarks.faults.soak.web import Showing
+from benchmarks.webs.proxy import Proxy, Trouble, to_port
+from benchmarks.webs.sites import Visit, gaps, most_at_once
 from tamias.model.errors import UsageError
 
 SMALL = 0.01

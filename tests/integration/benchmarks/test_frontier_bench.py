@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks.frontier import run
 from benchmarks.frontier.client import Hold, held_twice
-from benchmarks.frontier.ground import ground, processes_in
 from benchmarks.frontier.load import check_load
 from benchmarks.frontier.report import PUTS_PER_SECOND, Figures, targets
 from benchmarks.frontier.workload import Workload
+from benchmarks.measuring.workspace import ground, processes_in
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseError, UsageError

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
+from benchmarks.faults.kills import run
+from benchmarks.faults.kills.diary import Diary, Note, holds, notes
+from benchmarks.faults.kills.graph import LINKS, OWN_LINKS, Graph
+from benchmarks.faults.kills.killer import SHARES, plan
 from benchmarks.frontier.client import Hold
-from benchmarks.kills import run
-from benchmarks.kills.diary import Diary, Note, holds, notes
-from benchmarks.kills.graph import LINKS, OWN_LINKS, Graph
-from benchmarks.kills.killer import SHARES, plan
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from benchmarks.portal import run
-from benchmarks.portal.server import package
+from benchmarks.harvesters.portal import run
+from benchmarks.harvesters.portal.server import package
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 
-from benchmarks.ports import free_ports
+from benchmarks.measuring.ports import free_ports
 from benchmarks.serve.fill import Filled, fill
 from benchmarks.serve.load import Load, load, wrk
 from benchmarks.serve.pages import measure_pages

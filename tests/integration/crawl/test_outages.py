@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from benchmarks.faults.island import Island, why_not
-from benchmarks.faults.island_web import LOG, page
+from benchmarks.webs.island import Island, why_not
+from benchmarks.webs.island_web import LOG, page
 
 PAGES = 6
 HOSTS = 5

@@ -12,7 +12,15 @@ from tamias.demo.log import read_log
 
 @pytest.fixture
 def process(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.smallweb", "--nodes", "3", "--log", str(tmp_path / "log")]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.webs.smallweb",
+        "--nodes",
+        "3",
+        "--log",
+        str(tmp_path / "log"),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         yield started
         started.kill()

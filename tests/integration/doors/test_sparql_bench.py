@@ -1,6 +1,6 @@
 """The bench of the SPARQL door, small."""
 
-from benchmarks.sparql import run
+from benchmarks.harvesters.sparql import run
 
 
 def test_the_bench_copies_all_statements_in_both_ways():

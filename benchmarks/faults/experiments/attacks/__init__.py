@@ -1,0 +1,1 @@
+"""Strangers who look for a way in or out."""

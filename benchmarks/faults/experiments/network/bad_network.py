@@ -1,0 +1,83 @@
+"""F12: answers are cut off, reset, refused for a while, or come byte by byte."""
+
+from collections import Counter
+from random import Random
+
+from benchmarks.faults.evidence import evidence
+from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.machine import Machine
+from benchmarks.faults.site import Pages
+from benchmarks.webs.proxy import NO_TROUBLE, Proxy, Trouble, to_port
+from benchmarks.webs.server import in_thread
+from benchmarks.webs.sites import Answer, Visit, by_host, serving
+from benchmarks.webs.wire import Asked
+
+HOSTS, EACH = 20, 50
+RETRY_AFTER = 2
+_SHARES = (
+    (0.10, Trouble(cut_after=400)),
+    (0.05, Trouble(reset_after=300)),
+    (0.01, Trouble(bytes_per_second=1)),
+    (0.02, Trouble(silent_after=200)),
+    (0.05, Trouble(delay=0.5)),
+)
+BUSY = 0.05
+_WORDS = ("--allow-private", "--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
+_SETTINGS = {
+    "FRONTIER__QUEUE": "host",
+    "CRAWL__RETRIES": "12",
+    "CRAWL__RETRY_WAIT": "0.1",
+    "FETCH__FIRST_BYTE_TIMEOUT": "3",
+    "FETCH__MIN_RATE_WINDOW": "2",
+    "FETCH__TIMEOUT": "8",
+}
+
+
+def run(ground: Ground) -> Result:
+    """A tenth of the answers cut, a twentieth reset, a twentieth 503, others slow, half open or late."""
+    pages, random = Pages(ground.of(EACH, 10)), ground.random()
+    busy = Random(ground.seed + 1)
+
+    def site(asked: Asked) -> Answer:
+        if asked.path != "/robots.txt" and busy.random() < BUSY:
+            return Answer(status=503, headers=(("Retry-After", str(RETRY_AFTER)),))
+        return pages(asked)
+
+    with serving(site, HOSTS) as web, in_thread() as do, Machine(ground.folder, **_SETTINGS) as machine:
+        troubles: Counter[Trouble] = Counter()
+        proxy = Proxy(web.hosts, to_port(web.port), lambda: _drawn(random, troubles))
+        do(proxy.open())
+        try:
+            code = machine.run("crawl", *_WORDS, *pages.first(web, proxy.port), seconds=400)
+        finally:
+            do(proxy.close())
+        truth, found = pages.truth(web, proxy.port), evidence(machine.data)
+        waits, hasty = _hasty(web.pages())
+    lost, torn = found.lost(truth), found.wrong(truth) + len(found.damages)
+    broken = sum(count for trouble, count in troubles.items() if trouble != NO_TROUBLE)
+    return Result(
+        ok=code == lost == torn == hasty == 0 and broken > 0 and waits > 0,
+        figure=f"{broken} broken connections and {waits} times 503: {lost} of {len(truth)} pages missing,"
+        f" {torn} cut bodies taken for whole, Retry-After broken {hasty} times",
+    )
+
+
+def _drawn(random: Random, troubles: Counter[Trouble]) -> Trouble:
+    chance, drawn = random.random(), NO_TROUBLE
+    for share, trouble in _SHARES:
+        if 0 <= chance < share:
+            drawn = trouble
+        chance -= share
+    troubles[drawn] += 1
+    return drawn
+
+
+def _hasty(visits: list[Visit]) -> tuple[int, int]:
+    """How often a host asked for time, and how often it was asked again before that was over."""
+    waits = hasty = 0
+    for each in by_host(visits).values():
+        for place, visit in enumerate(each):
+            if visit.retry_after:
+                waits += 1
+                hasty += any(later.at < visit.at + visit.retry_after for later in each[place + 1 :])
+    return waits, hasty

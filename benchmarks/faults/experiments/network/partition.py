@@ -1,0 +1,45 @@
+"""F7: a worker is parted from the database, and comes back after its leases have ended."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from urllib.parse import quote
+
+from psycopg.conninfo import conninfo_to_dict
+
+from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.machine import Machine
+from benchmarks.faults.takeover import ELDER, taken_over, words
+from benchmarks.webs.proxy import Proxy, to_socket
+from benchmarks.webs.server import in_thread
+from tamias.database.connect import Database
+
+
+def run(ground: Ground) -> Result:
+    """Nothing passes between the first worker and the database; a second one works beside it."""
+    with (
+        closing(Database(ground.folder / "data")) as database,
+        in_thread() as do,
+    ):
+        assert database.embedded is not None
+        place = conninfo_to_dict(database.embedded.address())
+        proxy = Proxy(["127.0.0.1"], to_socket(f"{place['host']}/.s.PGSQL.5432"))
+        do(proxy.open())
+        far = f"postgresql://{place['user']}@127.0.0.1:{proxy.port}/{place['dbname']}?sslmode=disable"
+        near = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(str(place['host']), safe='')}"
+
+        def start(machine: Machine, seeds: list[str]) -> subprocess.Popen[bytes]:
+            return machine.start("crawl", *words(ELDER), "--db", far, *seeds)
+
+        @contextmanager
+        def away(_machine: Machine, _crawl: subprocess.Popen[bytes]) -> Iterator[None]:
+            do(proxy.part())
+            try:
+                yield
+            finally:
+                do(proxy.heal())
+
+        try:
+            return taken_over(ground, start, away, {"DB": near})
+        finally:
+            do(proxy.close())

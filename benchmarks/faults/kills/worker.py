@@ -1,0 +1,124 @@
+"""A worker process of the experiment: leases, puts links, renews, finishes, until it is told to end.
+
+`python -m benchmarks.faults.kills.worker ORDERS`, started by the nurse only.
+"""
+
+import os
+import signal
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from benchmarks.faults.kills.diary import Diary
+from benchmarks.faults.kills.graph import Graph, number_of
+from benchmarks.faults.kills.orders import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, Orders
+from tamias.database.connect import Database
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.item import NEVER
+from tamias.model.lease import Done, Lease, Return
+from tamias.model.outcome import Outcome
+
+_IDLE_SECONDS = 0.05
+
+
+class Worker:
+    """The crawl as one worker sees it."""
+
+    def __init__(self, frontier: PostgresFrontier, graph: Graph, diary: Diary, pause: float) -> None:
+        self._frontier = frontier
+        self._graph = graph
+        self._diary = diary
+        self._pause = pause
+        self._random = Random()
+        self._until: dict[str, float] = {}
+        self._told_to_end = False
+
+    def end(self, *_: object) -> None:
+        """After this round."""
+        self._told_to_end = True
+
+    def crawl(self, nurse: int) -> None:
+        """Rounds until told to end, or until whoever started us is gone."""
+        while not self._told_to_end and os.getppid() == nurse:
+            if leases := self._take():
+                self._round(leases)
+            else:
+                time.sleep(_IDLE_SECONDS)
+
+    def _take(self) -> list[Lease]:
+        until = time.monotonic() + LEASE_SECONDS
+        leases = self._frontier.lease(HOSTS, PER_HOST, LEASE_SECONDS)
+        for lease in leases:
+            self._until[lease.host] = until
+            self._diary.write("taken", lease.host, until=until, urls=_numbers(lease))
+        return leases
+
+    def _round(self, leases: list[Lease]) -> None:
+        """Half of the pause before the links are put and half after, so that death can come anywhere."""
+        self._fetch()
+        links = {link for lease in leases for each in _numbers(lease) for link in self._graph.links(each)}
+        self._frontier.put([self._graph.item(number) for number in sorted(links)])
+        leases = self._renew(leases)
+        self._fetch()
+        self._finish(self._still_held(leases))
+
+    def _fetch(self) -> None:
+        time.sleep(self._random.uniform(0, self._pause))
+
+    def _renew(self, leases: list[Lease]) -> list[Lease]:
+        until = time.monotonic() + LEASE_SECONDS
+        renewed = self._frontier.renew(self._still_held(leases), LEASE_SECONDS)
+        kept = {lease.host for lease in renewed}
+        for lease in leases:
+            if lease.host in kept:
+                self._until[lease.host] = until
+                self._diary.write("renewed", lease.host, until=until)
+            else:
+                self._diary.write("lost", lease.host)
+        return renewed
+
+    def _still_held(self, leases: list[Lease]) -> list[Lease]:
+        """The others ended by themselves: the clock says so, nobody has to be asked."""
+        now = time.monotonic()
+        for lease in leases:
+            if self._until[lease.host] <= now:
+                self._diary.write("lost", lease.host)
+        return [lease for lease in leases if self._until[lease.host] > now]
+
+    def _finish(self, leases: list[Lease]) -> None:
+        for lease in leases:
+            self._diary.write("returned", lease.host, urls=_numbers(lease))
+        held = self._frontier.finish([_all_done(lease) for lease in leases])
+        for lease in leases:
+            event = "finished" if lease.qid in held else "lost"
+            self._diary.write(event, lease.host, urls=_numbers(lease))
+
+
+def _numbers(lease: Lease) -> list[int]:
+    return [number_of(task.url) for task in lease.tasks]
+
+
+def _all_done(lease: Lease) -> Return:
+    done = (Done(task=task, outcome=Outcome.OK, due=NEVER) for task in lease.tasks)
+    return Return(lease=lease, done=tuple(done))
+
+
+def main() -> None:
+    """One worker's life."""
+    orders = msgspec.json.decode(sys.argv[1], type=Orders)
+    with closing(Database(Path(orders.data))) as database, closing(database.session()) as session:
+        assert database.embedded is not None
+        frontier = PostgresFrontier(
+            session, same_url=str.__eq__, worker=database.embedded.enrol(), delay_ms=DELAY_MS
+        )
+        worker = Worker(frontier, orders.graph, Diary(Path(orders.diary)), orders.pause)
+        signal.signal(signal.SIGTERM, worker.end)
+        worker.crawl(orders.nurse)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""The bench of the SPARQL door: a capped endpoint copied by it, and by a plain loop of LIMIT and OFFSET."""
+
+from benchmarks.harvesters.sparql.run import run
+
+__all__ = ["run"]

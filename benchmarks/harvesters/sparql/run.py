@@ -1,0 +1,114 @@
+"""Copies a capped endpoint twice, and compares how fast, in how many requests, and how completely."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+from pyoxigraph import Quad
+
+from benchmarks.harvesters.sparql.data import write
+from benchmarks.harvesters.sparql.endpoint import endpoint
+from benchmarks.harvesters.sparql.guide import LoopbackGuide
+from tamias.doors.sparql import SparqlDoor, queries
+from tamias.doors.sparql.client import Dialect, EndpointClient
+from tamias.doors.sparql.limits import Limits
+from tamias.doors.sparql.terms import Page
+from tamias.model.finding import Quads
+from tamias.model.walk import Walk
+
+CAP = 10_000
+
+Out = Callable[[str], object]
+
+
+class Figures(msgspec.Struct, kw_only=True):
+    """One way of copying."""
+
+    name: str
+    seconds: float = 0.0
+    requests: int = 0
+    statements: int = 0
+    """Different ones of those that were loaded."""
+    repeated: int = 0
+    says: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Statements in a second."""
+        return self.statements / self.seconds
+
+
+def run(triples: int = 1_000_000, out: Out = print, *, cap: int = CAP) -> dict[str, Any]:
+    """Measures both; `ok` is false when the door has missed a statement, or is not sure."""
+    with TemporaryDirectory(prefix="tamias-bench-") as name:
+        folder = Path(name)
+        data = folder / "data.nt"
+        write(data, triples)
+        with endpoint(data, folder, cap) as url:
+            out(f"{triples:,} statements behind a cap of {cap:,} rows")
+            door = asyncio.run(_measured("tamias", _by_door, folder, url, cap, out))
+            plain = asyncio.run(_measured("limit-offset", _by_loop, folder, url, cap, out))
+    out(f"ratio: {door.rate / plain.rate:.2f} x the speed of the plain loop")
+    return {
+        "triples": triples,
+        "cap": cap,
+        "tamias": msgspec.to_builtins(door),
+        "limit_offset": msgspec.to_builtins(plain),
+        "ratio": door.rate / plain.rate,
+        "ok": door.statements == triples and door.says.startswith("complete"),
+    }
+
+
+Pages = AsyncIterator[Sequence[Quad]]
+Copying = Callable[[LoopbackGuide, str, Figures, int], Pages]
+
+
+async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: int, out: Out) -> Figures:
+    figures = Figures(name=name)
+    guide = LoopbackGuide(folder / "spool")
+    seen: set[int] = set()
+    rows = 0
+    began = time.perf_counter()
+    async for quads in copying(guide, url, figures, cap):
+        rows += len(quads)
+        seen.update(map(hash, quads))
+    figures.seconds = time.perf_counter() - began
+    await guide.close()
+    figures.requests, figures.statements, figures.repeated = guide.requests, len(seen), rows - len(seen)
+    out(
+        f"{name:<14}{figures.rate:>10,.0f} statements/s{figures.seconds:>8.1f} s"
+        f"{figures.requests:>6} requests{figures.statements:>12,} statements"
+        f"{figures.repeated:>8,} repeated; {figures.says}"
+    )
+    return figures
+
+
+async def _by_door(
+    guide: LoopbackGuide, url: str, figures: Figures, _page: int
+) -> AsyncIterator[Sequence[Quad]]:
+    async for step in SparqlDoor().walk(Walk(url=url, kind="sparql"), guide):
+        for finding in step.findings:
+            if isinstance(finding, Quads) and not _description(finding.quads):
+                yield finding.quads
+        if step.end is not None:
+            figures.says = f"{'complete' if step.end.complete else 'not complete'}: {step.end.reason}"
+
+
+async def _by_loop(
+    guide: LoopbackGuide, url: str, figures: Figures, page: int
+) -> AsyncIterator[Sequence[Quad]]:
+    """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
+    client = EndpointClient(guide, url, Dialect(), Limits().most_bytes)
+    offset = 0
+    while rows := await client.select(queries.select(queries.statements(None), page, offset)):
+        offset += len(rows)
+        yield Page.of_rows(rows).quads
+    figures.says = "cannot tell"
+
+
+def _description(quads: Sequence[Quad]) -> bool:
+    return any("sparql-service-description#" in quad.predicate.value for quad in quads)

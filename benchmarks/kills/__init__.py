@@ -1,8 +1,0 @@
-"""A crawl through the frontier alone while its processes are killed: nothing may be lost or done by two.
-
-`graph` is the web, `worker` crawls it, `nurse` restarts the dead, `killer` strikes, `verdict` reads the logs.
-"""
-
-from benchmarks.kills.experiment import run
-
-__all__ = ["run"]

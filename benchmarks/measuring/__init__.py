@@ -1,0 +1,1 @@
+"""What several benchmarks measure with: process trees, processor time by step, ports, data directories."""

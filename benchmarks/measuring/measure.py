@@ -1,0 +1,55 @@
+"""Runs a command and tells what it and everything it started have used, daemons included."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.measuring.reaper import FORCE_SECONDS, GRACE_SECONDS, Measured
+from tamias.model.errors import TamiasError
+
+
+def measure(
+    command: Sequence[str], folder: Path, *, seconds: float, environment: Mapping[str, str] | None = None
+) -> Measured:
+    """Runs it in `folder`, where `stdout` and `stderr` are kept too; ended after `seconds`.
+
+    Processor time is what the kernel reports of each process when it is reaped. It lacks only processes whose
+    living parent ignores SIGCHLD, and the tool that measures is not in it.
+    """
+    result = folder / "measured.json"
+    reaper = [sys.executable, "-m", "benchmarks.measuring.reaper", str(result), str(seconds), *command]
+    with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
+        running = subprocess.Popen(
+            reaper,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    try:
+        running.wait(seconds + 2 * GRACE_SECONDS + 4 * FORCE_SECONDS)
+    finally:
+        stop(running)
+    if not result.exists():
+        raise TamiasError(f"{command[0]} could not be measured: {last_line(folder / 'stderr')}")
+    return msgspec.json.decode(result.read_bytes(), type=Measured)
+
+
+def stop(running: subprocess.Popen[bytes]) -> None:
+    """Ends the measuring process, which first ends the whole tree under it."""
+    if running.poll() is None:
+        running.terminate()
+        running.wait()
+
+
+def last_line(file: Path) -> str:
+    """What a program said last, which is mostly what went wrong."""
+    with file.open("rb") as lines:
+        lines.seek(max(0, file.stat().st_size - 2_000))
+        said = lines.read().decode(errors="replace").strip().splitlines()
+    return said[-1].strip() if said else "it said nothing"

@@ -1,8 +1,0 @@
-"""How fast the frontier service is over gRPC, with a lean client, beside figures of the Java reference.
-
-`lean` is the client, `phases` are what is timed, `experiment` starts the service and reports.
-"""
-
-from benchmarks.urlfrontier.experiment import QUEUES, URLS, run
-
-__all__ = ["QUEUES", "URLS", "run"]

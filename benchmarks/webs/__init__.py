@@ -1,0 +1,1 @@
+"""Servers on loopback addresses or in network namespaces, polite and broken, that log every request."""

@@ -1,0 +1,220 @@
+"""Small sites on loopback addresses, which write down what was asked of them and what they gave."""
+
+import asyncio
+import socket
+import struct
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from benchmarks.webs.server import HEAD_LIMIT, HEAD_SECONDS, in_thread, parsed
+from benchmarks.webs.wire import Asked
+
+ROBOTS = "/robots.txt"
+_DRIP_SECONDS = 1.0
+_BEAT_SECONDS = 0.01
+_RECENT_SECONDS = 0.5
+_RESET = struct.pack("ii", 1, 0)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes back, and how."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/turtle"),)
+    pause: float = 0.0
+    """Seconds before it."""
+    cut: int | None = None
+    """The connection ends after so many bytes of the body, as if that were all."""
+    reset: bool = False
+    """The connection is reset instead."""
+    drip: bool = False
+    """One byte a second."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it comes, and soon."""
+        return self.cut is None and not self.reset and not self.drip
+
+
+class Visit(msgspec.Struct, kw_only=True):
+    """One request as the server saw it. Times are monotonic."""
+
+    host: str
+    path: str
+    agent: str
+    at: float
+    late: float = 0.0
+    """How late the server itself may have been to look at the clock."""
+    ended: float | None = None
+    status: int = 0
+    body: bytes = b""
+    """What the answer held, if it was sent whole."""
+    whole: bool = False
+    retry_after: float = 0.0
+
+
+Site = Callable[[Asked], Answer]
+NOTHING = Answer(status=404)
+
+
+class Web:
+    """Sites that are being served: the same site on every address."""
+
+    def __init__(self, site: Site, hosts: Sequence[str]) -> None:
+        self.site = site
+        self.hosts = hosts
+        self.log: list[Visit] = []
+        self.port = 0
+        self._talks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._lateness: deque[tuple[float, float]] = deque()
+
+    def url(self, host: str, path: str, port: int | None = None) -> str:
+        """An address of it."""
+        return f"http://{host}:{port or self.port}{path}"
+
+    def pages(self, since: int = 0) -> list[Visit]:
+        """The requests for anything but robots.txt."""
+        return [visit for visit in self.log[since:] if visit.path != ROBOTS]
+
+    async def open(self) -> None:
+        """Listens everywhere, at one port."""
+        for host in self.hosts:
+            server = await asyncio.start_server(self._taken, host, self.port, limit=HEAD_LIMIT, backlog=512)
+            self.port = server.sockets[0].getsockname()[1]
+            self._servers.append(server)
+        self._keep(self._watch_itself())
+
+    async def close(self) -> None:
+        """Ends all talks."""
+        for server in self._servers:
+            server.close()
+        for talk in self._talks:
+            talk.cancel()
+        await asyncio.gather(*self._talks, return_exceptions=True)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        self._talks.add(asyncio.ensure_future(work))
+
+    async def _watch_itself(self) -> None:
+        """How late this loop runs: by so much the log may be wrong."""
+        while True:
+            wanted = time.monotonic() + _BEAT_SECONDS
+            await asyncio.sleep(_BEAT_SECONDS)
+            now = time.monotonic()
+            self._lateness.append((now, now - wanted))
+            while self._lateness[0][0] < now - _RECENT_SECONDS:
+                self._lateness.popleft()
+
+    def _late(self) -> float:
+        """The most that it was late of late, with the beat that is overdue."""
+        overdue = time.monotonic() - self._lateness[-1][0] - _BEAT_SECONDS if self._lateness else 0.0
+        return max(overdue, *(late for _, late in self._lateness), 0.0)
+
+    async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.current_task()
+        assert talk is not None
+        self._talks.add(talk)
+        try:
+            with suppress(OSError, EOFError, asyncio.LimitOverrunError, TimeoutError):
+                await self._talk(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            self._talks.discard(talk)
+            writer.close()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = parsed(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS), "")
+        answer = self.site(asked)
+        told = dict(answer.headers)
+        visit = Visit(
+            host=asked.host,
+            path=asked.target,
+            agent=asked.headers.get("user-agent", ""),
+            at=asked.at,
+            late=self._late(),
+            status=answer.status,
+            retry_after=float(told.get("Retry-After", 0)),
+        )
+        self.log.append(visit)
+        try:
+            await _give(writer, answer)
+            if answer.whole:
+                visit.body, visit.whole = answer.body, True
+        finally:
+            visit.ended = time.monotonic()
+
+
+async def _give(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    await asyncio.sleep(answer.pause)
+    if answer.reset:
+        reset(writer)
+        return
+    length = ("Content-Length", str(len(answer.body)))
+    lines = [f"HTTP/1.1 {answer.status} Told", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in (*answer.headers, length)]
+    writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    if answer.drip:
+        for place in range(len(answer.body)):
+            if writer.is_closing():
+                return
+            writer.write(answer.body[place : place + 1])
+            await writer.drain()
+            await asyncio.sleep(_DRIP_SECONDS)
+        return
+    writer.write(answer.body[: answer.cut])
+    await writer.drain()
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Ends a connection so that the other side is told of an error."""
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.transport.abort()
+
+
+@contextmanager
+def serving(site: Site, hosts: int, network: str = "127.70") -> Iterator[Web]:
+    """Serves on so many addresses in a thread of its own."""
+    web = Web(site, [f"{network}.{number // 250}.{number % 250 + 1}" for number in range(hosts)])
+    with in_thread() as do:
+        do(web.open())
+        try:
+            yield web
+        finally:
+            do(web.close())
+
+
+def by_host(visits: Iterable[Visit]) -> dict[str, list[Visit]]:
+    """The visits to each host, in order."""
+    found: dict[str, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        found[visit.host].append(visit)
+    return found
+
+
+def gaps(visits: Iterable[Visit]) -> list[float]:
+    """Seconds from one request to a host to the next, with what the server was late to note the first."""
+    hosts = by_host(visits).values()
+    return [after.at - before.at + before.late for each in hosts for before, after in pairwise(each)]
+
+
+def most_at_once(visits: Iterable[Visit]) -> int:
+    """The most requests that any host had under way at one moment."""
+    most = 0
+    for of_host in by_host(visits).values():
+        moments = [(visit.at, 1) for visit in of_host]
+        moments += [(visit.ended or float("inf"), -1) for visit in of_host]
+        under_way = 0
+        for _, step in sorted(moments):
+            under_way += step
+            most = max(most, under_way)
+    return most
