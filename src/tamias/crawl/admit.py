@@ -75,12 +75,12 @@ class Admission:
             url = resolved(reference, found.base)
             if url is None:
                 continue
-            url = without_session(url, self._session_names)
-            if url in fresh:
-                continue
-            depth = known.depth(kind_key(url, found.kind))
-            if depth is not None and depth <= found.depth:
-                followed = True
+            near = known.within(kind_key(url, found.kind), found.depth)
+            # Most links are known as they stand: only the others are searched for session parameters.
+            if not near and (plain := without_session(url, self._session_names)) != url:
+                url, near = plain, known.within(kind_key(plain, found.kind), found.depth)
+            if near or url in fresh:
+                followed |= near
                 continue
             refused_by = self._refused_by(url, found.depth)
             if refused_by is None:

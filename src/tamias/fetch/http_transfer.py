@@ -108,8 +108,9 @@ class HttpTransfer(Transfer):
         if self._told_length() > self._options.max_bytes:
             return self._cut_too_large()
         self._open_spool()
-        coded = any(name.lower() == "content-encoding" and value for name, value in self.headers())
-        if self.as_coded and coded:
+        if self.as_coded and any(
+            name.lower() == "content-encoding" and value for name, value in self.headers()
+        ):
             self._decoder = ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
         return None
 

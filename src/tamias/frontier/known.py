@@ -25,6 +25,13 @@ class KnownLinks:
             self._keep(url, depth)
         return depth
 
+    def within(self, url: str, depth: int) -> bool:
+        """Whether the frontier is known to know a link at this depth or a lesser one."""
+        known = self._young.get(url)
+        if known is None:
+            known = self.depth(url)
+        return known is not None and known <= depth
+
     def add(self, url: str, depth: int) -> None:
         """To be called only when the link is safely in the frontier."""
         known = self.depth(url)

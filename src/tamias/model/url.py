@@ -128,6 +128,7 @@ def _parsed(base: str) -> can_ada.URL:
     return can_ada.parse(base)
 
 
+@lru_cache(maxsize=4096)  # a visit asks for the authority and the queue of its URL at each of its steps
 def _scheme_and_host(url: str) -> tuple[str, str]:
     found = _SCHEME_AND_HOST.match(url)
     if found is None:

@@ -6,6 +6,7 @@ JSON, RDF text, tables; there, claims decide only what the bytes leave open.
 
 import codecs
 import re
+from functools import lru_cache
 
 from tamias.model.charset import believed_charset
 from tamias.open.page_charset import page_charset
@@ -211,6 +212,7 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=512)
 def bare_type(told: str | None) -> str:
     """A media type without parameters, by its usual name."""
     bare = (told or "").partition(";")[0].strip().lower()
@@ -219,8 +221,12 @@ def bare_type(told: str | None) -> str:
 
 def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
     """What the declared type and the ending of the name speak for, the former first."""
-    suffix = BY_SUFFIX.get(name.rpartition(".")[2].lower(), "")
-    return tuple(claim for claim in (bare_type(told), suffix) if claim not in _UNSURE)
+    return _claims(bare_type(told), BY_SUFFIX.get(name.rpartition(".")[2].lower(), ""))
+
+
+@lru_cache(maxsize=512)
+def _claims(declared: str, suffix: str) -> tuple[str, ...]:
+    return tuple(claim for claim in (declared, suffix) if claim not in _UNSURE)
 
 
 def _as_utf8(head: bytes) -> bytes:
