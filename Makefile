@@ -58,7 +58,7 @@ fuzz: setup
 mutations: setup
 	$(BIN)/python tools/mutations.py
 
-# Readers of other hands for what we write, and real servers for what we read (docs/doors.md). hdt builds from
+# Readers of other hands for what we write, and real servers for what we read (docs/harvesters.md). hdt builds from
 # source for minutes, so this is no part of `make test`.
 interop: setup
 	$(BIN)/pip install --quiet wheel "setuptools<81" pybind11

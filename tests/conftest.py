@@ -2,7 +2,9 @@
 
 import os
 import tarfile
+import tomllib
 from contextlib import closing
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,17 @@ hypothesis_settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))
+
+
+def pytest_sessionstart(session):
+    """Plug-ins are found by what was installed, which a change of pyproject.toml leaves behind."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        groups = tomllib.load(file)["project"]["entry-points"]
+    wanted = {(group, name, target) for group, parts in groups.items() for name, target in parts.items()}
+    found = {(each.group, each.name, each.value) for each in distribution("tamias").entry_points}
+    if wanted != {each for each in found if each[0] != "console_scripts"}:
+        again = ".venv/bin/pip install --no-deps --no-build-isolation -e ."
+        pytest.exit(f"the installed plug-ins are not those of pyproject.toml: {again}", returncode=4)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ GROUPS = {
     "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
     "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
     "tamias.taggers": "which tags the content of a page tells (protocols.Tagger)",
-    "tamias.doors": "how an address that is more than a document is walked (protocols.Door)",
+    "tamias.harvesters": "how a source that is more than a document is read (protocols.Harvester)",
     "tamias.sinks": "how quads are kept (protocols.Sink)",
     "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",
 }

@@ -12,12 +12,12 @@ from tamias.model.capture import Capture, Request, Stop
 from tamias.model.document import Document
 from tamias.model.figures import FrontierFigures
 from tamias.model.finding import Finding
+from tamias.model.harvest import Harvest, Step
 from tamias.model.item import Item, PutCount
 from tamias.model.lease import Lease, Return
 from tamias.model.page import Page
 from tamias.model.record import Extent
 from tamias.model.seed import Seed
-from tamias.model.walk import Step, Walk
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
@@ -132,15 +132,15 @@ class Tagger(Protocol):
         ...
 
 
-class Guide(Protocol):
-    """What a door may do to the outside: ask politely, and read what came as any document is read."""
+class PoliteClient(Protocol):
+    """What a harvester may do to the outside: ask politely, and read responses as any document is read."""
 
     async def ask(self, request: Request) -> Capture:
         """One request within all limits, after robots.txt and the delay; redirects within the queue followed.
 
         Never raises for what a server does. A refusal by robots.txt is a capture that says so. Leads to the
-        walk's own host or one of its queue only; another address is refused. Give each capture to `body` or
-        `read`, or let it be: what it holds on disk is gone after the next `ask`.
+        harvest's own host or one of its queue only; another address is refused. Give each capture to `body`
+        or `read`, or let it be: what it holds on disk is gone after the next `ask`.
         """
         ...
 
@@ -153,16 +153,17 @@ class Guide(Protocol):
         ...
 
 
-class Door(Protocol):
-    """Opens what is more than a document: an endpoint, a portal, a stream of events."""
+class Harvester(Protocol):
+    """Reads what is more than a document: an endpoint, a portal, a stream of events."""
 
     kinds: frozenset[str]
 
-    def walk(self, walk: Walk, guide: Guide) -> AsyncIterator[Step]:
+    def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
         """Step by step, each small enough for memory and complete in itself; the last has an `end`.
 
         Quads are as they stand: default graph for what the address itself says, blank nodes with labels that
-        mean the same throughout the walk. A step that was not kept is asked for again with the state before.
+        mean the same throughout the harvest. A step that was not saved is asked for again, with the state
+        before it.
         """
         ...
 

@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from benchmarks.measuring.proc import pss
-from tamias.doors.portals.ckan import CkanDoor
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
+from tamias.harvesters.portals.ckan import CkanHarvester
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
-from tamias.model.walk import Walk
+from tamias.model.harvest import Harvest
 
 
 class WalkFigures(msgspec.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class WalkFigures(msgspec.Struct, kw_only=True):
     """Looked at after each step, when all that it holds is in memory."""
 
 
-class PlainGuide:
+class PlainClient:
     """Asks without delay and without robots.txt: the portal is ours."""
 
     def __init__(self, fetcher: HttpFetcher) -> None:
@@ -80,9 +80,9 @@ async def walked(url: str, spool: str) -> WalkFigures:
         now=lambda: time.time_ns() // 1_000_000,
         retry_after=lambda _value, _now: None,
     )
-    guide, figures = PlainGuide(fetcher), WalkFigures()
+    guide, figures = PlainClient(fetcher), WalkFigures()
     started, cpu = time.perf_counter(), time.process_time()
-    async for step in CkanDoor().walk(Walk(url=url, kind="ckan"), guide):
+    async for step in CkanHarvester().harvest(Harvest(url=url, kind="ckan"), guide):
         for finding in step.findings:
             _count(finding, figures)
         figures.steps += 1

@@ -12,7 +12,7 @@ from tamias.open.documents import documents
 from tamias.settings import FetchSettings, PermitSettings, Settings
 
 
-class LoopbackGuide:
+class LoopbackClient:
     """Asks as fast as it is answered."""
 
     def __init__(self, spool: Path) -> None:

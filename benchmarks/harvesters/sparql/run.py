@@ -12,13 +12,13 @@ from pyoxigraph import Quad
 
 from benchmarks.harvesters.sparql.data import write
 from benchmarks.harvesters.sparql.endpoint import endpoint
-from benchmarks.harvesters.sparql.guide import LoopbackGuide
-from tamias.doors.sparql import SparqlDoor, queries
-from tamias.doors.sparql.client import Dialect, EndpointClient
-from tamias.doors.sparql.limits import Limits
-from tamias.doors.sparql.terms import Page
+from benchmarks.harvesters.sparql.guide import LoopbackClient
+from tamias.harvesters.sparql import SparqlHarvester, queries
+from tamias.harvesters.sparql.client import Dialect, EndpointClient
+from tamias.harvesters.sparql.limits import Limits
+from tamias.harvesters.sparql.terms import Page
 from tamias.model.finding import Quads
-from tamias.model.walk import Walk
+from tamias.model.harvest import Harvest
 
 CAP = 10_000
 
@@ -64,12 +64,12 @@ def run(triples: int = 1_000_000, out: Out = print, *, cap: int = CAP) -> dict[s
 
 
 Pages = AsyncIterator[Sequence[Quad]]
-Copying = Callable[[LoopbackGuide, str, Figures, int], Pages]
+Copying = Callable[[LoopbackClient, str, Figures, int], Pages]
 
 
 async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: int, out: Out) -> Figures:
     figures = Figures(name=name)
-    guide = LoopbackGuide(folder / "spool")
+    guide = LoopbackClient(folder / "spool")
     seen: set[int] = set()
     rows = 0
     began = time.perf_counter()
@@ -88,9 +88,9 @@ async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: in
 
 
 async def _by_door(
-    guide: LoopbackGuide, url: str, figures: Figures, _page: int
+    guide: LoopbackClient, url: str, figures: Figures, _page: int
 ) -> AsyncIterator[Sequence[Quad]]:
-    async for step in SparqlDoor().walk(Walk(url=url, kind="sparql"), guide):
+    async for step in SparqlHarvester().harvest(Harvest(url=url, kind="sparql"), guide):
         for finding in step.findings:
             if isinstance(finding, Quads) and not _description(finding.quads):
                 yield finding.quads
@@ -99,7 +99,7 @@ async def _by_door(
 
 
 async def _by_loop(
-    guide: LoopbackGuide, url: str, figures: Figures, page: int
+    guide: LoopbackClient, url: str, figures: Figures, page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
     client = EndpointClient(guide, url, Dialect(), Limits().most_bytes)

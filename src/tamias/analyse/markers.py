@@ -1,6 +1,6 @@
 """Marks by which a page shows that a data portal made it, looked for in its tags.
 
-A page without them costs a few searches; what a mark suggests is put to the test by the portal's door.
+A page without them costs a few searches; what a mark suggests is put to the test by the portal's harvester.
 """
 
 import re

@@ -14,7 +14,7 @@ _SQL = statements("tamias.archive", "catalogues.sql")
 
 
 class Described(msgspec.Struct, frozen=True):
-    """One dataset of one catalogue; times are those of walks, in milliseconds UTC."""
+    """One dataset of one catalogue; times are those of harvests, in milliseconds UTC."""
 
     portal: str
     kind: str
@@ -26,23 +26,23 @@ class Described(msgspec.Struct, frozen=True):
     gone_at: int | None
 
 
-def note_datasets(cursor: Cursor, portal: str, kind: str, walk: int, datasets: Sequence[Dataset]) -> None:
-    """A walk that began at `walk` saw these. The same news twice is harmless."""
+def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
+    """A harvest that began at `harvest` saw these. The same news twice is harmless."""
     unique = {dataset.record: dataset for dataset in datasets}
     if not unique:
         return
-    named = {"url": storable(portal), "kind": kind, "now": walk}
+    named = {"url": storable(portal), "kind": kind, "now": harvest}
     row = cursor.execute(_SQL["put_portal"].text, named).fetchone()
     assert row is not None
-    told = {"portal": row[0], "walk": walk}
+    told = {"portal": row[0], "harvest": harvest}
     cursor.execute(_SQL["put_described"].text, told | _described(list(unique.values())))
     cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
 
 
-def note_whole(cursor: Cursor, portal: str, walk: int) -> int:
-    """A walk saw the whole catalogue; returns how many datasets have vanished from it."""
-    told = {"url": storable(portal), "walk": walk}
-    cursor.execute(_SQL["note_walked"].text, told)
+def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:
+    """A harvest saw the whole catalogue; returns how many datasets have vanished from it."""
+    told = {"url": storable(portal), "harvest": harvest}
+    cursor.execute(_SQL["note_harvested"].text, told)
     return cursor.execute(_SQL["note_vanished"].text, told).rowcount
 
 

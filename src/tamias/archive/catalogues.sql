@@ -7,9 +7,9 @@ ON CONFLICT (url) DO UPDATE SET kind = excluded.kind
 RETURNING portal
 
 -- name: put_described
--- Datasets that a walk saw; one that had vanished is back.
+-- Datasets that a harvest saw; one that had vanished is back.
 INSERT INTO described (portal, record, iri, title, first_seen, last_seen)
-SELECT %(portal)b::int8, new.record, new.iri, new.title, %(walk)b::int8, %(walk)b::int8
+SELECT %(portal)b::int8, new.record, new.iri, new.title, %(harvest)b::int8, %(harvest)b::int8
 FROM unnest(%(record)b::text[], %(iri)b::text[], %(title)b::text[]) AS new (record, iri, title)
 ON CONFLICT (portal, record)
 DO UPDATE SET iri = excluded.iri, title = excluded.title, gone_at = NULL,
@@ -19,7 +19,7 @@ DO UPDATE SET iri = excluded.iri, title = excluded.title, gone_at = NULL,
 -- The forms in which they can be had.
 INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, last_seen)
 SELECT %(portal)b::int8, new.record, new.url, new.title, new.format, new.media_type, new.byte_size, new.sha256,
-       new.modified, %(walk)b::int8
+       new.modified, %(harvest)b::int8
 FROM unnest(%(record)b::text[], %(url)b::text[], %(title)b::text[], %(format)b::text[], %(media_type)b::text[],
             %(byte_size)b::int8[], %(sha256)b::text[], %(modified)b::text[])
      AS new (record, url, title, format, media_type, byte_size, sha256, modified)
@@ -29,15 +29,15 @@ DO UPDATE SET title = excluded.title, format = excluded.format, media_type = exc
               last_seen = excluded.last_seen
 
 -- name: note_vanished
--- A walk saw the whole catalogue: what it did not see is gone.
-UPDATE described SET gone_at = %(walk)b::int8
+-- A harvest saw the whole catalogue: what it did not see is gone.
+UPDATE described SET gone_at = %(harvest)b::int8
 FROM portal
-WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.last_seen < %(walk)b::int8
+WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.last_seen < %(harvest)b::int8
   AND described.gone_at IS NULL
 
--- name: note_walked
+-- name: note_harvested
 -- When a catalogue was last seen as a whole.
-UPDATE portal SET walked_at = %(walk)b::int8 WHERE portal.url = %(url)b::text
+UPDATE portal SET walked_at = %(harvest)b::int8 WHERE portal.url = %(url)b::text
 
 -- name: all_described
 -- Every dataset that a catalogue describes, with when it vanished.

@@ -20,7 +20,7 @@ SELECT EXISTS (SELECT FROM source WHERE source.portal = %(portal)b::text)
 
 -- name: portal_between
 -- What a portal names, and the content of each at two times. What has left the portal was not seen in its last
--- whole walk; it, and what its server says is gone, has no content from then on.
+-- whole harvest; it, and what its server says is gone, has no content from then on.
 SELECT offered.url,
        CASE WHEN offered.gone_at IS NULL OR offered.gone_at > %(before)b::int8 THEN (
            SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') FROM version

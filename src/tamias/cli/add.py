@@ -61,18 +61,18 @@ def command(
         raise UsageError("--sparql wants a --query FILE, and --query an endpoint")
     named = [*_named(urls, files)]
     check_kinds(named)
-    doors = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
+    harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
     if sparql is not None and query_file is not None:
         wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
-    if not doors and not wanted:
+    if not harvesters and not wanted:
         raise UsageError("nothing to watch: name an address, a --file, or --sparql with --query")
-    added = _add(place, settings, wanted, doors)
+    added = _add(place, settings, wanted, harvesters)
     _tell(place, added)
     return 0
 
 
-def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list[Seed]) -> "Added":
+def _add(place: Place, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]) -> "Added":
     from tamias.crawl.admit import Admission, same_url, seed_items
     from tamias.crawl.revisit.archiver import WATCH
     from tamias.crawl.revisit.watching import Watcher
@@ -87,7 +87,7 @@ def _add(place: Place, settings: "Settings", wanted: list["Wanted"], doors: list
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
         added = Watcher(session, frontier, Admission(settings, ())).add(wanted)
-        count = frontier.put(seed_items(settings, doors, WATCH))
+        count = frontier.put(seed_items(settings, harvesters, WATCH))
         added.new += count.new
         added.known += count.known
     return added

@@ -1,6 +1,7 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
 import asyncio
+import difflib
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -233,13 +234,15 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
 
 
 def check_kinds(seeds: Iterable[Seed]) -> None:
-    """Raises `UsageError` for an address of a kind that nothing opens."""
-    from tamias.crawl.visit.walking import doors
+    """Raises `UsageError` for a kind of source that no harvester reads."""
+    from tamias.crawl.visit.harvesting import harvesters
 
-    known = {*doors(), SITEMAP}
+    known = {*harvesters(), SITEMAP}
     for seed in seeds:
         if seed.kind is not None and seed.kind not in known:
-            raise UsageError(f"no door opens '{seed.kind}' addresses; there are: {', '.join(sorted(known))}")
+            close = difflib.get_close_matches(seed.kind, known, n=1)
+            hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(sorted(known))}."
+            raise UsageError(f"Unknown source type '{seed.kind}'. {hint}")
 
 
 async def _dry_run(place: Place, settings: Settings, seeds: list[Seed]) -> int:

@@ -45,7 +45,7 @@ class HeldLease:
         self.granted: str | None = None
         """A rule of robots.txt that the operator's permission sets aside for the request under way."""
         self.visits = 0
-        """First visits to URLs of the host in this lease, and requests of walks."""
+        """First visits to URLs of the host in this lease, and requests of harvests."""
         self.earned = 0.0
         """What these have earned the host: see `tamias.permit.traps`."""
         self.answered = False

@@ -8,8 +8,8 @@ from tamias.crawl.admit import Admission
 from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.request.lone import LoneClient
 from tamias.crawl.revisit.watching import Wanted
-from tamias.crawl.visit.guide import PoliteGuide
-from tamias.doors.sparql.select import addresses
+from tamias.crawl.visit.harvest_client import HarvestClient
+from tamias.harvesters.sparql.select import addresses
 from tamias.model.capture import Capture, Request
 from tamias.settings import Settings
 
@@ -22,8 +22,8 @@ async def query_wanted(settings: Settings, endpoint: str, query: str) -> AsyncIt
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
         client = LoneClient(settings, Path(spool), Admission(settings, [endpoint]))
         try:
-            guide = PoliteGuide(client.ask, Extractor(settings), _unheard)
-            async for row in addresses(guide, endpoint, query):
+            http = HarvestClient(client.ask, Extractor(settings), _unheard)
+            async for row in addresses(http, endpoint, query):
                 yield _wanted(row, endpoint)
         finally:
             await client.close()

@@ -1,6 +1,6 @@
 """A dataset as a catalogue describes it, whatever the catalogue's own words are.
 
-Every door to a portal turns its records into these; what becomes of them (DCAT, rows) is the same for all.
+The harvester of each portal turns its records into these; what becomes of them (DCAT, rows) is the same.
 """
 
 import msgspec

@@ -1,4 +1,4 @@
-"""What an analyser or a door finds, in batches: quads, links, descriptions of datasets, problems."""
+"""What an analyser or a harvester finds, in batches: quads, links, descriptions of datasets, problems."""
 
 from collections.abc import Iterable, Sequence
 

@@ -42,14 +42,14 @@ def portal(filled):
         record="1", iri=f"{PORTAL}dataset/1", title="", distributions=(Distribution(url="http://x/"),)
     )
 
-    def walked(cursor):
+    def harvested(cursor):
         note_visit(cursor, note)
         note_datasets(cursor, PORTAL, "ckan", START + 4 * DAY, [dataset])
         note_whole(cursor, PORTAL, START + 4 * DAY)
         cursor.execute("UPDATE source SET last_seen = %s WHERE portal = %s", [START + 5 * DAY, PORTAL])
         cursor.execute("UPDATE source SET last_seen = %s WHERE resource = %s", [START + DAY, left])
 
-    filled.session.transact(walked)
+    filled.session.transact(harvested)
     return url
 
 

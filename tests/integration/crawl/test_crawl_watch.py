@@ -91,7 +91,10 @@ def test_a_visit_to_what_nobody_watches_is_refused_with_advice(tamias, site):
     assert f"not under watch: {site.url('/b.csv')}; 'tamias add' puts resources there" in done.stderr
 
 
-def test_a_kind_that_nothing_opens_is_not_taken(tamias):
-    done = tamias.run("add", "cakn:http://127.0.0.1/")
-    assert done.returncode == 2
-    assert "no door opens 'cakn' addresses" in done.stderr
+def test_an_unknown_source_type_is_refused_and_the_nearest_named(tamias):
+    done = tamias.run("add", "sparqll:http://127.0.0.1/")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Unknown source type 'sparqll'. Did you mean 'sparql'?" in done.stderr
+    done = tamias.run("add", "gopher-hole:http://127.0.0.1/")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Unknown source type 'gopher-hole'. Known: arcgis, ckan," in done.stderr

@@ -29,8 +29,8 @@ HISTORIES = {
     "cut after a whole reading": ([(OK, 1, "a", 200), (FAILED, 2, "b", 200)], 1),
     "whole after a cut one": ([(FAILED, 1, "a", 200), (OK, 2, "b", 200), (FAILED, 3, "c", 200)], 2),
     "cut after it was gone": ([(OK, 1, "a", 200), (GONE, None, None, 404), (FAILED, 2, "b", 200)], 2),
-    "a walk": ([(OK, 1, None, 200), (OK, 2, None, 200)], 2),
-    "a walk without quads": ([(OK, 1, None, 200), (OK, None, None, 200)], None),
+    "a harvest": ([(OK, 1, None, 200), (OK, 2, None, 200)], 2),
+    "a harvest without quads": ([(OK, 1, None, 200), (OK, None, None, 200)], None),
     "never any quads": ([(OK, None, "a", 200), (OK, None, "b", 200)], None),
 }
 

@@ -25,7 +25,13 @@ OWNERS_ALONE = {
 _FRONTIER = ("frontier/frontier", "frontier/hasten", "frontier/lanes", "frontier/addresses")
 _FOUND = (
     *("archive/captures", "archive/catalogues", "archive/contexts", "archive/hints", "archive/resources"),
-    *("archive/sites", "archive/walks", "archive/blobs/blobs", "archive/references", "crawl/commit/tagging"),
+    *(
+        "archive/sites",
+        "archive/harvests",
+        "archive/blobs/blobs",
+        "archive/references",
+        "crawl/commit/tagging",
+    ),
     *("filters/blocked", "permit/robots"),
 )
 RUNS = {

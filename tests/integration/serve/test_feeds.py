@@ -5,16 +5,16 @@ import time
 
 import pytest
 from lxml import etree
-from plain_guide import PlainGuide
+from plain_client import PlainClient
 
-from tamias.doors.ldes import LdesDoor
-from tamias.doors.portals.catalogue import CatalogueDoor
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
+from tamias.harvesters.ldes import LdesHarvester
+from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.finding import Datasets, Quads
+from tamias.model.harvest import Harvest
 from tamias.model.resource import resource_id
 from tamias.model.url_key import url_key
-from tamias.model.walk import Walk
 from tamias.permit.retry_after import retry_after_ms
 
 NUMBERS = resource_id(url_key("http://data.example/a.csv"))
@@ -22,10 +22,10 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 @pytest.fixture
-def walk(tmp_path):
-    """`walk(door, url, kind)` gives the steps of a walk."""
+def harvest(tmp_path):
+    """`harvest(harvester, url, kind)` gives the steps of a harvest."""
 
-    async def steps(door, url, kind, bookmark):
+    async def steps(harvester, url, kind, bookmark):
         options = HttpOptions(user_agent="Tamias/test", spool_dir=str(tmp_path))
         fetcher = HttpFetcher(
             options,
@@ -34,12 +34,12 @@ def walk(tmp_path):
             retry_after=retry_after_ms,
         )
         try:
-            told = Walk(url=url, kind=kind, bookmark=bookmark)
-            return [step async for step in door.walk(told, PlainGuide(fetcher))]
+            told = Harvest(url=url, kind=kind, bookmark=bookmark)
+            return [step async for step in harvester.harvest(told, PlainClient(fetcher))]
         finally:
             await fetcher.close()
 
-    return lambda door, url, kind, bookmark=None: asyncio.run(steps(door, url, kind, bookmark))
+    return lambda harvester, url, kind, bookmark=None: asyncio.run(steps(harvester, url, kind, bookmark))
 
 
 def members(steps):
@@ -103,11 +103,11 @@ def test_accept_chooses_the_feed(client):
     assert told == list(kinds)
 
 
-def test_our_own_reader_of_event_streams_reads_every_version(client, served, filled, walk):
+def test_our_own_reader_of_event_streams_reads_every_version(client, served, filled, harvest):
     for number in range(3):
         contents = [b"%d,%d\n" % (number, step) for step in range(80)]
         filled.put(f"http://stream.example/{number}.csv", *contents, step=60_000)
-    steps = walk(LdesDoor(), f"{served.address}/ldes", "ldes")
+    steps = harvest(LdesHarvester(), f"{served.address}/ldes", "ldes")
     rows = filled.rows("SELECT resource, number FROM version")
     wanted = {f"{served.address}/dataset/{resource}/{number}" for resource, number in rows}
     assert steps[-1].end.complete
@@ -115,10 +115,10 @@ def test_our_own_reader_of_event_streams_reads_every_version(client, served, fil
     assert len(wanted) > 200
 
 
-def test_a_second_walk_of_the_event_stream_brings_only_what_is_new(served, filled, walk):
-    bookmark = walk(LdesDoor(), f"{served.address}/ldes", "ldes")[-1].end.bookmark
+def test_a_second_harvest_of_the_event_stream_brings_only_what_is_new(served, filled, harvest):
+    bookmark = harvest(LdesHarvester(), f"{served.address}/ldes", "ldes")[-1].end.bookmark
     named = filled.put("http://stream.example/late.csv", b"new\n", start=1_000_000_000_000)
-    steps = walk(LdesDoor(), f"{served.address}/ldes", "ldes", bookmark)
+    steps = harvest(LdesHarvester(), f"{served.address}/ldes", "ldes", bookmark)
     assert members(steps) == {f"{served.address}/dataset/{named}/1"}
 
 
@@ -135,10 +135,10 @@ def test_a_page_behind_the_end_of_the_event_stream_is_not_found(client):
     assert client.get("/ldes?page=9999").status_code == 404
 
 
-def test_our_own_reader_of_catalogues_walks_all_pages_of_ours(client, served, filled, walk):
+def test_our_own_reader_of_catalogues_harvests_all_pages_of_ours(client, served, filled, harvest):
     for number in range(205):
         filled.put(f"http://paged.example/{number}.csv")
-    steps = walk(CatalogueDoor(), f"{served.address}/catalog.ttl", "dcat")
+    steps = harvest(CatalogueHarvester(), f"{served.address}/catalog.ttl", "dcat")
     found = [finding for step in steps for finding in step.findings if isinstance(finding, Datasets)]
     names = {dataset.iri for finding in found for dataset in finding.datasets}
     (count,) = filled.rows("SELECT count(*) FROM resource")[0]

@@ -147,7 +147,7 @@ def test_the_hosts_of_a_dead_worker_are_given_back_when_its_death_is_told(client
     assert len(far(work)) == 1
 
 
-def test_addresses_that_are_walked_through_and_what_is_under_watch_are_left_to_others(
+def test_addresses_that_are_harvested_through_and_what_is_under_watch_are_left_to_others(
     client, far, frontier_session
 ):
     frontier = PostgresFrontier(frontier_session, same_url=str.__eq__, delay_ms=0)

@@ -1,7 +1,7 @@
 -- What catalogues told, what the archive got, and what is measured of both.
 
 -- name: note_told
--- What a walk saw of descriptions that are noted already.
+-- What a harvest saw of descriptions that are noted already.
 UPDATE described SET told = new.told
 FROM portal, unnest(%(record)b::text[], %(told)b::jsonb[]) AS new (record, told)
 WHERE portal.url = %(portal)b::text AND described.portal = portal.portal AND described.record = new.record

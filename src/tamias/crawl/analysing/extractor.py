@@ -14,7 +14,7 @@ from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
 from tamias.crawl.visit.contexts import ContextCache
-from tamias.doors.portals.schemaorg import datasets_in
+from tamias.harvesters.kit.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
 from tamias.model.dataset import Dataset
 from tamias.model.document import Document, LimitExceeded, Overblown
@@ -32,7 +32,7 @@ from tamias.open.sniff import found_type
 from tamias.open.streams import HEAD
 from tamias.permit.signals import signals_of, verdict
 from tamias.protocols import DocumentSink
-from tamias.seeds.usual_places import stands_there
+from tamias.seeds.well_known import stands_there
 from tamias.settings import Settings
 from tamias.sinks.naming import Graphs, Naming
 
@@ -65,7 +65,7 @@ class Extraction(msgspec.Struct, kw_only=True):
     cut: int = 0
     """What kept links out that were put while it was read: bits of `tamias.model.cut`."""
     bytes: int | None = None
-    """Of all answers of a walk; None where the capture's body tells."""
+    """Of all answers of a harvest; None where the capture's body tells."""
     wanted: list[str] = msgspec.field(default_factory=list)
     """Addresses of contexts that were not at hand; with them, reading again would give more."""
     semantic: list[SemanticDataset] = msgspec.field(default_factory=list)
@@ -79,7 +79,7 @@ class Extraction(msgspec.Struct, kw_only=True):
     hints: list[Hint] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     read: bool = False
-    """Whether the body, or the walk, was read to its end."""
+    """Whether the body, or the harvest, was read to its end."""
     damaged: bool = False
     """Whether the body is damaged or ends too early, so that content is missing."""
     limit: str | None = None
@@ -257,8 +257,8 @@ class Extractor:
         head = start_of(capture.body, HEAD)
         return found_type(head, capture.told_type, capture.final_url)
 
-    def walk_naming(self, url: str, trusted: bool) -> Naming:
-        """The names of what a walk brings: blank nodes mean the same throughout."""
+    def harvest_naming(self, url: str, trusted: bool) -> Naming:
+        """The names of what a harvest brings: blank nodes mean the same throughout."""
         return Naming(url, "", graphs=Graphs.ALL if trusted else self._graphs)
 
     def links_of(self, quads: Sequence[Quad]) -> list[str]:

@@ -55,8 +55,8 @@ class Sender:
         return asyncio.run_coroutine_threadsafe(self._service.put_links(reference), self._loop).result()
 
 
-class NoWalks:
-    """Knows the doors, and opens none: addresses behind them are lent to workers with a database."""
+class NoHarvests:
+    """Knows the harvesters, and opens none: addresses behind them are lent to workers with a database."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self._kinds = kinds

@@ -7,7 +7,7 @@ import msgspec
 from tamias.crawl.admit import same_url
 from tamias.crawl.commit.office import CommitContext
 from tamias.crawl.policy import terms_of
-from tamias.crawl.visit.walking import doors
+from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import is_active
 from tamias.frontier.terms import Interest, Terms
@@ -52,12 +52,12 @@ class Lender:
 
 
 def lending_terms(terms: Terms, settings: Settings, crawl: int) -> Terms:
-    """As the service and the crawl have it, without addresses that are walked through, or under watch."""
+    """As the service and the crawl have it, without addresses that are harvested through, or under watch."""
     asked = terms.interest or Interest()
-    walks = [kind_tag(kind) for kind in sorted(doors())]
+    harvests = [kind_tag(kind) for kind in sorted(harvesters())]
     return msgspec.structs.replace(
         terms_of(settings, crawl),
         crawls=(crawl,),
-        interest=Interest(asked.require, (*asked.forbid, *walks)),
+        interest=Interest(asked.require, (*asked.forbid, *harvests)),
         section=terms.section,
     )

@@ -18,7 +18,7 @@ from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.desks import (
     FromAfar,
     NoCoverage,
-    NoWalks,
+    NoHarvests,
     RobotsFromAfar,
     Sender,
     ask_service,
@@ -34,12 +34,12 @@ from tamias.crawl.request.robots_redirects import RobotsRedirects
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.steps import Steps
 from tamias.crawl.visit.contexts import ContextCache, ContextLoader
+from tamias.crawl.visit.harvesting import harvesters
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.visit.visitor import Allowance
-from tamias.crawl.visit.walking import doors
 from tamias.crawl.worker.worker import Replaced, Worker
 from tamias.crawl.worker_store import After
 from tamias.model.errors import ConfigError
@@ -167,7 +167,7 @@ class RemoteStore:
                 now=now,
             ),
             coverage=cast("Any", NoCoverage()),
-            walker=cast("Any", NoWalks(frozenset(doors()))),
+            harvest_runner=cast("Any", NoHarvests(frozenset(harvesters()))),
             reader=Reader(
                 extractor,
                 ContextLoader(cache, session, far, admission, sender, now),

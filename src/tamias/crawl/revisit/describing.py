@@ -8,7 +8,7 @@ from tamias.database.connect import Cursor
 from tamias.model.dataset import Dataset
 
 
-def describe(cursor: Cursor, portal: str, kind: str, walk: int, datasets: Sequence[Dataset]) -> None:
+def describe(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
     """Inside a transaction; the same news twice is harmless."""
-    note_datasets(cursor, portal, kind, walk, datasets)
+    note_datasets(cursor, portal, kind, harvest, datasets)
     note_told(cursor, portal, datasets)

@@ -24,7 +24,7 @@ from tamias.model.capture import Capture
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.seed import TRUSTED
-from tamias.seeds.usual_places import kind_there
+from tamias.seeds.well_known import kind_there
 
 MOST_NESTED = 3
 """Indexes of sitemaps inside each other."""

@@ -1,4 +1,4 @@
-"""What an address brings, by the way that its kind asks for: one request and a extractor, or a walk."""
+"""What an address brings, by the way that its kind asks for: one request and a extractor, or a harvest."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,11 +17,11 @@ from tamias.crawl.request.robots import AskedToWait, RobotsCache
 from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
 from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
-from tamias.crawl.visit.guide import PoliteGuide
+from tamias.crawl.visit.harvest_client import HarvestClient
+from tamias.crawl.visit.harvesting import HarvestRunner
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
-from tamias.crawl.visit.walking import Walker
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture, Request
 from tamias.model.item import Item
@@ -29,7 +29,7 @@ from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.outcome import Outcome
 from tamias.permit.traps import Traps
-from tamias.seeds.usual_places import kind_there
+from tamias.seeds.well_known import kind_there
 from tamias.sinks.warc import WarcWriter
 
 DEATHS_ALLOWED = 1
@@ -76,7 +76,7 @@ class VisitRunner:
         usage: UsageSignals,
         sites: SitemapDiscovery,
         coverage: Coverage,
-        walker: Walker,
+        harvest_runner: HarvestRunner,
         reader: Reader,
         warc: WarcWriter | None,
         archiver: Archiver | None,
@@ -89,7 +89,7 @@ class VisitRunner:
         self._usage = usage
         self._sites = sites
         self._coverage = coverage
-        self._walker = walker
+        self._harvest_runner = harvest_runner
         self._reader = reader
         self._warc = warc
         self._archiver = archiver
@@ -151,8 +151,8 @@ class VisitRunner:
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
             return VisitResult(self._asker.unasked(task.url, Outcome.FAILED, reason))
-        if kind is not None and self._walker.opens(kind):
-            return await self._walked(kind, task, held)
+        if kind is not None and self._harvest_runner.opens(kind):
+            return await self._harvested(kind, task, held)
         covering = await self._coverage.of(task, held.lease)
         if covering is not None:
             skipped = self._asker.unasked(task.url, Outcome.SKIPPED, covering.reason)
@@ -215,19 +215,21 @@ class VisitRunner:
         found.signals = await self._usage.signals(capture, found.metas)
         return VisitResult(capture, found, references)
 
-    async def _walked(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
-        guide = PoliteGuide(
-            partial(self._ask_of_walk, task=task, held=held), self._reader.extractor, self._to_warc
+    async def _harvested(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
+        client = HarvestClient(
+            partial(self._ask_of_harvest, task=task, held=held), self._reader.extractor, self._to_warc
         )
         try:
             last_try = task.fails >= self._retries
-            walked = await self._walker.walk(kind, task, held, guide, last_try=last_try)
+            harvested = await self._harvest_runner.harvest(kind, task, held, client, last_try=last_try)
         finally:
-            guide.step_ends()
-        return VisitResult(walked.capture, walked.found, also=walked.record, afterwards=walked.clear)
+            client.step_ends()
+        return VisitResult(
+            harvested.capture, harvested.found, also=harvested.record, afterwards=harvested.clear
+        )
 
-    async def _ask_of_walk(self, request: Request, task: Task, held: HeldLease) -> Capture:
-        """Each request of a walk counts as a visit: an endpoint may have no end either."""
+    async def _ask_of_harvest(self, request: Request, task: Task, held: HeldLease) -> Capture:
+        """Each request of a harvest counts as a visit: an endpoint may have no end either."""
         if (trap := self._trap(request.url, held)) is not None:
             return self._asker.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
         held.visits += 1
@@ -260,7 +262,7 @@ class VisitRunner:
     def _usual(self, result: VisitResult, task: Task) -> VisitResult:
         """Something stands at a usual place: it is opened, or kept for those who ask for it."""
         kind = kind_there(task.url)
-        if kind is not None and self._walker.opens(kind):
+        if kind is not None and self._harvest_runner.opens(kind):
             result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
         elif kind == TDMREP:
             result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)

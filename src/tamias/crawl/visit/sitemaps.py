@@ -15,7 +15,7 @@ from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.url import authority
-from tamias.seeds.usual_places import usual_places
+from tamias.seeds.well_known import usual_places
 from tamias.settings import Settings
 
 _REMEMBERED = 10_000

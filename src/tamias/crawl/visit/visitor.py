@@ -346,7 +346,7 @@ def _described(found: Extraction, capture: Capture) -> Also | None:
         return None
     place = authority(capture.final_url) + "/"
     return partial(
-        describe, portal=place, kind="schema.org", walk=capture.started_at, datasets=found.datasets
+        describe, portal=place, kind="schema.org", harvest=capture.started_at, datasets=found.datasets
     )
 
 

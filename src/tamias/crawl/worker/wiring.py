@@ -27,12 +27,12 @@ from tamias.crawl.revisit.timetable import policy_from
 from tamias.crawl.revisit.watching import Watcher
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.visit.contexts import ContextCache, ContextLoader
+from tamias.crawl.visit.harvesting import HarvestRunner, harvesters
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.visit.visitor import Allowance
-from tamias.crawl.visit.walking import Walker, doors
 from tamias.crawl.worker.worker import Worker
 from tamias.crawl.worker_store import After
 from tamias.database.connect import Database
@@ -202,7 +202,7 @@ def _runner(
             now=now,
         ),
         coverage=office.coverage,
-        walker=_walker(office, extractor),
+        harvest_runner=_harvest_runner(office, extractor),
         reader=Reader(
             extractor,
             contexts,
@@ -220,10 +220,10 @@ def _runner(
     )
 
 
-def _walker(office: CommitContext, extractor: Extractor) -> Walker:
-    return Walker(
-        doors(),
-        office.data / "walks",
+def _harvest_runner(office: CommitContext, extractor: Extractor) -> HarvestRunner:
+    return HarvestRunner(
+        harvesters(),
+        office.data / "harvests",
         session=office.session,
         in_database=office.in_database,
         extractor=extractor,

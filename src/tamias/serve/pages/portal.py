@@ -76,7 +76,7 @@ class Portal(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     host: str
     about: PortalRow | None
-    """None where its catalogue was never walked: only its name is known."""
+    """None where its catalogue was never harvested: only its name is known."""
     hosts: list[FileHost]
     changes: list[Latest]
     vanished: list[Vanished]

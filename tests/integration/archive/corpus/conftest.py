@@ -89,15 +89,15 @@ class Corpus:
             [new_capture_id(at), at, at + took, int(outcome), size],
         )
 
-    def describe(self, *datasets, portal=PORTAL, walk=None, whole=False):
-        """What a walk through a portal saw."""
-        walk = self.now if walk is None else walk
+    def describe(self, *datasets, portal=PORTAL, harvest=None, whole=False):
+        """What a harvest through a portal saw."""
+        harvest = self.now if harvest is None else harvest
 
         def work(cursor):
-            note_datasets(cursor, portal, "ckan", walk, datasets)
+            note_datasets(cursor, portal, "ckan", harvest, datasets)
             note_told(cursor, portal, datasets)
             if whole:
-                note_whole(cursor, portal, walk)
+                note_whole(cursor, portal, harvest)
 
         self.session.transact(work)
 

@@ -69,7 +69,7 @@ def two_datasets_ids(corpus):
 
 
 def test_a_portal_whose_descriptions_have_vanished_says_so(two_datasets):
-    two_datasets.describe(dataset("good", form("a.csv")), walk=two_datasets.now + 1, whole=True)
+    two_datasets.describe(dataset("good", form("a.csv")), harvest=two_datasets.now + 1, whole=True)
     measure_portals(two_datasets.session)
     assert values(two_datasets, record_id(PORTAL, "bad")) == {"reme": 0.0}
     assert values(two_datasets, PORTAL)["reme"] == 0.5

@@ -1,0 +1,20 @@
+-- How far harvests came.
+
+-- name: read_harvest
+-- A harvest under way, and what the last complete one left.
+SELECT walk.started_at, walk.progress, walk.bookmark FROM walk
+WHERE walk.bucket = %(bucket)b::int2 AND walk.qid = %(qid)b::int8 AND walk.crawl = %(crawl)b::int4
+  AND walk.uid = %(uid)b::int8
+
+-- name: save_harvest
+-- One step more.
+INSERT INTO walk (bucket, qid, crawl, uid, started_at, progress)
+VALUES (%(bucket)b::int2, %(qid)b::int8, %(crawl)b::int4, %(uid)b::int8, %(started_at)b::int8, %(progress)b::bytea)
+ON CONFLICT (bucket, qid, crawl, uid)
+DO UPDATE SET started_at = excluded.started_at, progress = excluded.progress
+
+-- name: end_harvest
+-- The harvest is over: the next one begins anew, with the bookmark if there is one.
+UPDATE walk SET started_at = NULL, progress = NULL, bookmark = coalesce(%(bookmark)b::bytea, walk.bookmark)
+WHERE walk.bucket = %(bucket)b::int2 AND walk.qid = %(qid)b::int8 AND walk.crawl = %(crawl)b::int4
+  AND walk.uid = %(uid)b::int8

@@ -1,0 +1,292 @@
+"""Runs harvesters: many polite requests for one address, saved step by step, committed as one document.
+
+The quads of the steps wait in a file; how far the harvest came is in the database. Whoever takes the
+task over after a death goes on after the last step that was saved.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zstandard
+from pyoxigraph import BlankNode, Quad
+
+from tamias.archive.catalogues import note_whole
+from tamias.archive.harvests import HarvestKey, Progress, end_harvest, harvest_key, read_harvest, save_harvest
+from tamias.crawl.admit import Reference
+from tamias.crawl.analysing.extractor import Extraction, Extractor
+from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.revisit.archiver import WATCH
+from tamias.crawl.revisit.change_hints import ChangeHints, said_by_catalogue
+from tamias.crawl.revisit.describing import describe
+from tamias.crawl.revisit.watching import Watcher, wanted_of
+from tamias.crawl.threads import run_uncancelled
+from tamias.crawl.visit.harvest_client import HarvestClient
+from tamias.database.connect import Cursor, Session
+from tamias.model.capture import Capture, Hop
+from tamias.model.finding import Datasets, Links, Problem, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.lease import Task
+from tamias.model.outcome import Outcome
+from tamias.model.record import Extent
+from tamias.model.seed import TRUSTED
+from tamias.model.url import is_address
+from tamias.plugins import load_all
+from tamias.protocols import Harvester
+
+MOST_PROBLEMS = 20
+MOST_RENAMED = 1000
+DATA = frozenset({"sparql", "ldes"})
+"""Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
+InDatabase = Callable[..., Any]
+"""Awaited: runs a function in the thread that the session belongs to."""
+
+
+class HarvestResult:
+    """A harvest that came to an end, and what is to be done in the transaction that commits it."""
+
+    def __init__(self, place: HarvestKey, path: Path, url: str, progress: Progress, capture: Capture) -> None:
+        assert progress.end is not None
+        self.capture = capture
+        self.found = Extraction()
+        self._place = place
+        self._path = path
+        self._url = url
+        self._started_at = progress.started_at
+        self._end = progress.end
+        self._goes_on = capture.retry
+
+    def record(self, cursor: Cursor) -> None:
+        """Inside the transaction."""
+        if self._goes_on:
+            return
+        end_harvest(cursor, self._place, self._end.bookmark)
+        if self._end.complete:
+            note_whole(cursor, self._url, self._started_at)
+
+    def clear(self, committed: bool) -> None:
+        """After it: the file is not needed any more."""
+        if committed and not self._goes_on:
+            self._path.unlink(missing_ok=True)
+
+
+class HarvestRunner:
+    """Runs the installed harvesters."""
+
+    def __init__(
+        self,
+        harvesters: dict[str, Harvester],
+        folder: Path,
+        *,
+        session: Session,
+        in_database: InDatabase,
+        extractor: Extractor,
+        segments: SegmentPool,
+        committer: Committer,
+        watcher: Watcher,
+        hints: ChangeHints,
+        now: Callable[[], int],
+    ) -> None:
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._harvesters = harvesters
+        self._folder = folder
+        self._session = session
+        self._in_database = in_database
+        self._extractor = extractor
+        self._segments = segments
+        self._committer = committer
+        self._watcher = watcher
+        self._hints = hints
+        self._now = now
+
+    def opens(self, kind: str) -> bool:
+        """Whether there is a harvester for this kind of address."""
+        return kind in self._harvesters
+
+    async def harvest(
+        self, kind: str, task: Task, held: HeldLease, client: HarvestClient, *, last_try: bool
+    ) -> HarvestResult:
+        """Harvests to the end, from where an earlier attempt came to.
+
+        With `last_try` what was had counts, even if the harvest could go on later.
+        """
+        place = harvest_key(held.lease, task)
+        path = self._folder / place.file_name
+        progress, bookmark = await self._in_database(read_harvest, self._session, place)
+        progress = await asyncio.to_thread(_sound, path, progress) or Progress(started_at=self._now())
+        trusted = TRUSTED in task.tags
+        if progress.end is None:
+            harvest = Harvest(
+                url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
+            )
+            async with aclosing(self._harvesters[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
+                async for step in steps:
+                    client.step_ends()
+                    progress.bytes += client.bytes_since()
+                    if client.last is not None and client.last.hops:
+                        hop = client.last.hops[-1]
+                        progress.status, progress.address = hop.status, hop.address
+                    await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
+                    if step.end is not None:
+                        break
+        if progress.end is None:
+            progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
+        capture = _capture(task, kind, progress, self._now(), later=bookmark is not None)
+        if last_try:
+            capture = msgspec.structs.replace(capture, retry=False)
+        harvested = HarvestResult(place, path, task.url, progress, capture)
+        harvested.found = await self._found(path, progress, shelve=not capture.retry)
+        return harvested
+
+    def _keep(
+        self, path: Path, place: HarvestKey, progress: Progress, step: Step, task: Task, kind: str
+    ) -> None:
+        """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
+        lines = b"".join(self._taken_in(step, progress, task, kind))
+        if lines:
+            _append(path, progress.kept, zstandard.ZstdCompressor(level=3).compress(lines))
+            progress.kept = path.stat().st_size
+        progress.state = step.state
+        progress.steps += 1
+        progress.end = step.end
+        if step.end is None or not step.end.retry:
+            self._committer.in_thread(partial(save_harvest, self._session, place, progress))
+
+    def _taken_in(self, step: Step, progress: Progress, task: Task, kind: str) -> Iterator[bytes]:
+        """The N-Quads of a step; all else it found is put where it belongs."""
+        naming = self._extractor.harvest_naming(task.url, TRUSTED in task.tags)
+        for finding in step.findings:
+            if isinstance(finding, Quads):
+                progress.quads += len(finding.quads)
+                yield naming.nquads([_labelled(quad) for quad in finding.quads])
+                if kind in DATA:
+                    found = [link for link in self._extractor.links_of(finding.quads) if link != task.url]
+                    self._put(found, task.url, None, task, progress)
+            elif isinstance(finding, Links):
+                self._put(finding.references, finding.base, finding.kind, task, progress)
+            elif isinstance(finding, Datasets):
+                self._committer.in_thread(partial(self._note, task, kind, progress, finding))
+            elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
+                progress.problems.append(finding.what)
+        progress.quads -= naming.left_out
+        progress.renamed.update(list(naming.renamed.items())[: MOST_RENAMED - len(progress.renamed)])
+
+    def _put(self, found: Sequence[str], base: str, kind: str | None, task: Task, progress: Progress) -> None:
+        progress.links += len(found)
+        if found and (task.crawl != WATCH or kind is not None):
+            depth = task.depth if task.crawl == WATCH else task.depth + 1
+            tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
+            reference = Reference(found, base, depth, task.crawl, kind, tags)
+            progress.cut |= self._committer.put_now(reference)
+
+    def _note(self, task: Task, kind: str, progress: Progress, found: Datasets) -> None:
+        """What a catalogue describes is noted; if the catalogue is under watch, so is what it offers."""
+        harvest = progress.started_at
+        self._session.transact(lambda cursor: describe(cursor, task.url, kind, harvest, found.datasets))
+        if task.crawl == WATCH:
+            offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
+            self._watcher.add(each for each in offered if is_address(each.url))
+        self._hints.take(said_by_catalogue(found.datasets))
+
+    async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Extraction:
+        """What the harvest brought, its quads now in a segment."""
+        found = Extraction(
+            media_type=None,
+            quads=progress.quads,
+            links=progress.links,
+            cut=progress.cut,
+            problems=progress.problems,
+            bytes=progress.bytes,
+            read=progress.end is not None and progress.end.outcome is Outcome.OK,
+            renamed_graphs=tuple(progress.renamed.items()),
+        )
+        if progress.kept and shelve:
+            async with self._segments.one_large_at_a_time:
+                found.extent = await run_uncancelled(partial(self._shelve, path))
+        return found
+
+    def _shelve(self, path: Path) -> Extent:
+        with self._segments.large_document() as document, path.open("rb") as file:
+            for chunk in _plain(file):
+                document.write(chunk)
+            return document.extent
+
+
+def harvesters() -> dict[str, Harvester]:
+    """The harvester of each kind of address that an installed part can open."""
+    made: list[Harvester] = [part() for part in load_all("tamias.harvesters").values()]
+    return {kind: harvester for harvester in made for kind in harvester.kinds}
+
+
+def _labelled(quad: Quad) -> Quad:
+    """With labels that do not look as if nobody had given them: they mean the same in every step."""
+    if not (isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode)):
+        return quad
+    subject, found = (
+        BlankNode("w" + term.value) if isinstance(term, BlankNode) else term
+        for term in (quad.subject, quad.object)
+    )
+    return Quad(subject, quad.predicate, found, quad.graph_name)  # type: ignore[arg-type]
+
+
+def _sound(path: Path, progress: Progress | None) -> Progress | None:
+    """The progress, if its file is here and holds what it should; cut to what counts. Else it begins anew."""
+    if progress is None:
+        return None
+    size = path.stat().st_size if path.exists() else 0
+    if size < progress.kept:
+        return None
+    if size > progress.kept:
+        os.truncate(path, progress.kept)
+    return progress
+
+
+def _append(path: Path, kept: int, data: bytes) -> None:
+    with path.open("ab" if kept else "wb") as file:
+        file.truncate(kept)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _plain(file: Any) -> Iterator[bytes]:
+    """All frames of the file, unpacked, cut at line ends."""
+    rest = b""
+    with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
+        while chunk := reader.read(1 << 20):
+            lines, end, rest_of_chunk = (rest + chunk).rpartition(b"\n")
+            if end:
+                yield lines + end
+            rest = rest_of_chunk
+
+
+def _capture(task: Task, kind: str, progress: Progress, now: int, *, later: bool) -> Capture:
+    """The harvest as one attempt.
+
+    What it brought is a document of its own, beside the page that may stand at the same address; one that
+    only adds is a document beside those of earlier harvests.
+    """
+    end = progress.end
+    assert end is not None
+    since = f"&since={progress.started_at}" if end.adds and later else ""
+    hops: tuple[Hop, ...] = ()
+    if progress.status:
+        url = f"{task.url}#{kind}{since}"
+        hops = (Hop(url=url, status=progress.status, headers=(), address=progress.address),)
+    return Capture(
+        url=task.url,
+        started_at=progress.started_at,
+        ended_at=now,
+        outcome=end.outcome,
+        reason=end.reason,
+        hops=hops,
+        retry=end.retry,
+        retry_after_ms=end.retry_after_ms,
+    )

@@ -1,0 +1,1 @@
+"""Harvesters: read what is more than a document, request by request (`protocols.Harvester`)."""

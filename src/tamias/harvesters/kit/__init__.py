@@ -1,0 +1,1 @@
+"""What harvesters of portals share: paging, records and their DCAT, ways that are tried in turn."""

@@ -1,0 +1,111 @@
+"""Where a dataset is about: a place's IRI or name, a geometry, or a box, as one text that says which."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from pyoxigraph import Literal, NamedNode
+
+from tamias.harvesters.kit.statements import Statements
+from tamias.harvesters.kit.terms import sound_iri, text_literal, word
+
+_NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
+_FOUR_NUMBERS = re.compile(rf"\s*{_NUMBER}(?:\s*,\s*{_NUMBER}|\s+{_NUMBER}){{3}}\s*")
+_NUMBERS = re.compile(_NUMBER)
+_WKT = re.compile(
+    r"\s*(?:<[^<>\s]{1,200}>\s*)?"
+    r"(?:(?:MULTI)?(?:POINT|LINESTRING|POLYGON)|GEOMETRYCOLLECTION|ENVELOPE)\s*Z?\s*\([-+0-9.eE,()\s]*\)\s*",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(rf"({_NUMBER})\s+({_NUMBER})")
+_CRS = re.compile(r"\s*<[^<>\s]{1,200}>")
+_LONGEST_GEOMETRY = 1_000_000
+
+Box = tuple[float, float, float, float]
+
+
+def describe_location(told: Statements, subject: NamedNode, text: str, node: NamedNode) -> None:
+    """A `dct:Location`: an IRI as it stands, else `node` with what the text says.
+
+    A geometry is kept as it stands (GeoSPARQL), with its bounding box in `dcat:bbox`, a point in
+    `dcat:centroid`: for `locn:geometry` the published shapes disagree whether it is a literal or a node.
+    """
+    text = text.strip()
+    if iri := sound_iri(text):
+        told.typed(subject, "dct:spatial", iri, "dct:Location")
+    elif text:
+        told.typed(subject, "dct:spatial", node, "dct:Location")
+        _describe(told, node, text)
+
+
+def _describe(told: Statements, node: NamedNode, text: str) -> None:
+    if len(text) <= _LONGEST_GEOMETRY:
+        if _FOUR_NUMBERS.fullmatch(text):
+            west, south, east, north = (float(number) for number in _NUMBERS.findall(text))
+            told.add(node, "dcat:bbox", _wkt(_box((west, south, east, north))))
+            return
+        if text.startswith("{") and (points := _geojson_points(text)):
+            _describe_geometry(told, node, Literal(text, datatype=word("geo:geoJSONLiteral")), points)
+            return
+        if _WKT.fullmatch(text) and (points := _wkt_points(text)):
+            _describe_geometry(told, node, _wkt(text), points)
+            return
+    told.add(node, "skos:prefLabel", text_literal(text, told.language))
+
+
+def _describe_geometry(
+    told: Statements, node: NamedNode, geometry: Literal, points: list[tuple[float, float]]
+) -> None:
+    crs = _CRS.match(geometry.value)
+    prefix = crs[0].strip() + " " if crs else ""
+    shape = NamedNode(node.value + "/geometry")
+    told.typed(node, "geo:hasGeometry", shape, "geo:Geometry")
+    told.add(shape, "geo:asWKT" if geometry.datatype == word("geo:wktLiteral") else "geo:asGeoJSON", geometry)
+    if len(points) == 1:
+        told.add(node, "dcat:centroid", _wkt(f"{prefix}POINT({points[0][0]:.10g} {points[0][1]:.10g})"))
+        return
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    told.add(node, "dcat:bbox", _wkt(prefix + _box((min(xs), min(ys), max(xs), max(ys)))))
+
+
+def _geojson_points(text: str) -> list[tuple[float, float]]:
+    try:
+        geometry = msgspec.json.decode(text.encode("utf-8", "replace"))
+        return list(_pairs(_coordinates(geometry)))
+    except (msgspec.DecodeError, RecursionError):
+        return []
+
+
+def _coordinates(geometry: Any) -> Any:
+    if not isinstance(geometry, dict):
+        return None
+    if isinstance(inner := geometry.get("geometry"), dict):
+        return inner.get("coordinates")
+    return geometry.get("coordinates")
+
+
+def _pairs(coordinates: Any) -> Iterator[tuple[float, float]]:
+    if not isinstance(coordinates, list) or not coordinates:
+        return
+    if len(coordinates) >= 2 and all(isinstance(each, int | float) for each in coordinates):
+        yield float(coordinates[0]), float(coordinates[1])
+        return
+    for each in coordinates:
+        yield from _pairs(each)
+
+
+def _wkt_points(text: str) -> list[tuple[float, float]]:
+    inside = _CRS.sub("", text, count=1)
+    if inside.strip().upper().startswith("ENVELOPE"):
+        return []
+    return [(float(x), float(y)) for x, y in _PAIR.findall(inside)]
+
+
+def _box(box: Box) -> str:
+    west, south, east, north = (f"{number:.10g}" for number in box)
+    return f"POLYGON(({west} {south},{east} {south},{east} {north},{west} {north},{west} {south}))"
+
+
+def _wkt(text: str) -> Literal:
+    return Literal(text, datatype=word("geo:wktLiteral"))

@@ -1,0 +1,317 @@
+"""Reads the pages of a portal's listing: adaptive in size, exact about what it missed, flat in memory.
+
+A portal may change while it is read. Where its records come in the order of a key, each page begins with the
+last record of the one before: if that is not met, the page is asked for further up.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
+from tamias.harvesters.kit.position import Place, digest, read_to_the_end
+from tamias.harvesters.kit.records import links
+from tamias.model.capture import Capture, Request
+from tamias.model.dataset import Dataset
+from tamias.model.finding import Datasets, Finding, Problem, Quads
+from tamias.model.harvest import HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.protocols import PoliteClient
+
+MOST_PAGE = 64 << 20
+"""Bytes of one page that are read; of a larger one a smaller part is asked for."""
+MOST_DATASETS = 5_000_000
+"""Records of one harvest."""
+STEP_RECORDS = 250
+"""Records of one step: what is in memory at once, and what is repeated at the most after a crash."""
+
+_SKIPS_IN_A_ROW = 10
+_IDLE_PAGES = 10
+_PAUSE_MS = 60_000
+_TOO_MUCH = frozenset({408, 413, 414, 425})
+
+BAD = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What a record or a page of a wrong shape may raise while it is read."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page as it came; the records are not yet looked into."""
+
+    records: Sequence[msgspec.Raw]
+    total: int | None = None
+
+
+class Listing(Protocol):
+    """How one software lists its datasets. Pure: it makes addresses and reads what came."""
+
+    name: str
+    largest: int
+    """Records to ask for at the most, and first."""
+    any_offset: bool
+    """Whether a page can begin at any record, not only at multiples of its size."""
+    deepest: int | None
+    """How far an offset goes; beyond it the listing goes on from the key of the last record."""
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        """Where the page stands that holds the record at `start`, and the number of its first record."""
+        ...
+
+    def page(self, body: bytes) -> Page:
+        """Reads a page. Raises one of `BAD` for what is none."""
+        ...
+
+    def key(self, record: msgspec.Raw) -> str:
+        """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
+        ...
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        """What the record describes. May raise one of `BAD`."""
+        ...
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why no page came: what the portal answered, in words, and whether another try can help."""
+
+    outcome: Outcome
+    reason: str
+    retry: bool = False
+    retry_after_ms: int | None = None
+
+    def end(self) -> HarvestEnd:
+        """The harvest's end."""
+        return HarvestEnd(
+            outcome=self.outcome, reason=self.reason, retry=self.retry, retry_after_ms=self.retry_after_ms
+        )
+
+
+async def read_listing(listing: Listing, place: Place, client: PoliteClient) -> AsyncIterator[Step]:
+    """The steps from a place to the end of a listing."""
+    reader = _Reader(listing, place, client)
+    idle = 0
+    while True:
+        page = await reader.page()
+        if isinstance(page, Trouble):
+            yield Step(state=state_of(place), findings=reader.problems(), end=page.end())
+            return
+        before = place.taken + place.lost
+        for findings in reader.take(page):
+            yield Step(state=state_of(place), findings=findings)
+        idle = 0 if place.taken + place.lost > before else idle + 1
+        end = reader.end(page, idle)
+        if end:
+            yield Step(state=state_of(place), findings=reader.problems(), end=end)
+            return
+
+
+class _Entry(NamedTuple):
+    number: int
+    key: str
+    record: msgspec.Raw
+
+
+class _Reader:
+    def __init__(self, listing: Listing, place: Place, client: PoliteClient) -> None:
+        self._listing = listing
+        self._place = place
+        self._client = client
+        self._problems: list[Finding] = []
+        self._start = 0
+        self._back = 0
+
+    def problems(self) -> list[Finding]:
+        """What went wrong since they were last asked for."""
+        problems, self._problems = self._problems, []
+        return problems
+
+    async def page(self) -> Page | Trouble:
+        """The next page, smaller where need be; a record that never comes is left out.
+
+        If none of those behind it comes either, it is the portal that is down: then nothing was left out.
+        """
+        place = self._place
+        offset, lost, bridged = place.offset, place.lost, place.bridged
+        skipped: list[Finding] = []
+        while True:
+            capture = await self._ask()
+            answer = self._answer(capture)
+            if isinstance(answer, Page):
+                place.grow(self._listing.largest)
+                self._problems.extend(skipped)
+                return answer
+            if answer.retry_after_ms is None and _may_help(capture):
+                if place.size > 1:
+                    place.shrink()
+                    continue
+                if self._can_skip() and len(skipped) < _SKIPS_IN_A_ROW:
+                    skipped.append(Problem(f"record {place.offset + 1} left out: {answer.reason}"))
+                    place.skip()
+                    continue
+            place.offset, place.lost, place.bridged = offset, lost, bridged
+            return answer
+
+    async def _ask(self) -> Capture:
+        place, listing = self._place, self._listing
+        overlap = 1 if place.bridged and listing.any_offset and place.ordered else 0
+        start = max(0, place.offset - overlap - self._back)
+        size = place.offset - start + place.size
+        url, self._start = listing.address(place, start, size)
+        place.requests += 1
+        return await self._client.ask(Request(url=url, accept="application/json"))
+
+    def _answer(self, capture: Capture) -> Page | Trouble:
+        if capture.outcome is not Outcome.OK or capture.body is None:
+            reason = f"{self._listing.name} {capture.url}: {capture.reason}"
+            wait = capture.retry_after_ms or (_PAUSE_MS if capture.status == 429 else None)
+            return Trouble(capture.outcome, reason, capture.retry, wait)
+        if capture.body.size > MOST_PAGE:
+            what = f"{capture.body.size:,} bytes, more than the {MOST_PAGE:,} of a page"
+            return Trouble(Outcome.FAILED, f"{self._listing.name} {capture.url}: {what}")
+        try:
+            return self._listing.page(self._client.body(capture, MOST_PAGE))
+        except BAD as error:
+            what = f"not the JSON of a listing ({error})"
+            reason = f"{self._listing.name} {capture.url}: {what}"[:1000]
+            return Trouble(Outcome.FAILED, reason, retry=self._place.taken > 0)
+
+    def _can_skip(self) -> bool:
+        """Only within what the portal counts: behind it, or before the first page, nothing is left out."""
+        return self._place.total is not None and self._place.offset < self._place.total
+
+    def take(self, page: Page) -> Iterator[list[Finding]]:
+        """What a page brings, in parts; the place moves along."""
+        place = self._place
+        if not place.window:
+            place.counted(page.total)
+        entries = list(self._entries(page))
+        keys = [entry.key for entry in entries]
+        if place.ordered and (keys != sorted(keys) or self._out_of_order(keys)):
+            place.ordered, place.recent = False, []
+        if self._fell_behind(keys):
+            return
+        self._back = 0
+        place.bridged = bool(entries) and entries[-1].number == self._start + len(page.records)
+        before = place.offset
+        yield from self._parts(entries)
+        place.offset = self._start + len(page.records)
+        if place.offset <= before:
+            place.bridged = False
+        if not place.ordered:
+            place.recent = [digest(key) for key in keys]
+
+    def _out_of_order(self, keys: list[str]) -> bool:
+        """Whether all records here belong before the last one: then the order was chance."""
+        place = self._place
+        return bool(keys and keys[-1] < place.after and not self._back and not place.window)
+
+    def _fell_behind(self, keys: list[str]) -> bool:
+        """Whether the last record was not met again: some before it have gone, and others moved up unseen."""
+        place = self._place
+        gap = place.ordered and place.bridged and self._listing.any_offset and self._start > 0
+        if not (gap and keys and keys[0] > place.after):
+            return False
+        self._back = self._back * 4 or 8
+        return True
+
+    def _entries(self, page: Page) -> Iterator[_Entry]:
+        """Each record with its number and key; one without a key cannot be known again."""
+        for number, raw in enumerate(page.records, self._start + 1):
+            try:
+                yield _Entry(number, self._listing.key(raw), raw)
+            except BAD as error:
+                self._lose(f"record {number}", error)
+
+    def _parts(self, entries: Sequence[_Entry]) -> Iterator[list[Finding]]:
+        fresh = self._fresh(entries)
+        for first in range(0, len(fresh), STEP_RECORDS):
+            part = fresh[first : first + STEP_RECORDS]
+            datasets = [dataset for dataset in map(self._dataset, part) if dataset]
+            self._place.taken += len(datasets)
+            self._place.after = max(self._place.after, part[-1].key)
+            self._place.offset = part[-1].number
+            yield [*found(datasets, self._place.root), *self.problems()]
+
+    def _fresh(self, entries: Sequence[_Entry]) -> list[_Entry]:
+        """The records that were not there before, each once."""
+        place, recent = self._place, set(self._place.recent)
+        fresh: dict[str, _Entry] = {}
+        for entry in entries:
+            if place.ordered:
+                known = entry.key <= place.after
+            else:
+                known = entry.number <= place.offset or digest(entry.key) in recent
+            if not known:
+                fresh.setdefault(entry.key, entry)
+        return list(fresh.values())
+
+    def _dataset(self, entry: _Entry) -> Dataset | None:
+        try:
+            return self._listing.dataset(msgspec.json.decode(entry.record), self._place.root)
+        except BAD as error:
+            self._lose(f"record {entry.key!r}", error)
+            return None
+
+    def _lose(self, what: str, error: Exception) -> None:
+        self._place.lost += 1
+        where = f"{self._listing.name} {self._place.root}"
+        self._problems.append(Problem(f"{where}: {what} left out: {error}"[:1000]))
+
+    def end(self, page: Page, idle: int) -> HarvestEnd | None:
+        """How the harvest ends with this page; None where it goes on."""
+        place, deepest = self._place, self._listing.deepest
+        if self._back:
+            return None
+        if idle >= _IDLE_PAGES:
+            return read_to_the_end(place, "the portal gave the same datasets again and again")
+        if place.taken >= MOST_DATASETS:
+            return read_to_the_end(place, f"more than {MOST_DATASETS:,} are not read in one harvest")
+        if not page.records or (page.total is not None and place.offset >= page.total):
+            if not place.again:
+                return read_to_the_end(place)
+            place.restart()
+        elif deepest is not None and place.offset + place.size + 1 > deepest:
+            place.window, place.offset, place.bridged = place.after, 0, False
+        return None
+
+
+def _may_help(capture: Capture) -> bool:
+    """Whether the same may come when less is asked for."""
+    if capture.outcome is Outcome.OK:
+        return True
+    status = capture.status
+    if capture.outcome is not Outcome.FAILED or status == 429:
+        return False
+    return status is None or not 400 <= status < 500 or status in _TOO_MUCH
+
+
+def found(datasets: Sequence[Dataset], root: str) -> list[Finding]:
+    """Datasets as DCAT, as values, and as the addresses of their data. A page about a dataset is no data."""
+    if not datasets:
+        return []
+    addresses: dict[str, str | None] = {}
+    for each in (each for dataset in datasets for each in dataset.distributions):
+        if each.service and each.service_kind == "sparql":
+            addresses[each.service] = "sparql"
+        elif each.url:
+            addresses.setdefault(each.url, None)
+    quads = [quad for dataset in datasets for quad in dataset_quads(dataset, root)]
+    return [Quads(quads), Datasets(list(datasets)), *links(addresses, root)]
+
+
+def opening(place: Place) -> Step:
+    """The first step of a harvest: the catalogue itself."""
+    quads = catalogue_quads(place.root, place.title, None, place.root)
+    return Step(state=state_of(place), findings=[Quads(quads)])
+
+
+def state_of(place: Place) -> bytes:
+    """The place as the harvest's state."""
+    return msgspec.msgpack.encode(place)
+
+
+def place_of(state: bytes | None) -> Place | None:
+    """The place that a state holds; None without one that can be read."""
+    try:
+        return msgspec.msgpack.decode(state, type=Place) if state else None
+    except msgspec.MsgspecError:
+        return None

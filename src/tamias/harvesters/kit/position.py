@@ -1,0 +1,114 @@
+"""How far a portal's listing has been read: the state of a harvest, and the verdict at its end."""
+
+from hashlib import blake2b
+
+import msgspec
+
+from tamias.model.harvest import HarvestEnd
+from tamias.model.outcome import Outcome
+
+
+class Place(msgspec.Struct, kw_only=True):
+    """Where a reader stands. It holds the last keys only: its size does not grow with the portal."""
+
+    root: str
+    """The portal's address, with a slash at the end."""
+    stage: str = ""
+    """Which of a harvester's ways is being taken."""
+    inner: bytes | None = None
+    """The state of another harvester that was asked to help out."""
+    note: str = ""
+    """Why the ways before this one were left."""
+    title: str = ""
+    size: int
+    """Records to ask for; it shrinks on trouble and grows again."""
+    offset: int = 0
+    after: str = ""
+    """In an ordered listing, the key of the last record that was taken."""
+    bridged: bool = False
+    """Whether that record stands right before the offset, where it can be met again."""
+    recent: list[int] = []
+    """In a listing without order, what the last page held."""
+    window: str = ""
+    """Where an offset may not go any deeper, the key from which it is counted anew."""
+    ordered: bool = True
+    taken: int = 0
+    """Datasets of this pass, each counted once."""
+    lost: int = 0
+    """Records of this pass that could not be read."""
+    total: int | None = None
+    """What the portal says it has."""
+    changed: bool = False
+    """Whether it said something else before."""
+    second: bool = False
+    """Whether this is the second pass, which follows when the portal changed under the first."""
+    requests: int = 0
+
+    def shrink(self) -> None:
+        """Asks for a third."""
+        self.size = max(1, self.size // 3)
+
+    def grow(self, largest: int) -> None:
+        """Asks for a fifth more."""
+        self.size = min(largest, -(-self.size * 6 // 5))
+
+    def counted(self, total: int | None) -> None:
+        """Takes in what a page says of the whole."""
+        if total is None:
+            return
+        self.changed = self.changed or self.total not in (None, total)
+        self.total = total
+
+    def skip(self) -> None:
+        """Leaves out the record at the offset, which cannot be had."""
+        self.offset += 1
+        self.lost += 1
+        self.bridged = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that the portal lists was taken, as far as this pass can tell.
+
+        In order and with its last record met again, a reader misses nothing that stood there all the time: it
+        is enough that as many were taken as there are. Without order a record may slip past while another
+        is met twice, so the count must not have moved; one that leaves as another comes is not noticed then.
+        """
+        if self.lost or self.total is None:
+            return not self.lost and self.ordered
+        if self.ordered:
+            return self.taken >= self.total
+        return self.taken == self.total and not self.changed
+
+    @property
+    def again(self) -> bool:
+        """Whether a second pass may find what the first could not."""
+        return self.changed and not self.second and not self.whole
+
+    def restart(self) -> None:
+        """Begins the second pass."""
+        self.offset = self.taken = self.lost = 0
+        self.after = self.window = ""
+        self.recent = []
+        self.inner = None
+        self.bridged = self.changed = False
+        self.second = True
+
+
+def digest(key: str) -> int:
+    """Eight bytes to know a record again by."""
+    return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def read_to_the_end(place: Place, why: str = "") -> HarvestEnd:
+    """The end of a harvest that came through; `why` says what kept it from more."""
+    counted = "" if place.total is None else f" of {place.total:,} counted"
+    said = [f"{place.taken:,} datasets{counted}, in {place.requests:,} requests"]
+    if place.lost:
+        said.append(f"{place.lost:,} records could not be read")
+    if place.changed:
+        said.append("the portal changed while it was read")
+    if place.second:
+        said.append("this was the second pass")
+    if why:
+        said.append(why)
+    return HarvestEnd(outcome=Outcome.OK, reason="; ".join(said), complete=place.whole and not why)

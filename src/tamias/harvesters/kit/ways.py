@@ -1,0 +1,67 @@
+"""Several ways into one portal, tried in turn; the harvest's state says which one is being taken."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import msgspec
+
+from tamias.harvesters.kit.paging import state_of
+from tamias.harvesters.kit.position import Place
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.protocols import Harvester, PoliteClient
+
+Way = Callable[[], AsyncIterator[Step]]
+
+
+async def in_turn(place: Place, ways: Mapping[str, Way]) -> AsyncIterator[Step]:
+    """Takes the first way that brings anything, beginning with the one that the place names.
+
+    A way is left for the next if it ends badly before it brought a dataset; a portal that asked us to wait
+    is waited for.
+    """
+    names = list(ways)
+    for name in names[names.index(place.stage) if place.stage in names else 0 :]:
+        place.stage = name
+        left: HarvestEnd | None = None
+        async for step in ways[name]():
+            if step.end and name != names[-1] and _leads_nowhere(step.end, place):
+                left = step.end
+            else:
+                yield _told(step, place)
+        if left is None:
+            return
+        place.note = "; ".join(filter(None, [place.note, _reason(left)]))
+        place.restart()
+        place.second = False
+
+
+async def through(
+    harvester: Harvester, url: str, kind: str, place: Place, client: PoliteClient
+) -> AsyncIterator[Step]:
+    """The harvest of another harvester, with its state inside of ours."""
+    async for step in harvester.harvest(Harvest(url=url, kind=kind, state=place.inner), client):
+        place.inner = step.state
+        place.taken += sum(len(getattr(finding, "datasets", ())) for finding in step.findings)
+        yield msgspec.structs.replace(step, state=state_of(place))
+
+
+def _leads_nowhere(end: HarvestEnd, place: Place) -> bool:
+    return end.outcome is not Outcome.OK and end.retry_after_ms is None and not place.taken
+
+
+def _reason(end: HarvestEnd) -> str:
+    if end.outcome is not Outcome.REFUSED:
+        return end.reason
+    return (
+        f"{end.reason}: the portal's robots.txt forbids its API; where its operator permits it, "
+        "name the host under `[permit] granted`"
+    )
+
+
+def _told(step: Step, place: Place) -> Step:
+    """The step; its end says which ways were left before."""
+    if step.end is None:
+        return step
+    reason = _reason(step.end) if step.end.outcome is Outcome.REFUSED else step.end.reason
+    said = f"{reason} (before that: {place.note})" if place.note else reason
+    return msgspec.structs.replace(step, end=msgspec.structs.replace(step.end, reason=said[:4000]))

@@ -1,0 +1,1 @@
+"""Harvesters to data portals: each turns its records into `model.dataset.Dataset`, and those into DCAT."""

@@ -1,0 +1,176 @@
+"""Harvester for ArcGIS Hub: its feed in the words of DCAT-US, or its search page by page."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.records import table, text, texts
+from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.ways import in_turn
+from tamias.model.dataset import Agent, Dataset, Distribution
+from tamias.model.harvest import Harvest, Step
+from tamias.protocols import PoliteClient
+
+PAGE_RECORDS = 100
+
+
+class _Feed(msgspec.Struct):
+    dataset: list[msgspec.Raw]
+
+
+class _FeedKey(msgspec.Struct):
+    identifier: str
+
+
+class _Items(msgspec.Struct):
+    features: list[msgspec.Raw]
+    numberMatched: int | None = None  # noqa: N815 (their name)
+
+
+class _ItemKey(msgspec.Struct):
+    id: str
+
+
+class FeedListing:
+    """The feed; it has no pages."""
+
+    name = "ArcGIS Hub"
+    largest = 1
+    any_offset = False
+    deepest: int | None = None
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        return f"{place.root}api/feed/dcat-us/1.1.json", 0
+
+    def page(self, body: bytes) -> Page:
+        records = msgspec.json.decode(body, type=_Feed).dataset
+        return Page(records, len(records))
+
+    def key(self, record: msgspec.Raw) -> str:
+        return msgspec.json.decode(record, type=_FeedKey).identifier
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        return pod.dataset_of(record, root)
+
+
+class SearchListing:
+    """The search of all datasets, whose order is the hub's own."""
+
+    name = "ArcGIS Hub"
+    largest = PAGE_RECORDS
+    any_offset = True
+    deepest: int | None = None
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        where = f"{place.root}api/search/v1/collections/dataset/items"
+        return f"{where}?limit={size}&startindex={start + 1}", start
+
+    def page(self, body: bytes) -> Page:
+        answer = msgspec.json.decode(body, type=_Items)
+        return Page(answer.features, answer.numberMatched)
+
+    def key(self, record: msgspec.Raw) -> str:
+        return msgspec.json.decode(record, type=_ItemKey).id
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        return item_dataset(record, root)
+
+
+class ArcGisHarvester:
+    """Harvests an ArcGIS Hub."""
+
+    kinds = frozenset({"arcgis"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = Place(root=roots(harvest.url)[-1], size=1, ordered=False)
+            yield opening(place)
+        ways = {
+            "feed": lambda: read_listing(FeedListing(), place, client),
+            "search": lambda: self._search(place, client),
+        }
+        async for step in in_turn(place, ways):
+            yield step
+
+    def _search(self, place: Place, client: PoliteClient) -> AsyncIterator[Step]:
+        if not place.taken:
+            place.size = PAGE_RECORDS
+        return read_listing(SearchListing(), place, client)
+
+
+def item_dataset(record: dict[str, Any], root: str) -> Dataset:
+    """One item of the search as a dataset."""
+    said = table(record.get("properties"))
+    key = text(record.get("id")) or ""
+    page = f"{root}datasets/{key}"
+    return Dataset(
+        iri=page,
+        record=key,
+        title=text(said.get("title")) or text(said.get("name")) or key,
+        description=text(said.get("description")) or text(said.get("snippet")),
+        identifiers=(key,),
+        keywords=texts(said.get("tags")),
+        groups=texts([each.rpartition("/")[2] for each in texts(said.get("categories"))]),
+        landing_page=page,
+        licence=text(said.get("license")) or text(said.get("licenseInfo")),
+        rights=text(said.get("accessInformation")),
+        access_rights=text(said.get("access")),
+        publisher=_publisher(said),
+        issued=_moment(said.get("created")),
+        modified=_moment(said.get("modified")),
+        record_issued=_moment(said.get("created")),
+        record_modified=_moment(said.get("modified")),
+        language=texts(said.get("culture")),
+        spatial=tuple(_places(record)),
+        distributions=tuple(_distributions(said, key, root)),
+    )
+
+
+def _publisher(said: dict[str, Any]) -> Agent | None:
+    name = text(said.get("source")) or text(said.get("orgName")) or text(said.get("owner"))
+    return Agent(name=name) if name else None
+
+
+def _moment(value: Any) -> str | None:
+    """A time that is given in milliseconds, or as it stands.
+
+    >>> _moment(1577836800000), _moment("2020-01-01")
+    ('2020-01-01T00:00:00Z', '2020-01-01')
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 4e12:
+        return datetime.fromtimestamp(value // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return text(value)
+
+
+def _places(record: dict[str, Any]) -> Iterator[str]:
+    if geometry := table(record.get("geometry")):
+        yield msgspec.json.encode(geometry).decode()
+
+
+def _distributions(said: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
+    """The service as it stands, and the files that the hub makes of a layer."""
+    service = text(said.get("url"))
+    if service and sound_iri(service, web=True):
+        form = text(said.get("type"))
+        is_service = "/rest/services/" in service.lower()
+        yield Distribution(
+            url=service,
+            title=form,
+            format=form,
+            access_only=is_service,
+            service=service if is_service else None,
+        )
+    if service and "/featureserver" in service.lower():
+        for ending, kind, form in (
+            ("csv", "text/csv", "CSV"),
+            ("geojson", "application/geo+json", "GEOJSON"),
+        ):
+            url = f"{root}api/download/v1/items/{key}/{ending}?layers=0"
+            yield Distribution(url=url, title=form, media_type=kind, format=form)

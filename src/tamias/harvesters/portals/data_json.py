@@ -1,0 +1,99 @@
+"""Harvester for a `data.json`: one file that describes a whole catalogue (DCAT-US 1.1, Project Open Data)."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+
+import msgspec
+
+from tamias.harvesters.kit.dcat import catalogue_quads
+from tamias.harvesters.kit.pod import dataset_of, records_in
+from tamias.harvesters.kit.records import described, failure
+from tamias.model.capture import Capture, Request
+from tamias.model.dataset import Dataset
+from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.protocols import PoliteClient
+
+MOST_BYTES = 128 << 20
+_RECORDS_A_STEP = 200
+_ACCEPT = "application/json, application/vnd.data+json, */*;q=0.1"
+
+
+class _State(msgspec.Struct, kw_only=True):
+    """How far it was read; worth something only while the file is the same."""
+
+    sha256: str = ""
+    done: int = 0
+    datasets: int = 0
+    faults: int = 0
+    repeated: int = 0
+
+
+class DataJsonHarvester:
+    """Reads the whole file, and gives it away in steps."""
+
+    kinds = frozenset({"data-json"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        kept = msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else _State()
+        capture = await client.ask(Request(url=harvest.url, accept=_ACCEPT))
+        if end := failure(capture, "data.json at", MOST_BYTES):
+            yield _step(kept, end=end)
+            return
+        digest = capture.body.sha256 if capture.body else ""
+        state = kept if kept.sha256 == digest else _State(sha256=digest)
+        for step in _steps(client, capture, state):
+            yield step
+
+
+def _steps(client: PoliteClient, capture: Capture, state: _State) -> Iterator[Step]:
+    catalogue = capture.final_url
+    found = _found(client.body(capture, MOST_BYTES), catalogue)
+    if state.done:
+        _skip(found, state.done)
+    else:
+        yield _step(state, [Quads(catalogue_quads(catalogue, "", None, None))])
+    while batch := list(islice(found, _RECORDS_A_STEP)):
+        datasets = [each for each in batch if isinstance(each, Dataset)]
+        problems = [each for each in batch if isinstance(each, Problem)]
+        state.done += len(batch)
+        state.datasets += len(datasets)
+        state.faults += len(problems)
+        state.repeated += batch.count(None)
+        yield _step(state, [*described(datasets, catalogue), *problems])
+    yield _step(state, end=_end(state))
+
+
+def _skip(found: Iterator[Dataset | Problem | None], number: int) -> None:
+    for _ in islice(found, number):
+        pass
+
+
+def _found(raw: bytes, catalogue: str) -> Iterator[Dataset | Problem | None]:
+    """One for each record; None for a record that was there before: the first one counts."""
+    seen: set[str] = set()
+    for record in records_in(raw):
+        if isinstance(record, str):
+            yield Problem(record)
+            continue
+        try:
+            dataset = dataset_of(record, catalogue)
+        except ValueError as error:
+            yield Problem(f"a record of data.json, after {len(seen)} others: {error}")
+            continue
+        yield dataset if dataset.record not in seen else None
+        seen.add(dataset.record)
+
+
+def _end(state: _State) -> HarvestEnd:
+    said = f"{state.datasets} datasets in one file"
+    said += f", {state.repeated} records of the same identifiers left out" if state.repeated else ""
+    if not state.faults:
+        return HarvestEnd(outcome=Outcome.OK, reason=f"{said}, all of it read", complete=True)
+    outcome = Outcome.OK if state.datasets else Outcome.FAILED
+    return HarvestEnd(outcome=outcome, reason=f"{said}, {state.faults} faults; there may be more")
+
+
+def _step(state: _State, findings: list[Finding] | None = None, end: HarvestEnd | None = None) -> Step:
+    return Step(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

@@ -1,0 +1,186 @@
+"""Harvester for a DCAT catalogue in any RDF syntax, page after page in either form of Hydra's paging.
+
+The catalogue's own statements are kept as they stand; of its blank nodes only the labels are made anew.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from hashlib import sha256
+from itertools import islice
+
+import msgspec
+from pyoxigraph import NamedNode
+
+from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
+from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
+from tamias.harvesters.kit.labels import Labels
+from tamias.harvesters.kit.records import failure, links
+from tamias.model.capture import Capture, Request
+from tamias.model.finding import Datasets, Finding, Problem, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.model.vocabulary import RDF_TYPE
+from tamias.protocols import PoliteClient
+
+MOST_PAGES = 10_000
+MOST_BYTES = 1 << 30
+"""Of one page; it is read as a stream."""
+
+_HYDRA = "http://www.w3.org/ns/hydra/core#"
+_NEXT = (_HYDRA + "next", _HYDRA + "nextPage")
+_TOTAL = _HYDRA + "totalItems"
+_SEEN_BYTES = 8
+_DATASETS_A_FINDING = 500
+_QUADS_A_STEP = 20_000
+
+
+class _State(msgspec.Struct, kw_only=True):
+    """The page to ask for, and what was seen of those before."""
+
+    page: str
+    seen: bytes = b""
+    """Of each page the beginning of the digests of its address and of its content."""
+    pages: int = 0
+    datasets: int = 0
+    total: int | None = None
+    problems: int = 0
+    sha256: str = ""
+    kept: int = 0
+    """Findings of the page that were kept, where it is too large for one step."""
+
+
+class CatalogueHarvester:
+    """Reads the pages of a catalogue, each as an ordinary document is read."""
+
+    kinds = frozenset({"dcat"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        state = (
+            msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else _State(page=harvest.url)
+        )
+        end: HarvestEnd | None = None
+        while end is None:
+            capture = await client.ask(Request(url=state.page))
+            end = failure(capture, f"page {state.pages + 1} of the catalogue,", MOST_BYTES)
+            if end is not None:
+                yield _step(state, end=end)
+                return
+            page, held = _Page(state, capture), list[Finding]()
+            for findings in page.parts(client):
+                if held:
+                    yield _step(state, held)
+                held = findings
+                state.kept += len(held)
+            end = page.turn()
+            yield _step(state, held, end)
+
+
+class _Page:
+    """One page of the catalogue; how to go on from it is told into the state."""
+
+    def __init__(self, state: _State, capture: Capture) -> None:
+        self._state = state
+        self._url = capture.final_url
+        self._capture = capture
+        self._said = Descriptions()
+        self._labels = Labels(f"p{state.pages + 1}")
+        self._names: list[str] = []
+
+    def parts(self, client: PoliteClient) -> Iterator[list[Finding]]:
+        """Its statements as they stand, then the datasets that they describe; without what was kept before.
+
+        An ordinary page is one part.
+        """
+        state, digest = self._state, self._capture.body.sha256 if self._capture.body else ""
+        if state.sha256 != digest:
+            state.sha256, state.kept = digest, 0
+        part, quads = list[Finding](), 0
+        for finding in islice(self._findings(client), state.kept, None):
+            part.append(finding)
+            quads += len(finding.quads) if isinstance(finding, Quads) else 0
+            state.problems += isinstance(finding, Problem)
+            if quads >= _QUADS_A_STEP:
+                yield part
+                part, quads = [], 0
+        yield part
+
+    def turn(self) -> HarvestEnd | None:
+        """Turns the page; an end where there is none to turn to, or no use in it."""
+        state = self._state
+        content = _mark("\n".join(sorted(self._names)))
+        if self._names and content in _marks(state.seen):
+            return _ended(state, f"page {state.page} says what a page before it said")
+        state.seen += _mark(state.page) + content
+        state.pages += 1
+        state.datasets += len(self._names)
+        state.total = self._total() or state.total
+        following = self._following()
+        if following is None:
+            return _ended(state, None)
+        if _mark(following) in _marks(state.seen):
+            return _ended(state, f"page {state.page} leads back to {following}")
+        if state.pages >= MOST_PAGES:
+            return _ended(state, f"{MOST_PAGES} pages are the most that are asked for")
+        state.page, state.sha256, state.kept = following, "", 0
+        return None
+
+    def _findings(self, client: PoliteClient) -> Iterator[Finding]:
+        for finding in client.read(self._capture):
+            if isinstance(finding, Quads):
+                quads = [self._labels.quad(quad) for quad in finding.quads]
+                self._said.add(quads)
+                yield Quads(quads)
+            elif isinstance(finding, Problem):
+                yield finding
+        if self._said.full:
+            yield Problem(
+                f"{self._url}: of more than {MOST_STATEMENTS} statements on one page the rest "
+                "is kept, but no datasets are read from it"
+            )
+        yield from self._described()
+
+    def _described(self) -> Iterator[Finding]:
+        datasets = datasets_in(self._said, self._url)
+        self._names = [dataset.iri for dataset in datasets]
+        for start in range(0, len(datasets), _DATASETS_A_FINDING):
+            yield Datasets(datasets[start : start + _DATASETS_A_FINDING])
+        yield from links(addresses_in(self._said) | dict.fromkeys(unread_in(self._said)), self._url)
+
+    def _following(self) -> str | None:
+        """The next page, as this page's own view says it, or the only view there is."""
+        own = [NamedNode(url) for url in (self._url, self._state.page) if is_iri(url)]
+        views = [view for predicate in _NEXT for view in self._said.saying(predicate)]
+        if any(self._said.values(view, RDF_TYPE.value) for view in own):
+            views = [view for view in views if view in own]
+        found = (url for view in views for url in self._said.words(view, *_NEXT))
+        return next(filter(is_web, found), None)
+
+    def _total(self) -> int | None:
+        texts = (text for node in self._said.saying(_TOTAL) for text in self._said.texts(node, _TOTAL))
+        return max((int(text) for text in texts if text.isascii() and text.isdigit()), default=None)
+
+
+def _mark(text: str) -> bytes:
+    return sha256(text.encode()).digest()[:_SEEN_BYTES]
+
+
+def _marks(seen: bytes) -> set[bytes]:
+    return {seen[start : start + _SEEN_BYTES] for start in range(0, len(seen), _SEEN_BYTES)}
+
+
+def _ended(state: _State, why: str | None) -> HarvestEnd:
+    told = f"{state.datasets} datasets on {state.pages} pages"
+    if state.total is not None:
+        told += f", of {state.total} that the catalogue counts"
+    doubts = [why] if why else []
+    if state.problems:
+        doubts.append(f"{state.problems} problems in reading them")
+    if state.total is not None and state.datasets < state.total:
+        doubts.append("the catalogue counts more, or has changed meanwhile")
+    if not state.datasets:
+        doubts.append("nothing there is a dcat:Dataset")
+    outcome = Outcome.OK if state.datasets else Outcome.FAILED
+    return HarvestEnd(outcome=outcome, reason="; ".join([told, *doubts]), complete=not doubts)
+
+
+def _step(state: _State, findings: list[Finding] | None = None, end: HarvestEnd | None = None) -> Step:
+    return Step(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

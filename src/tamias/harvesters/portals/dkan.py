@@ -1,0 +1,71 @@
+"""Harvester for DKAN: all items of its metastore in one answer, or its data.json."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
+from tamias.harvesters.kit.pod import dataset_of
+from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.records import text
+from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.ways import in_turn, through
+from tamias.harvesters.portals.data_json import DataJsonHarvester
+from tamias.model.dataset import Dataset
+from tamias.model.harvest import Harvest, Step
+from tamias.protocols import PoliteClient
+
+
+class _Key(msgspec.Struct):
+    identifier: str
+
+
+class MetastoreListing:
+    """Every dataset of the metastore; it has no pages."""
+
+    name = "DKAN"
+    largest = 1
+    any_offset = False
+    deepest: int | None = None
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        return f"{place.root}api/1/metastore/schemas/dataset/items", 0
+
+    def page(self, body: bytes) -> Page:
+        records = msgspec.json.decode(body, type=list[msgspec.Raw])
+        return Page(records, len(records))
+
+    def key(self, record: msgspec.Raw) -> str:
+        return msgspec.json.decode(record, type=_Key).identifier
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        """A Project Open Data record; its page is the portal's own where it names no other."""
+        found = dataset_of(record, root)
+        page = f"{root}dataset/{found.record}"
+        return msgspec.structs.replace(
+            found,
+            iri=found.record if sound_iri(found.record, web=True) else page,
+            landing_page=found.landing_page or page,
+            record_modified=text(record.get("%modified")),
+        )
+
+
+class DkanHarvester:
+    """Harvests a DKAN portal: version 2 by its metastore, any other by its data.json."""
+
+    kinds = frozenset({"dkan"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = Place(root=roots(harvest.url, "api", "dataset", "data.json")[0], size=1, ordered=False)
+            yield opening(place)
+        root = place.root
+        ways = {
+            "metastore": lambda: read_listing(MetastoreListing(), place, client),
+            "data.json": lambda: through(DataJsonHarvester(), f"{root}data.json", "data-json", place, client),
+        }
+        async for step in in_turn(place, ways):
+            yield step

@@ -1,0 +1,306 @@
+"""Harvester for OAI-PMH repositories: formats, then records page by page, also where tokens expire."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import msgspec
+from lxml import etree
+from pyoxigraph import NamedNode, Quad, RdfFormat, parse
+
+from tamias.harvesters.kit.dcat import catalogue_quads
+from tamias.harvesters.kit.descriptions import Descriptions
+from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
+from tamias.harvesters.kit.labels import Labels
+from tamias.harvesters.kit.records import MOST_PAGE, Turns, described, failure, links
+from tamias.harvesters.kit.terms import DCAT
+from tamias.harvesters.portals.oai_records import Header, dataset_of, header_of
+from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
+from tamias.model.capture import Capture, Request
+from tamias.model.dataset import Agent, Dataset
+from tamias.model.finding import Datasets, Finding, Problem, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.protocols import PoliteClient
+
+MOST_PAGES = 100_000
+MOST_RESTARTS = 3
+"""From the same place, one after the other."""
+_MOST_EDGE = 1000
+_ACCEPT = "text/xml, application/xml;q=0.9"
+_LISTS = NamedNode(DCAT + "dataset")
+_PREFERRED = ("oai_dcat", "dcat", "dcat_ap", "oai_datacite", "datacite", "oai_datacite4", "oai_dc")
+
+
+class _State(msgspec.Struct, kw_only=True):
+    """Where in the list the harvest is, and what it has come by."""
+
+    formats: list[str] = msgspec.field(default_factory=list)
+    """The formats still worth asking for, best first; none before they are known."""
+    token: str | None = None
+    since: str | None = None
+    """The `from` of the requests since the last start."""
+    last: str | None = None
+    """The latest datestamp seen."""
+    edge: list[str] = msgspec.field(default_factory=list)
+    """The records of that date, which come once more after a start in the middle."""
+    ordered: bool = True
+    """Whether datestamps never went back: only then can a start in the middle leave nothing out."""
+    days_only: bool = False
+    restarts: int = 0
+    stuck: int = 0
+    pages: int = 0
+    datasets: int = 0
+    deleted: int = 0
+    others: int = 0
+    problems: int = 0
+    size: int | None = None
+    turns: Turns = msgspec.field(default_factory=Turns)
+
+
+class OaiHarvester:
+    """Harvests all records of a repository, or of the set that the address names."""
+
+    kinds = frozenset({"oai-pmh"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        reading = _Reading(harvest)
+        end = None
+        if not reading.state.formats:
+            findings, end = await reading.introduce(client)
+            yield reading.step(findings, end)
+        while end is None:
+            capture = await client.ask(reading.request())
+            end = failure(capture, "the records of")
+            findings = [] if end else reading.read(client.body(capture, MOST_PAGE))
+            end = end or reading.turn()
+            yield reading.step(findings, end)
+
+
+class _Reading:
+    """The conversation with one repository; all that outlives a step is in the state."""
+
+    def __init__(self, harvest: Harvest) -> None:
+        parts = urlsplit(harvest.url)
+        self._base = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+        asked = dict(parse_qsl(parts.query))
+        self._asked = {name: asked.pop(name, None) for name in ("set", "from", "until", "metadataPrefix")}
+        self._own = [
+            (name, value) for name, value in asked.items() if name not in ("verb", "resumptionToken")
+        ]
+        fresh = _State(since=self._asked["from"])
+        self.state = msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else fresh
+        self._page = _Page()
+
+    def request(self) -> Request:
+        """For the next page. A token stands alone: all else is in it."""
+        if self.state.token:
+            return self._request("ListRecords", resumptionToken=self.state.token)
+        return self._request(
+            "ListRecords",
+            metadataPrefix=self.state.formats[0],
+            set=self._asked["set"],
+            until=self._asked["until"],
+            **{"from": self.state.since},
+        )
+
+    async def introduce(self, client: PoliteClient) -> tuple[list[Finding], HarvestEnd | None]:
+        """Asks the repository who it is and which formats it has."""
+        said: dict[str, str] = {}
+        capture = await client.ask(self._request("Identify"))
+        if end := failure(capture, "the repository at"):
+            return [], end
+        for element in elements(client.body(capture, MOST_PAGE)):
+            if isinstance(element, Problem):
+                return [element], HarvestEnd(outcome=Outcome.FAILED, reason=f"{self._base}: {element.what}")
+            said.setdefault(local(element), content(element) or "")
+        self.state.days_only = said.get("granularity", "").upper() == "YYYY-MM-DD"
+        name = said.get("repositoryName", "")
+        publisher = Agent(name=name, email=said.get("adminEmail")) if name else None
+        formats = await client.ask(self._request("ListMetadataFormats"))
+        if (end := failure(formats, "the formats of")) and end.retry:
+            return [], end
+        self.state.formats = self._choice(formats, client)
+        return [Quads(catalogue_quads(self._base, name, publisher, None))], None
+
+    def read(self, raw: bytes) -> list[Finding]:
+        """What a page brings; what it says of the way on is kept for `turn`."""
+        self._page, state = _Page(), self.state
+        found: list[Dataset] = []
+        rest: list[Finding] = []
+        for element in elements(raw):
+            if isinstance(element, Problem):
+                self._page.damaged = True
+                rest.append(element)
+            elif local(element) == "record":
+                try:
+                    dataset = self._record(element, rest)
+                except ValueError as error:
+                    rest.append(Problem(f"record {_identifier(element)} of {self._base}: {error}"))
+                    continue
+                found += [dataset] if dataset else []
+            else:
+                self._page.take(element)
+        state.problems += sum(isinstance(finding, Problem) for finding in rest)
+        state.pages += 1
+        return [*described(found, self._base), *rest]
+
+    def turn(self) -> HarvestEnd | None:
+        """Goes on to the next page; an end where there is none."""
+        state, page = self.state, self._page
+        state.size = page.size if page.size is not None else state.size
+        code = page.error[0] if page.error else None
+        if code == "noRecordsMatch":
+            return self._ended(None)
+        if code == "cannotDisseminateFormat" and len(state.formats) > 1:
+            state.formats = state.formats[1:]
+            return None
+        if code == "badResumptionToken" and state.token:
+            return self._restart("the repository no longer knew its token")
+        if page.error:
+            reason = f"{self._base} answers {code}: {page.error[1]}"
+            return HarvestEnd(outcome=Outcome.FAILED, reason=reason)
+        if page.token is None:
+            return self._restart("a page was damaged") if page.damaged else self._ended(None)
+        if state.turns.again([page.token, *page.identifiers] if page.identifiers else []):
+            return self._ended("the repository gives the same page again")
+        if state.pages >= MOST_PAGES:
+            return self._ended(f"{MOST_PAGES} pages are the most that are asked for")
+        state.token = page.token
+        return None
+
+    def step(self, findings: list[Finding], end: HarvestEnd | None) -> Step:
+        return Step(state=msgspec.msgpack.encode(self.state), findings=findings, end=end)
+
+    def _request(self, verb: str, **arguments: str | None) -> Request:
+        given = [(name, value) for name, value in arguments.items() if value]
+        return Request(url=f"{self._base}?{urlencode([('verb', verb), *given, *self._own])}", accept=_ACCEPT)
+
+    def _choice(self, capture: Capture, client: PoliteClient) -> list[str]:
+        """The formats, best first; Dublin Core, which every repository must have, closes the list."""
+        if self._asked["metadataPrefix"]:
+            return [self._asked["metadataPrefix"]]
+        names = {"oai_dc"}
+        for element in elements(client.body(capture, MOST_PAGE)):
+            if not isinstance(element, Problem):
+                names.add(content(inner(element, "metadataPrefix")) or "oai_dc")
+        return sorted(filter(_is_preferred, names), key=_preference)
+
+    def _record(self, element: Element, rest: list[Finding]) -> Dataset | None:
+        header, state = header_of(element), self.state
+        self._page.identifiers.append(header.identifier)
+        if self._was_there(header):
+            return None
+        if header.deleted:
+            state.deleted += 1
+            return None
+        graph = inner(element, "RDF")
+        if graph is not None:
+            rest.extend(self._as_it_stands(graph))
+            return None
+        dataset = dataset_of(element, header, self._base)
+        state.datasets += dataset is not None
+        state.others += dataset is None
+        return dataset
+
+    def _was_there(self, header: Header) -> bool:
+        """Keeps to the dates; whether the record was read before a start in the middle."""
+        state, day = self.state, header.datestamp or ""
+        state.ordered = state.ordered and day >= (state.last or "")
+        if day == state.last and header.identifier in state.edge:
+            return True
+        if day > (state.last or ""):
+            state.last, state.edge = day, []
+        if day == state.last and len(state.edge) < _MOST_EDGE:
+            state.edge.append(header.identifier)
+        return False
+
+    def _as_it_stands(self, graph: Element) -> list[Finding]:
+        """A record that is DCAT itself. Raises `ValueError` for one that is no RDF, or no dataset."""
+        labels = Labels(f"p{self.state.pages + 1}r{len(self._page.identifiers)}")
+        try:
+            # No entity and no deep nesting is in what the XML parser let through.
+            triples = parse(
+                etree.tostring(graph, with_tail=False), format=RdfFormat.RDF_XML, base_iri=self._base
+            )
+            quads = [labels.quad(quad) for quad in triples]
+        except SyntaxError as error:
+            raise ValueError(f"its RDF: {error.msg}") from error
+        said = Descriptions(quads)
+        datasets = datasets_in(said, self._base)
+        if not datasets:
+            raise ValueError("its RDF describes no dcat:Dataset")
+        self.state.datasets += len(datasets)
+        listed = [Quad(NamedNode(self._base), _LISTS, NamedNode(dataset.iri)) for dataset in datasets]
+        return [Quads(listed + quads), Datasets(datasets), *links(addresses_in(said), self._base)]
+
+    def _restart(self, why: str) -> HarvestEnd | None:
+        """Asks again from the last datestamp; where dates are no client, for all of it."""
+        state = self.state
+        since = state.last[:10] if state.last and state.days_only else state.last
+        since = since if state.ordered else self._asked["from"]
+        state.stuck = state.stuck + 1 if since == state.since else 0
+        if state.stuck > (0 if self._page.damaged else MOST_RESTARTS):
+            said = f"{why}, and asking again from {since or 'the beginning'} is of no use"
+            return HarvestEnd(
+                outcome=Outcome.FAILED, reason=f"{self._told()}; {said}", retry=not self._page.damaged
+            )
+        state.restarts += 1
+        state.token, state.since = None, since
+        state.turns = Turns()
+        if not state.ordered:
+            state.datasets = state.deleted = state.others = 0
+            state.last, state.edge = None, []
+        return None
+
+    def _ended(self, why: str | None) -> HarvestEnd:
+        state, doubts = self.state, [why] if why else []
+        seen = state.datasets + state.deleted + state.others
+        if state.problems:
+            doubts.append(f"{state.problems} problems in reading them")
+        if state.size is not None and seen < state.size:
+            doubts.append(f"the repository counts {state.size}")
+        return HarvestEnd(
+            outcome=Outcome.OK if seen or not state.problems else Outcome.FAILED,
+            reason="; ".join([self._told(), *doubts]),
+            complete=not doubts,
+        )
+
+    def _told(self) -> str:
+        state = self.state
+        told = f"{state.datasets} datasets in {state.pages} pages of {state.formats[0]}"
+        told += f", {state.deleted} deleted records" if state.deleted else ""
+        told += f", {state.others} records about something else" if state.others else ""
+        return told + (f", {state.restarts} times begun again in the middle" if state.restarts else "")
+
+
+class _Page:
+    """What a page says beside its records."""
+
+    def __init__(self) -> None:
+        self.identifiers: list[str] = []
+        self.token: str | None = None
+        self.size: int | None = None
+        self.error: tuple[str, str] | None = None
+        self.damaged = False
+
+    def take(self, element: Element) -> None:
+        if local(element) == "resumptionToken":
+            self.token = content(element)
+            size = element.get("completeListSize", "")
+            self.size = int(size[:18]) if size.isascii() and size.isdigit() else None
+        elif local(element) == "error":
+            self.error = element.get("code", "?"), content(element) or "without a word"
+
+
+def _identifier(record: Element) -> str:
+    return content(inner(record, "identifier")) or "?"
+
+
+def _is_preferred(prefix: str) -> bool:
+    return prefix.lower() in _PREFERRED or "dcat" in prefix.lower()
+
+
+def _preference(prefix: str) -> tuple[int, str]:
+    """The order of `_PREFERRED`; a profile of DCAT stands with DCAT."""
+    name = prefix.lower()
+    return (_PREFERRED.index(name) if name in _PREFERRED else 2), prefix

@@ -1,0 +1,260 @@
+"""The metadata of OAI-PMH records as datasets: Dublin Core, DataCite, and what is like them."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tamias.harvesters.kit.descriptions import is_iri, is_web
+from tamias.harvesters.kit.terms import below
+from tamias.harvesters.portals.oai_xml import Element, content, inner, local, space
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
+
+_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_DOI = re.compile(r"(?i)(?:doi:\s*|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)")
+_DATA_FILE = re.compile(
+    r"(?i)\.((?:csv|tsv|json|geojson|jsonld|ttl|nt|nq|trig|rdf|xml|xlsx?|ods|parquet|nc|h5|hdf5?|sav|dta|shp|"
+    r"gpkg|kml|sqlite|txt|zip|tar|tgz|gz|bz2|xz|zst|7z)(?:\.(?:gz|bz2|xz|zst))?)$"
+)
+_NO_DATA = re.compile(
+    r"(?i)\b(?:text|article|articulo|aufsatz|book(?:part)?|chapter|thesis|dissertation|preprint|paper|report|"
+    r"lecture|presentation|poster|proposal|review|still ?image|image|moving ?image|video|audiovisual|sound|"
+    r"software|patent|event|physicalobject|journal)"
+)
+_DATA = re.compile(r"(?i)data|collection|database|workflow|model|survey|statistic")
+_RANGE = re.compile(r"\s*([^/]*?)\s*/\s*([^/]*?)\s*")
+
+
+class Header(NamedTuple):
+    """What the protocol itself says of a record."""
+
+    identifier: str
+    datestamp: str | None
+    deleted: bool
+
+
+def header_of(record: Element) -> Header:
+    """The header. Raises `ValueError` for a record without an identifier."""
+    header = inner(record, "header")
+    identifier = content(inner(header, "identifier")) if header is not None else None
+    if header is None or identifier is None:
+        raise ValueError("a record without identifier")
+    return Header(identifier, content(inner(header, "datestamp")), header.get("status") == "deleted")
+
+
+def dataset_of(record: Element, header: Header, catalogue: str) -> Dataset | None:
+    """The dataset that a record is about; None where it says that it is about something else.
+
+    Raises `ValueError` for a record without metadata, or without a title.
+    """
+    metadata = inner(record, "metadata")
+    if metadata is None or not len(metadata):
+        raise ValueError("it has no metadata")
+    resource = inner(metadata, "resource")
+    if resource is not None and "datacite" in space(resource):
+        return _from_datacite(resource, header, catalogue)
+    return _from_dublin_core(metadata, header, catalogue)
+
+
+def _from_dublin_core(metadata: Element, header: Header, catalogue: str) -> Dataset | None:
+    said = _Words(metadata)
+    if _is_no_data(said.all("type")):
+        return None
+    title, identifiers = said.element("title"), said.all("identifier")
+    pages = [address for address in map(_address, identifiers) if address]
+    files = [
+        url for url in (*pages, *said.all("relation", "source")) if is_web(url) and _DATA_FILE.search(url)
+    ]
+    rights = said.all("license", "rights", "accessRights")
+    return Dataset(
+        iri=_name(pages, header, catalogue),
+        record=header.identifier,
+        title=_title(title, identifiers),
+        title_language=title.get(_XML_LANGUAGE) if title is not None else None,
+        description="\n\n".join(said.all("description", "abstract")) or None,
+        identifiers=identifiers,
+        keywords=said.all("subject"),
+        landing_page=next((page for page in pages if page not in files), None),
+        licence=next(filter(is_web, rights), None),
+        rights=next((word for word in rights if not is_iri(word)), None),
+        access_rights=_access(rights),
+        publisher=_named(said.all("publisher")),
+        creator=_named(said.all("creator")),
+        issued=min(
+            (date for date in said.all("issued", "date", "available") if date[:4].isdigit()), default=None
+        ),
+        modified=next(iter(said.all("modified")), None),
+        record_modified=header.datestamp,
+        language=said.all("language"),
+        spatial=said.all("spatial", "coverage"),
+        temporal=tuple(_period(text) for text in said.all("temporal")),
+        distributions=tuple(_file(url, said.all("format") if len(files) == 1 else ()) for url in files),
+    )
+
+
+def _from_datacite(resource: Element, header: Header, catalogue: str) -> Dataset | None:
+    said = _Words(resource)
+    kind = inner(resource, "resourceType")
+    if kind is not None and _is_no_data((kind.get("resourceTypeGeneral") or content(kind) or "",)):
+        return None
+    title = said.element("title")
+    identifiers = (*said.all("identifier"), *said.all("alternateIdentifier"))
+    pages = [address for address in map(_address, identifiers) if address]
+    dates = {date.get("dateType"): content(date) for date in resource.iter("{*}date")}
+    licences = [uri for each in resource.iter("{*}rights") if (uri := each.get("rightsURI"))]
+    return Dataset(
+        iri=_name(pages, header, catalogue),
+        record=header.identifier,
+        title=_title(title, identifiers),
+        title_language=title.get(_XML_LANGUAGE) if title is not None else None,
+        description="\n\n".join(said.all("description")) or None,
+        identifiers=identifiers,
+        keywords=said.all("subject"),
+        landing_page=pages[0] if pages else None,
+        licence=next(filter(is_web, licences), None),
+        rights=next(iter(said.all("rights")), None),
+        access_rights=_access((*licences, *said.all("rights"))),
+        publisher=_named(said.all("publisher")),
+        creator=_creator(inner(resource, "creator")),
+        contact=_contact(resource),
+        issued=dates.get("Issued") or dates.get("Available") or next(iter(said.all("publicationYear")), None),
+        modified=dates.get("Updated"),
+        record_modified=header.datestamp,
+        language=said.all("language"),
+        spatial=tuple(_places(resource)),
+        temporal=tuple(_period(text) for name in ("Coverage", "Collected") if (text := dates.get(name))),
+        version=next(iter(said.all("version")), None),
+    )
+
+
+class _Words:
+    """Elements anywhere in a record by their local names."""
+
+    def __init__(self, root: Element) -> None:
+        self._found: dict[str, list[Element]] = {}
+        for element in root.iter("{*}*"):
+            self._found.setdefault(local(element), []).append(element)
+
+    def element(self, name: str) -> Element | None:
+        """The first one that says something."""
+        return next((each for each in self._found.get(name, ()) if content(each)), None)
+
+    def all(self, *names: str) -> tuple[str, ...]:
+        """What all of these names say, each once."""
+        texts = (content(each) for name in names for each in self._found.get(name, ()))
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _is_no_data(kinds: tuple[str, ...]) -> bool:
+    """Whether all that is said of its kind is something else than data.
+
+    >>> _is_no_data(("info:eu-repo/semantics/article",)), _is_no_data(("Text", "Dataset")), _is_no_data(())
+    (True, False, False)
+    """
+    told = [kind.rpartition("/")[2] for kind in kinds]
+    return any(map(_NO_DATA.search, told)) and not any(map(_DATA.search, told))
+
+
+def _title(title: Element | None, identifiers: tuple[str, ...]) -> str:
+    found = content(title) or next(iter(identifiers), None)
+    if found is None:
+        raise ValueError("it has neither title nor identifier")
+    return found
+
+
+def _address(identifier: str) -> str | None:
+    """The address that an identifier is or stands for.
+
+    >>> _address("doi:10.5281/zenodo.1"), _address("https://example.org/a"), _address("ISSN 1234")
+    ('https://doi.org/10.5281/zenodo.1', 'https://example.org/a', None)
+    """
+    if doi := _DOI.fullmatch(identifier.strip()):
+        return f"https://doi.org/{doi[1]}"
+    return identifier.strip() if is_web(identifier) else None
+
+
+def _name(pages: list[str], header: Header, catalogue: str) -> str:
+    """A DOI before any other address, and those before the identifier of the record."""
+    doi = next((page for page in pages if page.startswith("https://doi.org/")), None)
+    name = doi or next((page for page in pages if not _DATA_FILE.search(page)), header.identifier)
+    return name if is_iri(name) else below(catalogue, header.identifier, "dataset").value
+
+
+def _access(rights: tuple[str, ...]) -> str | None:
+    found = (re.search(r"(?i)\b(open|embargoed|restricted|closed)[ _]?access", right) for right in rights)
+    return next((each[1].lower() for each in found if each), None)
+
+
+def _named(names: tuple[str, ...]) -> Agent | None:
+    return Agent(name=names[0]) if names else None
+
+
+def _creator(creator: Element | None) -> Agent | None:
+    if creator is None:
+        return None
+    name = content(inner(creator, "creatorName")) or content(creator)
+    identity = content(inner(creator, "nameIdentifier")) or ""
+    orcid = re.search(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]", identity)
+    iri = f"https://orcid.org/{orcid[0]}" if orcid else identity if is_web(identity) else None
+    return Agent(name=name, iri=iri) if name else None
+
+
+def _contact(resource: Element) -> Agent | None:
+    for contributor in resource.iter("{*}contributor"):
+        name = content(inner(contributor, "contributorName"))
+        if name and contributor.get("contributorType") == "ContactPerson":
+            return Agent(name=name)
+    return None
+
+
+def _period(text: str) -> Period:
+    """A span `START/END`, or a single date.
+
+    >>> _period("2019-01-01/2019-12-31"), _period("2020")
+    (Period(start='2019-01-01', end='2019-12-31'), Period(start='2020', end='2020'))
+    """
+    span = _RANGE.fullmatch(text)
+    return Period(span[1] or None, span[2] or None) if span else Period(text.strip(), text.strip())
+
+
+def _places(resource: Element) -> Iterator[str]:
+    for location in resource.iter("{*}geoLocation"):
+        shape = _box(inner(location, "geoLocationBox")) or _point(inner(location, "geoLocationPoint"))
+        place = content(inner(location, "geoLocationPlace"))
+        yield from (found for found in (shape, place) if found)
+
+
+def _box(box: Element | None) -> str | None:
+    """A box as WKT: named sides since version 4, before that `south west north east`."""
+    if box is None:
+        return None
+    sides = ("southBoundLatitude", "westBoundLongitude", "northBoundLatitude", "eastBoundLongitude")
+    numbers = (
+        [content(inner(box, side)) or "" for side in sides] if len(box) else (content(box) or "").split()
+    )
+    if len(numbers) != 4 or not all(map(_is_number, numbers)):
+        return None
+    south, west, north, east = numbers
+    return f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+
+
+def _point(point: Element | None) -> str | None:
+    if point is None:
+        return None
+    sides = ("pointLatitude", "pointLongitude")
+    numbers = (
+        [content(inner(point, side)) or "" for side in sides]
+        if len(point)
+        else (content(point) or "").split()
+    )
+    is_point = len(numbers) == 2 and all(map(_is_number, numbers))
+    return f"POINT({numbers[1]} {numbers[0]})" if is_point else None
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?", text) is not None
+
+
+def _file(url: str, formats: tuple[str, ...]) -> Distribution:
+    extension = _DATA_FILE.search(url)
+    kind = next((word for word in formats if re.fullmatch(r"[a-z]+/[\w.+-]+", word)), None)
+    return Distribution(url=url, media_type=kind, format=extension[1].upper() if extension else None)

@@ -1,0 +1,162 @@
+"""Harvester for OpenDataSoft: the catalogue of its Explore API, and the exports that each dataset has."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.records import table, tables, text, texts
+from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.portals.ckan_record import one_text
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.harvest import Harvest, Step
+from tamias.protocols import PoliteClient
+
+PAGE_RECORDS = 100
+DEEPEST_OFFSET = 10_000
+_API: Final = "api/explore/v2.1/catalog/datasets"
+_NO_DATE: Final = "~"
+"""Sorts behind every date, as datasets without one do."""
+
+_EXPORTS: Final = {
+    "csv": ("text/csv", "CSV"),
+    "json": ("application/json", "JSON"),
+    "turtle": ("text/turtle", "RDF_TURTLE"),
+}
+_GEO_EXPORTS: Final = {"geojson": ("application/geo+json", "GEOJSON")}
+
+
+class _Answer(msgspec.Struct):
+    results: list[msgspec.Raw]
+    total_count: int | None = None
+
+
+class _Default(msgspec.Struct):
+    modified: str | None = None
+
+
+class _Metas(msgspec.Struct):
+    default: _Default = msgspec.field(default_factory=_Default)
+
+
+class _Key(msgspec.Struct):
+    dataset_id: str
+    metas: _Metas = msgspec.field(default_factory=_Metas)
+
+
+class OpenDataSoftListing:
+    """The catalogue in the order of changes, so that a dataset that changes meanwhile comes once more.
+
+    An offset may not pass 10,000: from there on it is counted anew from the last date. Datasets without a
+    date stand behind all others, and cannot be reached then; the count at the end tells.
+    """
+
+    name = "OpenDataSoft"
+    largest = PAGE_RECORDS - 1
+    any_offset = True
+    deepest: int | None = DEEPEST_OFFSET
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        order = quote("modified asc, dataset_id asc")
+        size = min(size, PAGE_RECORDS)
+        since = ""
+        date = place.window.partition(" ")[0]
+        if date and date != _NO_DATE:
+            since = "&where=" + quote(f"modified >= date'{date}'")
+        return f"{place.root}{_API}?order_by={order}&limit={size}&offset={start}{since}", start
+
+    def page(self, body: bytes) -> Page:
+        answer = msgspec.json.decode(body, type=_Answer)
+        return Page(answer.results, answer.total_count)
+
+    def key(self, record: msgspec.Raw) -> str:
+        found = msgspec.json.decode(record, type=_Key)
+        return f"{found.metas.default.modified or _NO_DATE} {found.dataset_id}"
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        return dataset_of(record, root)
+
+
+class OpenDataSoftHarvester:
+    """Harvests an OpenDataSoft portal."""
+
+    kinds = frozenset({"opendatasoft"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = Place(
+                root=roots(harvest.url, "api", "explore", "pages")[0], size=OpenDataSoftListing.largest
+            )
+            yield opening(place)
+        async for step in read_listing(OpenDataSoftListing(), place, client):
+            yield step
+
+
+def dataset_of(record: dict[str, Any], root: str) -> Dataset:
+    """One entry of the catalogue as a dataset."""
+    key = text(record.get("dataset_id")) or ""
+    metas = table(record.get("metas"))
+    default, dcat = table(metas.get("default")), table(metas.get("dcat"))
+    page = f"{root}explore/dataset/{quote(key, safe='')}/"
+    return Dataset(
+        iri=page,
+        record=key,
+        title=one_text(default.get("title")) or key,
+        title_language=text(default.get("language")),
+        description=one_text(default.get("description")),
+        identifiers=texts([key, text(record.get("dataset_uid"))]),
+        keywords=texts(default.get("keyword")),
+        groups=texts(default.get("theme")),
+        landing_page=page,
+        licence=_address(default.get("license_url")) or text(default.get("license")),
+        publisher=_agent(one_text(default.get("publisher"))),
+        creator=_agent(text(dcat.get("creator"))),
+        contact=_agent(text(dcat.get("contact_name")), text(dcat.get("contact_email"))),
+        issued=text(dcat.get("issued")) or text(dcat.get("created")),
+        modified=text(default.get("modified")),
+        record_modified=text(default.get("metadata_processed")),
+        frequency=text(dcat.get("accrualperiodicity")),
+        language=texts(default.get("language")),
+        spatial=texts([*texts(default.get("territory")), *texts(dcat.get("spatial"))]),
+        temporal=tuple(_periods(dcat)),
+        conforms_to=texts(dcat.get("conforms_to")),
+        provenance=text(dcat.get("dataquality")),
+        distributions=tuple(_distributions(record, key, root)),
+    )
+
+
+def _address(value: Any) -> str | None:
+    found = text(value)
+    return found if sound_iri(found, web=True) else None
+
+
+def _agent(name: str | None, email: str | None = None) -> Agent | None:
+    return Agent(name=name or email or "", email=email) if name or email else None
+
+
+def _periods(dcat: dict[str, Any]) -> Iterator[Period]:
+    start = text(dcat.get("temporal_coverage_start")) or text(dcat.get("temporal"))
+    end = text(dcat.get("temporal_coverage_end"))
+    if start or end:
+        yield Period(start, end)
+
+
+def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
+    if record.get("has_records") is not False:
+        exports = _EXPORTS | (_GEO_EXPORTS if "geo" in texts(record.get("features")) else {})
+        for ending, (kind, form) in exports.items():
+            url = f"{root}{_API}/{quote(key, safe='')}/exports/{ending}"
+            yield Distribution(url=url, title=ending, media_type=kind, format=form)
+    for each in [*tables(record.get("attachments")), *tables(record.get("alternative_exports"))]:
+        if address := _address(each.get("url")):
+            yield Distribution(
+                url=address,
+                title=text(each.get("title")),
+                description=text(each.get("description")),
+                media_type=text(each.get("mimetype")),
+            )

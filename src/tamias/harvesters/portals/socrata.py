@@ -1,0 +1,139 @@
+"""Harvester for Socrata: its discovery API for one domain, and the exports that each dataset has."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.records import table, tables, text, texts
+from tamias.model.dataset import Agent, Dataset, Distribution
+from tamias.model.harvest import Harvest, Step
+from tamias.model.url import authority
+from tamias.protocols import PoliteClient
+
+PAGE_RECORDS = 1000
+DEEPEST_OFFSET = 10_000
+
+_EXPORTS: Final = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "rdf": "application/rdf+xml",
+}
+
+
+class _Answer(msgspec.Struct):
+    results: list[msgspec.Raw]
+    resultSetSize: int | None = None  # noqa: N815 (their name)
+
+
+class _Resource(msgspec.Struct):
+    id: str
+
+
+class _Key(msgspec.Struct):
+    resource: _Resource
+
+
+class SocrataListing:
+    """`/api/catalog/v1` in the order of identifiers: by offset, and behind its limit by `scroll_id`."""
+
+    name = "Socrata"
+    largest = PAGE_RECORDS
+    any_offset = True
+    deepest: int | None = DEEPEST_OFFSET
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        domain = authority(place.root).partition("://")[2]
+        where = f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
+        if place.window:
+            return f"{where}&limit={place.size}&scroll_id={place.after}", 0
+        return f"{where}&order=dataset_id&limit={size}&offset={start}", start
+
+    def page(self, body: bytes) -> Page:
+        answer = msgspec.json.decode(body, type=_Answer)
+        return Page(answer.results, answer.resultSetSize)
+
+    def key(self, record: msgspec.Raw) -> str:
+        return msgspec.json.decode(record, type=_Key).resource.id
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        return dataset_of(record, root)
+
+
+class SocrataHarvester:
+    """Harvests a Socrata portal."""
+
+    kinds = frozenset({"socrata"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = Place(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
+            yield opening(place)
+        async for step in read_listing(SocrataListing(), place, client):
+            yield step
+
+
+def dataset_of(record: dict[str, Any], root: str) -> Dataset:
+    """One result of the catalogue as a dataset."""
+    resource, classes = table(record.get("resource")), table(record.get("classification"))
+    key = text(resource["id"]) or ""
+    page = text(record.get("permalink")) or f"{root}d/{key}"
+    said = _said(classes)
+    return Dataset(
+        iri=page,
+        record=key,
+        title=text(resource.get("name")) or key,
+        description=text(resource.get("description")),
+        identifiers=(key,),
+        keywords=texts([*texts(classes.get("domain_tags")), *texts(classes.get("tags"))]),
+        groups=texts([*texts(classes.get("domain_category")), *texts(classes.get("categories"))]),
+        landing_page=text(record.get("link")) or page,
+        licence=text(table(record.get("metadata")).get("license")),
+        publisher=_publisher(record, root),
+        contact=_contact(text(resource.get("contact_email"))),
+        issued=text(resource.get("publication_date")) or text(resource.get("createdAt")),
+        modified=text(resource.get("data_updated_at")) or text(resource.get("updatedAt")),
+        record_issued=text(resource.get("createdAt")),
+        record_modified=text(resource.get("metadata_updated_at")) or text(resource.get("updatedAt")),
+        frequency=_first(said, "update frequency", "frequency", "posting frequency"),
+        spatial=texts(_first(said, "geographic coverage", "coverage")),
+        provenance=text(resource.get("provenance")),
+        distributions=tuple(_exports(key, root)),
+    )
+
+
+def _said(classes: dict[str, Any]) -> dict[str, str]:
+    """The portal's own fields, whose names begin with a group's: `Dataset-Information_Update-Frequency`."""
+    pairs = (
+        (text(each.get("key")), text(each.get("value"))) for each in tables(classes.get("domain_metadata"))
+    )
+    return {
+        name.rpartition("_")[2].replace("-", " ").lower(): value for name, value in pairs if name and value
+    }
+
+
+def _first(said: dict[str, str], *names: str) -> str | None:
+    return next((said[name] for name in names if name in said), None)
+
+
+def _publisher(record: dict[str, Any], root: str) -> Agent | None:
+    """Whom the data are attributed to, else the account that owns them."""
+    resource, owner = table(record.get("resource")), table(record.get("owner"))
+    if name := text(resource.get("attribution")):
+        return Agent(name=name, homepage=text(resource.get("attribution_link")))
+    name, key = text(owner.get("display_name")), text(owner.get("id"))
+    return Agent(name=name, iri=f"{root}profile/{key}" if key else None) if name else None
+
+
+def _contact(email: str | None) -> Agent | None:
+    return Agent(name=email, email=email) if email else None
+
+
+def _exports(key: str, root: str) -> Iterator[Distribution]:
+    for ending, kind in _EXPORTS.items():
+        url = f"{root}api/views/{key}/rows.{ending}?accessType=DOWNLOAD"
+        yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())

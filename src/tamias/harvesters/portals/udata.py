@@ -1,0 +1,172 @@
+"""Harvester for udata, which data.gouv.fr and its kin run: `/api/1/datasets/`, page after page."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.paging import BAD, MOST_PAGE, Page, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.portals.ckan_record import service_kind
+from tamias.model.capture import Request
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.harvest import Harvest, Step
+from tamias.protocols import PoliteClient
+
+PAGE_RECORDS = 100
+
+
+class _Answer(msgspec.Struct):
+    data: list[msgspec.Raw]
+    total: int | None = None
+
+
+class _Key(msgspec.Struct):
+    id: str
+
+
+class _Site(msgspec.Struct):
+    title: str | None = None
+
+
+class UdataListing:
+    """The oldest first, so that new datasets come at the end. A page begins at multiples of its size."""
+
+    name = "udata"
+    largest = PAGE_RECORDS
+    any_offset = False
+    deepest: int | None = None
+
+    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+        number = start // size
+        return f"{place.root}api/1/datasets/?sort=created&page={number + 1}&page_size={size}", number * size
+
+    def page(self, body: bytes) -> Page:
+        answer = msgspec.json.decode(body, type=_Answer)
+        return Page(answer.data, answer.total)
+
+    def key(self, record: msgspec.Raw) -> str:
+        return msgspec.json.decode(record, type=_Key).id
+
+    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
+        return dataset_of(record, root)
+
+
+class UdataHarvester:
+    """Harvests a udata portal."""
+
+    kinds = frozenset({"udata"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        place = place_of(harvest.state)
+        if place is None:
+            place = await _found(harvest.url, client)
+            yield opening(place)
+        async for step in read_listing(UdataListing(), place, client):
+            yield step
+
+
+async def _found(url: str, client: PoliteClient) -> Place:
+    """The portal with its title, where it tells."""
+    root = roots(url)[-1]
+    capture = await client.ask(Request(url=f"{root}api/1/site/", accept="application/json"))
+    try:
+        title = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Site).title or ""
+    except BAD:
+        title = ""
+    return Place(root=root, size=PAGE_RECORDS, title=title, ordered=False, requests=1)
+
+
+def dataset_of(record: dict[str, Any], root: str) -> Dataset:
+    """One dataset of the API as a value."""
+    key = text(record.get("id")) or ""
+    page = _address(record.get("page")) or f"{root}datasets/{key}/"
+    harvest, inside = table(record.get("harvest")), table(record.get("internal"))
+    coverage = table(record.get("temporal_coverage"))
+    return Dataset(
+        iri=f"{root}datasets/{key}/",
+        record=key,
+        title=text(record.get("title")) or key,
+        description=text(record.get("description")),
+        identifiers=texts([key, text(harvest.get("dct_identifier"))]),
+        keywords=texts(record.get("tags")),
+        landing_page=page,
+        licence=text(record.get("license")),
+        publisher=_publisher(record, root),
+        contact=_contact(record),
+        issued=text(harvest.get("issued_at"))
+        or text(harvest.get("created_at"))
+        or text(record.get("created_at")),
+        modified=text(record.get("last_update")) or text(record.get("last_modified")),
+        record_issued=text(inside.get("created_at_internal")) or text(record.get("created_at")),
+        record_modified=text(inside.get("last_modified_internal")) or text(record.get("last_modified")),
+        frequency=text(record.get("frequency")),
+        spatial=tuple(_places(table(record.get("spatial")))),
+        temporal=(Period(text(coverage.get("start")), text(coverage.get("end"))),) if coverage else (),
+        distributions=tuple(_distributions(record, key, root)),
+    )
+
+
+def _address(value: Any) -> str | None:
+    found = text(value)
+    return found if sound_iri(found, web=True) else None
+
+
+def _publisher(record: dict[str, Any], root: str) -> Agent | None:
+    """The organisation; without one the person whose it is."""
+    organisation, owner = table(record.get("organization")), table(record.get("owner"))
+    if name := text(organisation.get("name")):
+        iri = f"{root}organizations/{text(organisation.get('id'))}/" if text(organisation.get("id")) else None
+        return Agent(name=name, iri=iri, homepage=_address(organisation.get("page")))
+    names = [text(owner.get("first_name")), text(owner.get("last_name"))]
+    name = " ".join(each for each in names if each)
+    key = text(owner.get("id"))
+    return Agent(name=name, iri=f"{root}users/{key}/" if key else None) if name else None
+
+
+def _contact(record: dict[str, Any]) -> Agent | None:
+    for each in tables(record.get("contact_points")):
+        name, email = text(each.get("name")), text(each.get("email"))
+        if name or email:
+            return Agent(name=name or email or "", email=email, homepage=_address(each.get("contact_form")))
+    return None
+
+
+def _places(spatial: dict[str, Any]) -> Iterator[str]:
+    """A geometry as GeoJSON text; a zone by its code, which is a name only udata knows."""
+    if geometry := table(spatial.get("geom")):
+        yield msgspec.json.encode(geometry).decode()
+    for zone in spatial.get("zones") or () if isinstance(spatial.get("zones"), list) else ():
+        if word := text(zone) or text(table(zone).get("name")):
+            yield word
+
+
+def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
+    for resource in tables(record.get("resources")):
+        url = text(resource.get("url"))
+        if url is None:
+            continue
+        form, own = text(resource.get("format")), text(resource.get("id"))
+        kind = service_kind(form, url)
+        digest = table(resource.get("checksum"))
+        name, value = text(digest.get("type")), text(digest.get("value"))
+        yield Distribution(
+            url=url,
+            iri=f"{root}datasets/{key}/#/resources/{own}" if own else None,
+            access_only=text(resource.get("type")) == "documentation",
+            title=text(resource.get("title")),
+            description=text(resource.get("description")),
+            media_type=text(resource.get("mime")),
+            format=form,
+            byte_size=count(resource.get("filesize")),
+            sha256=value if name == "sha256" else None,
+            checksum=(name, value) if name and value and name != "sha256" else None,
+            issued=text(resource.get("created_at")) or text(resource.get("published")),
+            modified=text(resource.get("last_modified")),
+            conforms_to=texts(table(resource.get("schema")).get("url")),
+            service=url if kind else None,
+            service_kind=kind,
+        )

@@ -1,0 +1,219 @@
+"""Harvester for Zenodo and any other InvenioRDM: its search, in slices of time where it ends after 10,000."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from tamias.harvesters.kit.addresses import roots
+from tamias.harvesters.kit.dcat import catalogue_quads
+from tamias.harvesters.kit.records import count, described, failure, json_of, table, text
+from tamias.harvesters.portals.invenio_record import dataset_of, is_dataset
+from tamias.model.capture import Capture, Request
+from tamias.model.dataset import Dataset
+from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.protocols import PoliteClient
+
+WINDOW = 10_000
+"""Records that one search gives away, however many it finds."""
+PAGE_RECORDS = 25
+"""What Zenodo gives to those who are not signed in; others give more, but this too."""
+_LOST_PAGES = 3
+_INNER = ("api", "records", "record", "search", "communities", "oai2d")
+_FIRST_DAY = "1990-01-01"
+
+
+class _State(msgspec.Struct, kw_only=True):
+    """The slice of time that is being read, and the page in it."""
+
+    root: str
+    start: str | None = None
+    """The first day of the slice; None while all is one slice."""
+    days: int = 0
+    """How many days it has; 0 is one without end."""
+    newest: str | None = None
+    page: int = 1
+    slice_total: int = 0
+    total: int | None = None
+    datasets: int = 0
+    others: int = 0
+    problems: int = 0
+    lost_in_a_row: int = 0
+    begun: bool = False
+
+
+class ZenodoHarvester:
+    """Reads all datasets of a repository, oldest first."""
+
+    kinds = frozenset({"zenodo"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+        fresh = _State(root=roots(harvest.url, *_INNER)[0])
+        search = _Search(
+            msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else fresh, client
+        )
+        end: HarvestEnd | None = None
+        while end is None:
+            step = await search.step()
+            end = step.end
+            yield step
+
+
+class _Search:
+    """The conversation with one repository; all that outlives a step is in the state."""
+
+    def __init__(self, state: _State, client: PoliteClient) -> None:
+        self._state = state
+        self._client = client
+
+    async def step(self) -> Step:
+        """One page, or a smaller slice where there were too many."""
+        state, findings = self._state, list[Finding]()
+        if not state.begun:
+            findings.append(Quads(catalogue_quads(state.root, "", None, state.root)))
+        capture = await self._client.ask(self._request(state.page))
+        if end := failure(capture, "the records at"):
+            return self._kept([], end)
+        hits = self._hits(capture, findings)
+        if hits is None:
+            return self._kept(findings, self._lose())
+        state.begun, state.lost_in_a_row = True, 0
+        state.slice_total = count(hits.get("total")) or count(table(hits.get("total")).get("value")) or 0
+        state.total = state.slice_total if state.total is None else state.total
+        if state.slice_total > WINDOW and state.page == 1 and not self._is_smallest():
+            return self._kept(findings, await self._narrow())
+        found = hits.get("hits")
+        records = found if isinstance(found, list) else []
+        findings += described(list(self._datasets(records, findings)), state.root)
+        return self._kept(findings, self._turn(len(records)))
+
+    def _request(self, page: int, size: int = PAGE_RECORDS, sort: str = "oldest") -> Request:
+        query = {"type": "dataset", "size": size, "page": page, "sort": sort}
+        if self._state.start is not None:
+            # A day that is not in the slice ends it: half-open, so that none is read twice or left out.
+            end = "*" if not self._state.days else _after(self._state.start, self._state.days)
+            query["q"] = f"created:[{self._state.start} TO {end}{'}' if self._state.days else ']'}"
+        return Request(url=f"{self._state.root}api/records?{urlencode(query)}", accept="application/json")
+
+    def _hits(self, capture: Capture, findings: list[Finding]) -> dict[str, Any] | None:
+        try:
+            hits = table(json_of(self._client, capture)).get("hits")
+        except msgspec.DecodeError as error:
+            hits = str(error)
+        if isinstance(hits, dict):
+            return hits
+        findings.append(Problem(f"{capture.url}: no list of records: {hits}"[:500]))
+        return None
+
+    def _datasets(self, records: list[Any], findings: list[Finding]) -> Iterator[Dataset]:
+        state = self._state
+        for record in records:
+            try:
+                dataset = dataset_of(record, state.root) if is_dataset(record) else None
+            except ValueError as error:
+                state.problems += 1
+                findings.append(
+                    Problem(f"record {text(table(record).get('id')) or '?'} of {state.root}: {error}")
+                )
+                continue
+            state.others += dataset is None
+            state.datasets += dataset is not None
+            if dataset is not None:
+                yield dataset
+
+    def _lose(self) -> HarvestEnd | None:
+        """Leaves a page out that cannot be read; several in a row, or the first, are the end."""
+        state = self._state
+        state.problems += 1
+        state.lost_in_a_row += 1
+        if not state.begun or state.lost_in_a_row >= _LOST_PAGES:
+            return HarvestEnd(
+                outcome=Outcome.FAILED, reason=f"{self._told()}; pages that are no JSON", retry=True
+            )
+        return self._turn(PAGE_RECORDS)
+
+    async def _narrow(self) -> HarvestEnd | None:
+        """Makes the slice smaller, by half or to where its records are likely to fit."""
+        state = self._state
+        if state.start is not None:
+            state.days = max(1, (state.days or self._days_left()) * WINDOW // (2 * state.slice_total))
+            return None
+        ends = [await self._created("oldest"), await self._created("newest")]
+        if failed := next((each for each in ends if isinstance(each, HarvestEnd)), None):
+            return failed
+        state.start, state.newest = _FIRST_DAY, str(ends[1])
+        state.days = (_day(str(ends[0])) - _day(_FIRST_DAY)).days + 1
+        return None
+
+    async def _created(self, sort: str) -> str | HarvestEnd:
+        """The day on which the first record in this order was made."""
+        capture = await self._client.ask(self._request(1, 1, sort))
+        if end := failure(capture, "the records at"):
+            return end
+        hits = (self._hits(capture, []) or {}).get("hits")
+        created = text(table(hits[0]).get("created")) if isinstance(hits, list) and hits else None
+        try:
+            return _day(created or "").isoformat()
+        except ValueError:
+            return HarvestEnd(
+                outcome=Outcome.FAILED, reason=f"{capture.url}: no record with a day in `created`"
+            )
+
+    def _is_smallest(self) -> bool:
+        return self._state.start is not None and self._state.days == 1
+
+    def _days_left(self) -> int:
+        state = self._state
+        return max(2, (_day(state.newest or "") - _day(state.start or "")).days + 1)
+
+    def _turn(self, records: int) -> HarvestEnd | None:
+        """Goes on to the next page, or to the next slice."""
+        state = self._state
+        within = min(state.slice_total, WINDOW)
+        if records and state.page * PAGE_RECORDS < within:
+            state.page += 1
+            return None
+        if state.start is None or not state.days:
+            return self._ended()
+        state.start, state.page = _after(state.start, state.days), 1
+        wanted = state.days * 2 if not state.slice_total else state.days * WINDOW // (2 * state.slice_total)
+        state.days = max(1, min(wanted, state.days * 16))
+        if _after(state.start, state.days) > (state.newest or ""):
+            state.days = 0
+        return None
+
+    def _ended(self) -> HarvestEnd:
+        state, doubts = self._state, list[str]()
+        if state.problems:
+            doubts.append(f"{state.problems} problems in reading them")
+        if state.datasets + state.others + state.problems < (state.total or 0):
+            doubts.append(f"the repository counts {state.total}")
+        outcome = Outcome.OK if state.datasets or not doubts else Outcome.FAILED
+        return HarvestEnd(outcome=outcome, reason="; ".join([self._told(), *doubts]), complete=not doubts)
+
+    def _told(self) -> str:
+        others = f", {self._state.others} records of other kinds left out" if self._state.others else ""
+        return f"{self._state.datasets} datasets{others}"
+
+    def _kept(self, findings: list[Finding], end: HarvestEnd | None) -> Step:
+        return Step(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text[:10])
+
+
+def _after(day: str, days: int) -> str:
+    """The day so many days later.
+
+    >>> _after("2020-02-28", 2)
+    '2020-03-01'
+    """
+    try:
+        return (_day(day) + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return "9999-12-31"

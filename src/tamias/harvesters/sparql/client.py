@@ -1,0 +1,157 @@
+"""Sends queries to one endpoint in the way it accepts them; whatever goes wrong becomes one `QueryFailed`."""
+
+from typing import Literal
+from urllib.parse import urlencode
+
+import msgspec
+from pyoxigraph import Quad, RdfFormat, parse
+
+from tamias.harvesters.sparql.answers import Answer, Row, Unreadable, read_answer
+from tamias.model.capture import Capture, Request
+from tamias.model.outcome import Outcome
+from tamias.protocols import PoliteClient
+
+LONG_QUERY = 2_000
+"""Characters of a URL that every server takes."""
+MOST_GET = 6_000
+"""The same where POST is refused."""
+MOST_POST = 256_000
+
+ResultFormat = Literal["json", "xml", "tsv"]
+RESULT_FORMATS: tuple[ResultFormat, ...] = ("json", "xml", "tsv")
+_ACCEPT: dict[ResultFormat, str] = {
+    "json": "application/sparql-results+json, application/json;q=0.9, application/sparql-results+xml;q=0.5",
+    "xml": "application/sparql-results+xml, application/xml;q=0.5",
+    "tsv": "text/tab-separated-values",
+}
+_TRIPLES = "application/n-triples"
+_NO_GET = frozenset({405, 411, 414, 431, 501})
+_NO_POST = frozenset({403, 405, 413, 415, 501})
+_TEMPORARY = frozenset({408, 425, 429})
+_PARTIAL = ("x-sql-state", "S1TAT")
+"""How Virtuoso says that time was up, above an answer that looks complete."""
+
+
+class QueryFailed(Exception):
+    """A request without a usable response. `lasting` when the same request will fail again."""
+
+    def __init__(self, reason: str, capture: Capture | None = None, *, lasting: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.capture = capture
+        self.lasting = lasting
+
+    @property
+    def final(self) -> bool:
+        """Whether no further request may be sent now: a rule forbids it, or the server asked for a pause."""
+        if self.capture is None:
+            return False
+        return self.capture.outcome is Outcome.REFUSED or self.capture.retry_after_ms is not None
+
+
+class Dialect(msgspec.Struct, omit_defaults=True):
+    """How the endpoint takes its queries, as learned so far."""
+
+    results: ResultFormat = "json"
+    post: bool | None = None
+    """None: for long queries. True: always. False: never."""
+    requests: int = 0
+
+
+class EndpointClient:
+    """Queries one endpoint, through a http."""
+
+    def __init__(self, http: PoliteClient, url: str, dialect: Dialect, most_bytes: int) -> None:
+        """What is learned goes into the dialect; a response has at most `most_bytes`."""
+        self.http = http
+        self.url = url
+        self.dialect = dialect
+        self._most_bytes = most_bytes
+
+    @property
+    def most_query(self) -> int:
+        """The most characters of a query."""
+        return MOST_GET if self.dialect.post is False else MOST_POST
+
+    async def select(self, query: str, tries: int = 1) -> list[Row]:
+        """The rows of a SELECT, requested again when that can help. Raises `QueryFailed`."""
+        return (await self.answer(query, tries)).rows
+
+    async def answer(self, query: str, tries: int = 1) -> Answer:
+        """The same with the variables."""
+        while True:
+            try:
+                capture = await self._query(query, _ACCEPT[self.dialect.results])
+                return self._answer(capture)
+            except QueryFailed as failure:
+                tries -= 1
+                if failure.final or failure.lasting or not tries:
+                    raise
+
+    async def number(self, query: str) -> int:
+        """The `?n` of the only row. Raises `QueryFailed`."""
+        rows = await self.select(query, tries=3)
+        try:
+            return int(rows[0]["n"].text)
+        except (IndexError, KeyError, ValueError):
+            raise QueryFailed("a count without a number", lasting=True) from None
+
+    async def triples(self, query: str) -> list[Quad]:
+        """The statements of a CONSTRUCT, in N-Triples: five times as fast as rows. Raises `QueryFailed`."""
+        capture = await self._query(query, _TRIPLES)
+        if not (capture.told_type or "").lower().startswith((_TRIPLES, "text/plain")):
+            raise QueryFailed("answered with other than N-Triples", capture)
+        body = self.http.body(capture, self._most_bytes)
+        if body and not body.rstrip().endswith(b"."):
+            raise QueryFailed("answered with N-Triples that are cut off", capture)
+        try:
+            return list(parse(body, format=RdfFormat.N_TRIPLES, lenient=True))
+        except SyntaxError as error:
+            raise QueryFailed(f"answered with broken N-Triples: {error}", capture) from None
+
+    def _answer(self, capture: Capture) -> Answer:
+        try:
+            return read_answer(self.http.body(capture, self._most_bytes))
+        except Unreadable as error:
+            raise QueryFailed(f"answered with {error}", capture) from None
+
+    async def _query(self, query: str, accept: str) -> Capture:
+        dialect = self.dialect
+        post = len(query) > LONG_QUERY if dialect.post is None else dialect.post
+        capture = await self._send(query, accept, post=post)
+        if dialect.post is None and capture.status in (_NO_POST if post else _NO_GET):
+            if post:
+                dialect.post = False
+                if len(query) > MOST_GET:
+                    raise QueryFailed("POST is refused", capture)
+            second = await self._send(query, accept, post=not post)
+            if not post and second.outcome is Outcome.OK:
+                dialect.post = True
+            capture = second if second.outcome is Outcome.OK else capture
+        return self._whole(capture)
+
+    async def _send(self, query: str, accept: str, *, post: bool) -> Capture:
+        self.dialect.requests += 1
+        form = urlencode({"query": query})
+        if post:
+            kind = "application/x-www-form-urlencoded"
+            return await self.http.ask(
+                Request(url=self.url, accept=accept, body=form.encode(), content_type=kind)
+            )
+        return await self.http.ask(
+            Request(url=f"{self.url}{'&' if '?' in self.url else '?'}{form}", accept=accept)
+        )
+
+    def _whole(self, capture: Capture) -> Capture:
+        """The capture, if there is a whole response in it."""
+        if capture.outcome is not Outcome.OK or capture.body is None:
+            status = capture.status or 0
+            lasting = 400 <= status < 500 and status not in _TEMPORARY
+            raise QueryFailed(capture.reason, capture, lasting=lasting)
+        if capture.body.size > self._most_bytes:
+            raise QueryFailed(
+                f"a response of {capture.body.size} bytes, more than {self._most_bytes}", capture
+            )
+        if capture.hops and capture.hops[-1].header(_PARTIAL[0]) == _PARTIAL[1]:
+            raise QueryFailed("a partial response: the server's time was up", capture)
+        return capture

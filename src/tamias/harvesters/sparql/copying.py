@@ -1,0 +1,372 @@
+"""A copy from begin to end: survey, pages, what to do about failures, and what can be said at the end.
+
+A graph comes in windows of LIMIT and OFFSET. Each window begins with the end of the one before it: where they
+do not join, the order of the server changes, and the graph comes by ranges of a hash instead.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from zlib import crc32
+
+from msgspec.structs import replace
+from pyoxigraph import Quad
+
+from tamias.harvesters.sparql import queries
+from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
+from tamias.harvesters.sparql.limits import Limits
+from tamias.harvesters.sparql.listing import ListedGraph, Listing, digest, list_graphs
+from tamias.harvesters.sparql.source import StatementSource, uncut
+from tamias.harvesters.sparql.state import Part, State, Way, packed
+from tamias.harvesters.sparql.survey import description, survey
+from tamias.harvesters.sparql.terms import Page, relabelled
+from tamias.harvesters.sparql.verdict import failed, verdict
+from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.harvest import HarvestEnd, Step
+
+MOST_FAILURES = 6
+"""Of one request in a row before it is given up."""
+MOST_REFUSALS = 2
+OVERLAP = 20
+"""Statements that two windows have in common."""
+_SHRINK = 4
+_FULL = 0.7
+_PATIENCE = 5
+"""Good pages before they are made larger."""
+_OTHERWISE: dict[Way, Way] = {"pages": "hashes", "hashes": "ordered", "ordered": "unordered"}
+
+
+class Copy:
+    """Copies one endpoint, from where the state says."""
+
+    def __init__(self, client: EndpointClient, state: State, limits: Limits) -> None:
+        self._client = client
+        self._state = state
+        self._limits = limits
+        self._source = StatementSource(client, state)
+        self._listing: Listing | None = None
+        self._waiting: list[ListedGraph] = []
+        """The graphs of the listing that are still to be copied, the next one last."""
+        self._batch = limits.most_batch
+        self._before: set[Quad] | None = None
+        """The window before the next one."""
+        self._failures = 0
+        self._good = 0
+
+    async def steps(self) -> AsyncIterator[Step]:
+        """All steps of the harvest; the last one has its end."""
+        try:
+            async for findings in self._prepare():
+                yield self._step(findings)
+            async for findings in self._statements():
+                yield self._step(findings)
+            yield self._step((), await verdict(self._client, self._state))
+        except QueryFailed as failure:
+            yield self._step((), failed(failure, self._state))
+
+    def _step(self, findings: Sequence[Finding], end: HarvestEnd | None = None) -> Step:
+        return Step(state=packed(self._state), findings=findings, end=end)
+
+    async def _prepare(self) -> AsyncIterator[Sequence[Finding]]:
+        if self._state.stage == "new":
+            quads = await description(self._client, self._state)
+            self._state.stage = "described"
+            yield [Quads(quads)] if quads else []
+        if self._state.stage == "described":
+            self._take(await survey(self._client, self._state))
+            self._state.stage = "surveyed"
+            yield []
+
+    async def _statements(self) -> AsyncIterator[Sequence[Finding]]:
+        state = self._state
+        while state.part or state.default or state.listing:
+            try:
+                findings = await self._advance()
+            except QueryFailed as failure:
+                findings = await self._recover(failure)
+            else:
+                self._failures = 0
+            if findings:
+                yield findings
+            if self._limit_reached():
+                return
+
+    async def _advance(self) -> list[Finding]:
+        """Does one thing; returns what a page brought, or nothing yet. Raises `QueryFailed`."""
+        state = self._state
+        if state.part is not None:
+            return await (self._range(state.part) if state.part.way == "hashes" else self._window(state.part))
+        if state.default is not None:
+            state.part, state.default = state.default, None
+        elif self._listing is None or self._listing.unproven >= max(1, state.most):
+            assert state.listing is not None
+            self._take(await list_graphs(self._client, state, state.listing))
+        elif not self._waiting:
+            return await self._end_listing(self._listing)
+        elif len(batch := self._next_batch()) > 1:
+            return await self._graphs(batch)
+        else:
+            self._open(self._waiting.pop())
+        return []
+
+    def _take(self, listing: Listing) -> None:
+        self._listing = listing
+        self._waiting = [graph for graph in reversed(listing.graphs) if graph.name > self._state.done]
+
+    async def _end_listing(self, listing: Listing) -> list[Finding]:
+        state = self._state
+        found = await self._unnamed() if listing.unnamed else []
+        self._listing = None
+        state.done = ""
+        state.listing = None if listing.span.is_last else listing.span.next()
+        return found
+
+    async def _unnamed(self) -> list[Finding]:
+        """The graphs whose names are blank nodes, as one page."""
+        limit = self._state.page
+        page = Page.of_rows(await self._client.select(queries.select_blank_graphs(limit)))
+        if page.rows >= limit or self._state.triples:
+            self._state.relabelled = True
+        return self._keep(page, page.quads)
+
+    def _open(self, graph: ListedGraph) -> None:
+        self._state.graphs += 1
+        self._state.counted = (self._state.counted + digest([graph])) % (1 << 56)
+        self._state.part = Part(graph=graph.name, expected=graph.statements)
+
+    def _next_batch(self) -> list[ListedGraph]:
+        """As many graphs as fit into one page."""
+        batch: list[ListedGraph] = []
+        room, letters = self._state.page, self._client.most_query
+        for graph in self._waiting[: -self._batch - 1 : -1]:
+            if graph.statements is None:
+                break
+            room -= graph.statements
+            letters -= 3 * len(graph.name) + 20
+            if room <= 0 or letters < 0:
+                break
+            batch.append(graph)
+        return batch
+
+    async def _graphs(self, batch: list[ListedGraph]) -> list[Finding]:
+        page = await self._source.graphs([graph.name for graph in batch], self._state.page)
+        if page.rows != sum(graph.statements or 0 for graph in batch):
+            self._batch = len(batch) // 2
+            return []
+        self._batch = min(self._limits.most_batch, 2 * self._batch)
+        self._state.most = max(self._state.most, page.rows)
+        for graph in batch:
+            self._waiting.pop()
+            self._open(graph)
+        self._state.part = None
+        self._state.done = batch[-1].name
+        return self._keep(page, page.quads)
+
+    async def _window(self, part: Part) -> list[Finding]:
+        state = self._state
+        if self._torn(part):
+            if part.content == "blank":
+                return await self._blanks(part)
+            if part.expected is None or part.expected > state.page:
+                state.part = replace(part, content="blank")
+                return []
+        is_large = part.expected is None or part.expected > state.page
+        if part.way == "pages" and is_large and await self._order_changes(part):
+            return self._begin(part, "hashes")
+        if part.offset and self._before is None:
+            self._before = await self._window_before(part)
+        overlap = min(OVERLAP, part.offset, max(1, state.page // 10))
+        page = await self._source.window(part, state.page, part.offset - overlap)
+        if part.offset == 0 and part.expected is not None and page.rows < part.expected <= state.page:
+            return await self._cut_off(part, page)
+        return self._joined(part, page, overlap)
+
+    async def _blanks(self, part: Part) -> list[Finding]:
+        """All statements with blank nodes that have other labels in every response: in one, if they fit."""
+        state, end = self._state, part.offset
+        page = await self._source.window(part, state.page, part.offset)
+        end += page.rows
+        whole = await uncut(state, page.rows, state.page, lambda: self._source.window(part, 1, end))
+        after = replace(part, copied=part.copied + page.rows, offset=end)
+        state.part = after
+        found = self._keep(page, page.quads)
+        if whole:
+            self._finish(after)
+        elif not state.relabelled:
+            state.relabelled = True
+            found.append(Problem("blank nodes relabelled: those of one graph do not fit into one response"))
+        return found
+
+    async def _cut_off(self, part: Part, page: Page) -> list[Finding]:
+        """A graph that should fit into one response did not come whole."""
+        where = queries.statements(part.graph, content=part.content, own=part.own)
+        if page.rows and len(await self._source.matching(where, 1, page.rows)):
+            self._state.learn_cap(page.rows)
+            return []
+        return self._joined(part, page, 0)
+
+    def _joined(self, part: Part, page: Page, overlap: int) -> list[Finding]:
+        state = self._state
+        before = self._before or set()
+        new = [quad for quad in page.quads if quad not in before] if overlap else page.quads
+        if overlap and abs(len(page.quads) - len(new) - overlap) > page.unreadable:
+            if part.way == "pages":
+                return self._begin(part, "hashes")
+            state.shuffled = True
+        if page.rows <= overlap or (overlap and not new):
+            if part.expected is not None and part.content == "all" and part.span.is_all:
+                raise QueryFailed("gave nothing new, though more was counted")
+            self._finish(part)
+            return []
+        rows = page.rows - overlap
+        after = replace(
+            part,
+            copied=part.copied + rows,
+            offset=part.offset + rows,
+            last=part.offset - overlap,
+            digest=_digest(page.quads),
+        )
+        whole = part.expected is not None and after.copied >= part.expected
+        if whole:
+            state.most = max(state.most, page.rows)
+        if part.expected is not None and not whole and part.content == "all" and page.rows < state.page:
+            state.learn_cap(page.rows)
+        self._before = None if whole else set(page.quads)
+        state.part = after
+        found = self._keep(page, new)
+        if whole:
+            self._finish(after)
+        return found
+
+    async def _window_before(self, part: Part) -> set[Quad]:
+        """The last window that was kept before a break, if the server still gives the same."""
+        page = await self._source.window(part, part.offset - part.last, part.last)
+        if _digest(page.quads) != part.digest:
+            self._state.shuffled = True
+        return set(page.quads)
+
+    async def _order_changes(self, part: Part) -> bool:
+        """Whether two small windows that overlap do not join."""
+        state = self._state
+        if state.order == "unknown":
+            limit = min(100, state.page)
+            first = set((await self._source.window(part, limit)).quads)
+            half = len(first) // 2
+            second = set((await self._source.window(part, limit, half)).quads)
+            if len(second) == len(first):  # else all of it fits, and nothing is shown
+                state.order = "holds" if len(first & second) == len(first) - half else "changes"
+        return state.order == "changes"
+
+    async def _range(self, part: Part) -> list[Finding]:
+        """All statements of a range of hashes, in one response."""
+        state, span, limit = self._state, part.span, self._state.page
+        if span.is_all and part.expected is not None and part.expected > limit:
+            span = span.resized(_FULL * limit / part.expected)
+            part = replace(part, span=span)
+        page = await self._source.window(part, limit)
+        if not await uncut(state, page.rows, limit, lambda: self._source.window(part, 1, page.rows)):
+            narrower = replace(part, span=span.resized(0.5 if span.is_last or page.rows < limit else 0.6))
+            state.part = replace(part, way="ordered", offset=0) if span.width == 1 else narrower
+            self._before = None
+            return []
+        after = replace(part, copied=part.copied + page.rows)
+        self._next_range(replace(after, span=span), min(4.0, _FULL * limit / max(1, page.rows)))
+        return self._keep(page, page.quads)
+
+    def _next_range(self, part: Part, factor: float) -> None:
+        if part.span.is_last:
+            self._finish(replace(part, span=queries.Span()))
+        else:
+            span = part.span.next().resized(factor)
+            self._state.part = replace(part, way="hashes", span=span, offset=0, last=0, digest=0)
+
+    def _begin(self, part: Part, way: Way) -> list[Finding]:
+        """The same graph from its beginning, in another way; what came of it does not count."""
+        self._state.relabelled |= self._torn(part)
+        self._before = None
+        self._state.statements -= part.copied - part.base
+        fresh = Part(graph=part.graph, own=part.own, content=part.content, expected=part.expected, way=way)
+        self._state.part = replace(fresh, copied=part.base, base=part.base)
+        return []
+
+    def _finish(self, part: Part) -> None:
+        state = self._state
+        self._before = None
+        if not part.span.is_all:
+            self._next_range(part, 1.0)
+            return
+        if part.content == "blank":
+            state.part = replace(part, content="ground", way="pages", offset=0, base=part.copied)
+            return
+        state.part = None
+        if part.expected is not None and part.copied != part.expected:
+            state.miscounted += 1
+            name = "the default graph" if part.graph is None else f"<{part.graph}>"
+            state.example = state.example or (
+                f"the endpoint counts {part.expected:,} in {name}, where {part.copied:,} came"
+            )
+        if part.graph is not None:
+            state.done = part.graph
+
+    def _torn(self, part: Part) -> bool:
+        return self._state.labels == "change" and part.content != "ground"
+
+    def _keep(self, page: Page, quads: list[Quad]) -> list[Finding]:
+        state = self._state
+        state.pages += 1
+        state.statements += len(quads) + page.unreadable
+        state.unreadable += page.unreadable
+        self._good += 1
+        if self._good % _PATIENCE == 0:
+            most = min(self._limits.page, state.cap or self._limits.page)
+            state.page = max(state.page, min(most, state.page * 3 // 2))
+        if state.labels == "change":
+            quads = relabelled(quads, f"p{state.pages}x")
+        found: list[Finding] = [Quads(quads)] if quads else []
+        if page.unreadable:
+            found.append(Problem(f"{page.unreadable} rows of a response are no RDF: {page.example}"))
+        return found
+
+    def _limit_reached(self) -> bool:
+        state, limits = self._state, self._limits
+        for name, value in (("most_graphs", state.graphs), ("most_statements", state.statements)):
+            if value > getattr(limits, name):
+                state.cut_short = f"{name} ({getattr(limits, name):,})"
+        return bool(state.cut_short)
+
+    async def _recover(self, failure: QueryFailed) -> list[Finding]:
+        """Tries again, with less, or in another way. Raises the failure when nothing can help now."""
+        self._failures += 1
+        if failure.final:
+            raise failure
+        if self._failures >= (MOST_REFUSALS if failure.lasting else MOST_FAILURES):
+            await self._check_alive(failure)
+            self._failures = 0
+            return self._try_otherwise(failure)
+        if self._failures > 1:
+            floor = min(self._state.page, self._limits.least_page)
+            self._state.page = max(floor, self._state.page // _SHRINK)
+        return []
+
+    async def _check_alive(self, failure: QueryFailed) -> None:
+        """Raises the failure if the endpoint does not answer the smallest query either."""
+        try:
+            await self._client.select(queries.ANY, tries=3)
+        except QueryFailed:
+            raise failure from None
+
+    def _try_otherwise(self, failure: QueryFailed) -> list[Finding]:
+        state = self._state
+        if state.part is None and self._batch > 1:
+            self._batch = 1
+            return []
+        if state.part is not None and (way := _OTHERWISE.get(state.part.way)):
+            return self._begin(state.part, way)
+        state.abandoned += 1
+        if state.part is None or state.abandoned > self._limits.most_abandoned:
+            raise failure
+        self._finish(replace(state.part, expected=None, span=queries.Span()))
+        return [Problem(f"a part of the endpoint cannot be had: {failure.reason}")]
+
+
+def _digest(quads: Sequence[Quad]) -> int:
+    """A number by which the same statements are known again, in any order."""
+    return sum(crc32(str(quad).encode("utf-8", "surrogatepass")) for quad in quads) % (1 << 32)

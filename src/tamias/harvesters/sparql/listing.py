@@ -1,0 +1,95 @@
+"""The named graphs of an endpoint and their counts, as many at once as fit into a response."""
+
+from collections.abc import Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple
+
+from tamias.harvesters.sparql import queries
+from tamias.harvesters.sparql.answers import Row
+from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
+from tamias.harvesters.sparql.queries import Span
+from tamias.harvesters.sparql.source import uncut
+from tamias.harvesters.sparql.state import State
+from tamias.harvesters.sparql.terms import writable
+
+_TRIES = 3
+
+
+class ListedGraph(NamedTuple):
+    """A graph, with the number of its statements where the endpoint counts."""
+
+    name: str
+    statements: int | None
+
+
+class Listing(NamedTuple):
+    """All graphs whose names have a hash in the span, in the order of code points."""
+
+    span: Span
+    graphs: Sequence[ListedGraph]
+    unproven: int = 0
+    """Rows of a response that may have been cut; 0 when it is known that it was not."""
+    unnamed: int = 0
+    """Graphs that cannot be requested by name: their names are blank nodes or no IRIs."""
+
+    @property
+    def total(self) -> int:
+        """Of all statements that were counted."""
+        return sum(graph.statements or 0 for graph in self.graphs)
+
+
+async def list_graphs(client: EndpointClient, state: State, span: Span, *, proven: bool = True) -> Listing:
+    """The graphs of this span, or of its first part if that is what fits. Raises `QueryFailed`.
+
+    Unless it must be `proven`, all that came is taken for all there is, as far as it is no full response.
+    Where the endpoint cannot list them, they are those that its description names.
+    """
+    while True:
+        limit = state.page
+        try:
+            rows = await _rows(client, state, span, limit)
+        except QueryFailed as failure:
+            if failure.final or not failure.lasting:
+                raise
+            return Listing(Span(), [ListedGraph(name, None) for name in state.graph_names])
+        probe = partial(client.select, queries.graphs(span, 1, len(rows), counted=state.counts), _TRIES)
+        if (len(rows) < limit and not proven) or await uncut(state, len(rows), limit, probe):
+            break
+        if span.width == 1:
+            raise QueryFailed("the graphs cannot be listed: the server ignores conditions", lasting=True)
+        span = span.resized(0.5)
+    graphs = [ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row)]
+    unnamed = sum("g" in row and not _has_name(row) for row in rows)
+    return Listing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
+
+
+async def _rows(client: EndpointClient, state: State, span: Span, limit: int) -> list[Row]:
+    if state.counts:
+        try:
+            return await client.select(queries.graphs(span, limit), _TRIES)
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            state.counts = False
+    return await client.select(queries.graphs(span, limit, counted=False), _TRIES)
+
+
+def digest(graphs: Sequence[ListedGraph]) -> int:
+    """A number by which the same graphs with the same counts are known again, in any order."""
+    total = 0
+    for graph in graphs:
+        said = f"{graph.statements} {graph.name}".encode("utf-8", "surrogatepass")
+        total += int.from_bytes(blake2b(said, digest_size=7).digest())
+    return total % (1 << 56)
+
+
+def _has_name(row: Row) -> bool:
+    return "g" in row and row["g"].type == "uri" and writable(row["g"].text)
+
+
+def _number(row: Row) -> int | None:
+    try:
+        return int(row["n"].text)
+    except (KeyError, ValueError):
+        return None

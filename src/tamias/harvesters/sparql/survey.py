@@ -1,0 +1,208 @@
+"""What is found out before a copy: what the endpoint says of itself, how it answers, what it holds."""
+
+from collections.abc import Iterable
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
+
+from tamias.harvesters.sparql import queries
+from tamias.harvesters.sparql.blank_nodes import SAMPLE, SOME, labels_hold
+from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
+from tamias.harvesters.sparql.listing import Listing, list_graphs
+from tamias.harvesters.sparql.queries import Span
+from tamias.harvesters.sparql.source import StatementSource
+from tamias.harvesters.sparql.state import Part, State, Union
+from tamias.harvesters.sparql.terms import writable
+from tamias.model.capture import Request
+from tamias.model.finding import Quads
+from tamias.model.outcome import Outcome
+
+_SD = "http://www.w3.org/ns/sparql-service-description#"
+_VOID = "http://rdfs.org/ns/void#"
+_ACCEPT = "text/turtle, application/n-triples, application/rdf+xml;q=0.9, application/ld+json;q=0.5"
+MOST_DESCRIBED = 100_000
+MOST_NAMES = 1_000
+_HEAD = 1024
+_TRIES = 3
+
+
+async def description(client: EndpointClient, state: State) -> list[Quad]:
+    """What the endpoint says of itself; empty when it says nothing or shows a form. Raises `QueryFailed`."""
+    client.dialect.requests += 1
+    capture = await client.http.ask(Request(url=client.url, accept=_ACCEPT))
+    if capture.outcome is not Outcome.OK:
+        if capture.outcome is Outcome.REFUSED or capture.retry_after_ms is not None:
+            raise QueryFailed(capture.reason, capture)
+        return []
+    if b"<html" in client.http.body(capture, _HEAD).lower():
+        return []
+    quads: list[Quad] = []
+    for finding in client.http.read(capture):
+        quads += finding.quads if isinstance(finding, Quads) else []
+        if len(quads) > MOST_DESCRIBED:
+            return []
+    if not any(_describes(quad) for quad in quads):
+        return []
+    _take_description(quads, state)
+    return [_apart(quad) for quad in quads]
+
+
+def _describes(quad: Quad) -> bool:
+    """Whether it speaks of a service or a dataset: some servers give out their data at this address."""
+    terms = (quad.predicate, quad.object)
+    return any(isinstance(term, NamedNode) and term.value.startswith((_SD, _VOID)) for term in terms)
+
+
+def _take_description(quads: Iterable[Quad], state: State) -> None:
+    names = set()
+    for quad in quads:
+        if quad.object == NamedNode(_SD + "UnionDefaultGraph"):
+            state.union_said = True
+        if quad.predicate == NamedNode(_SD + "name") and isinstance(quad.object, NamedNode):
+            names.add(quad.object.value)
+    state.graph_names = sorted(filter(writable, names))[:MOST_NAMES]
+
+
+def _apart(quad: Quad) -> Quad:
+    """With labels that no blank node of the data can have; the graph is the endpoint's own."""
+    subject, value = (
+        BlankNode(f"sd-{term.value}") if isinstance(term, BlankNode) else term
+        for term in (quad.subject, quad.object)
+    )
+    return Quad(subject, quad.predicate, value, DefaultGraph())  # type: ignore[arg-type]
+
+
+async def survey(client: EndpointClient, state: State) -> Listing:
+    """Finds out what the endpoint holds and how it answers; returns its graphs as far as they are listed.
+
+    Raises `QueryFailed` when it does not answer at all.
+    """
+    await _find_result_format(client)
+    await _find_labels(StatementSource(client, state), state)
+    await _count_default(client, state)
+    listing = await list_graphs(client, state, Span(), proven=False)
+    if listing.graphs or listing.unnamed:
+        state.listing = listing.span
+    state.default = await _default_graph(client, state, listing)
+    if state.labels == "change":
+        await _check_shared_blanks(client, state, listing)
+    return listing
+
+
+async def _find_result_format(client: EndpointClient) -> None:
+    first: QueryFailed | None = None
+    for results in RESULT_FORMATS:
+        client.dialect.results = results
+        try:
+            await client.select(queries.ANY, tries=3)
+        except QueryFailed as failure:
+            first = first or failure
+            if failure.final or failure.capture is None or failure.capture.status is None:
+                raise
+        else:
+            return
+    client.dialect.results = "json"
+    try:
+        await client.triples(queries.construct(queries.statements(None), 1))
+    except QueryFailed:
+        assert first is not None
+        raise first from None
+
+
+async def _find_labels(source: StatementSource, state: State) -> None:
+    """Chooses the form in which blank nodes keep their labels: N-Triples, else rows, else neither."""
+    forms = []
+    for state.triples in (True, False):
+        sample = await _sample(source)
+        if sample is None:
+            continue
+        forms.append(state.triples)
+        if not sample:
+            state.labels = "none"
+            return
+        if await labels_hold(source, sample):
+            state.labels = "hold"
+            return
+    state.labels = "change"
+    state.triples = True in forms
+
+
+async def _sample(source: StatementSource) -> list[Quad] | None:
+    """Some statements with blank nodes; None where the endpoint does not answer in this form."""
+    for _ in range(_TRIES):
+        try:
+            return (await source.matching(SOME, SAMPLE)).quads
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            if failure.lasting:
+                return None
+    return None
+
+
+async def _count_default(client: EndpointClient, state: State) -> None:
+    try:
+        state.default_count = await client.number(queries.COUNT_DEFAULT)
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        state.counts = False
+
+
+async def _default_graph(client: EndpointClient, state: State, listing: Listing) -> Part | None:
+    """What of the default graph is to be copied; None for nothing."""
+    total = state.default_count
+    if total == 0:
+        return None
+    if listing.graphs and (total is None or total >= max(each.statements or 0 for each in listing.graphs)):
+        state.union = await _union(client, said=state.union_said)
+    if not state.union:
+        return Part(expected=total)
+    try:
+        own = await client.number(queries.COUNT_OWN)
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        state.union = "sampled"
+        return None
+    if own and state.union != "said" and not await _has_unnamed_graph(client):
+        state.union = ""  # a default graph with more than the others have may well be one of its own
+        return Part(expected=total)
+    return Part(own=True, expected=own) if own else None
+
+
+async def _union(client: EndpointClient, *, said: bool) -> Union:
+    """Whether the default graph holds all that the named graphs hold; by a sample if need be."""
+    if said:
+        return "said"
+    found: Union = ""
+    for way, exceptions in (("sampled", queries.NAMED_ONLY_OF_SOME), ("seen", queries.NAMED_ONLY)):
+        try:
+            if await client.select(exceptions, tries=2):
+                return ""
+        except QueryFailed as failure:
+            if failure.final:
+                raise
+            return found
+        found = way  # type: ignore[assignment]
+    return found
+
+
+async def _has_unnamed_graph(client: EndpointClient) -> bool:
+    try:
+        return await client.number(queries.COUNT_UNNAMED) > 0
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        return False
+
+
+async def _check_shared_blanks(client: EndpointClient, state: State, listing: Listing) -> None:
+    """Blank nodes that change their labels cannot be kept together over several graphs."""
+    try:
+        state.relabelled = len(listing.graphs) > 1 and bool(
+            await client.select(queries.SHARED_BLANKS, tries=2)
+        )
+    except QueryFailed as failure:
+        if failure.final:
+            raise
+        state.relabelled = True

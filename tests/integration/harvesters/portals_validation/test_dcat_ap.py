@@ -1,0 +1,74 @@
+"""What comes out of every kind of portal is DCAT-AP 3.0.1, by the published shapes."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
+from tamias.harvesters.kit.from_dcat import datasets_in
+from tamias.harvesters.kit.schemaorg import datasets_in as datasets_in_page
+
+
+def _kinds():
+    place = Path(__file__).with_name("portal_kinds.py")
+    spec = importlib.util.spec_from_file_location("portal_kinds", place)
+    module = sys.modules["portal_kinds"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.KINDS
+
+
+KINDS = _kinds()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dcat_out_of_a_portal_breaks_no_rule_of_the_profile(portal, harvest, violations, kind):
+    harvester, path, portal.serve, _ = KINDS[kind]
+    assert violations(harvest(harvester(), path).quads) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_record_of_a_portal_becomes_a_dataset(portal, harvest, kind):
+    harvester, path, portal.serve, number = KINDS[kind]
+    harvested = harvest(harvester(), path)
+    told = {
+        quad.subject for quad in harvested.quads if quad.object.value == "http://www.w3.org/ns/dcat#Dataset"
+    }
+    assert (len(harvested.datasets), len(told), harvested.problems) == (number, number, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_portal_read_to_its_end_is_complete(portal, harvest, kind):
+    harvester, path, portal.serve, _ = KINDS[kind]
+    assert harvest(harvester(), path).end.complete
+
+
+def test_the_shapes_do_find_fault(portal, harvest, violations):
+    harvester, path, portal.serve, _ = KINDS["data-json"]
+    quads = [
+        quad for quad in harvest(harvester(), path).quads if not quad.predicate.value.endswith("accessURL")
+    ]
+    assert any("accessURL" in line for line in violations(quads))
+
+
+def test_dcat_that_was_read_and_written_again_breaks_no_rule(portal, harvest, violations):
+    harvester, path, portal.serve, _ = KINDS["ckan"]
+    again = datasets_in(harvest(harvester(), path).quads)
+    quads = [quad for dataset in again for quad in dataset_quads(dataset, portal.root)]
+    assert (len(again), violations(quads + catalogue_quads(portal.root, "Again", None, None))) == (3, [])
+
+
+def test_dcat_out_of_a_page_with_schema_org_breaks_no_rule(tmp_path, violations):
+    from tamias.crawl.read import read
+
+    page = b"""<script type="application/ld+json">{"@context": "https://schema.org/", "@type": "Dataset",
+      "@id": "https://example.org/d", "name": "Rain", "description": "Of a year", "keywords": ["rain"],
+      "license": "https://creativecommons.org/licenses/by/4.0/", "datePublished": "2022-01-01",
+      "temporalCoverage": "2021-01-01/..", "creator": {"@type": "Person", "name": "A. Cloud"},
+      "spatialCoverage": {"@type": "Place", "geo": {"@type": "GeoShape", "box": "47 8 48 9"}},
+      "distribution": [{"@type": "DataDownload", "contentUrl": "https://example.org/d.csv",
+        "encodingFormat": "text/csv", "contentSize": "12 kB"}]}</script>"""
+    datasets = datasets_in_page(read(page, base="https://example.org/page", media_type="text/html").quads)
+    quads = dataset_quads(datasets[0], "https://example.org/page")
+    assert violations(quads + catalogue_quads("https://example.org/page", "Page", None, None)) == []

@@ -1,0 +1,201 @@
+"""Whole endpoints copied through caps, without a stable order, of every shape of data."""
+
+import pytest
+
+from tamias.harvesters.sparql import SparqlHarvester
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+SD = "http://www.w3.org/ns/sparql-service-description#"
+
+
+def triple(subject, predicate, value, graph=None):
+    name = f"<http://example.org/{graph}> " if graph else ""
+    return f"{subject} <http://example.org/{predicate}> {value} {name}.\n"
+
+
+def many_subjects(graph=None, subjects=120):
+    return "".join(
+        triple(f"<http://example.org/s{number:04}>", f"p{each}", f'"{number * each}"', graph)
+        for number in range(subjects)
+        for each in range(5)
+    )
+
+
+def literals():
+    forms = [
+        '"plain"', '"plain"@en', '"plain"@de', f'"1"^^<{XSD}integer>', f'"01"^^<{XSD}integer>', '"1"',
+        r'"two\nlines"', r'"a \"quoted\" word"', r'"back\\slash \\u0041 \\U0001F600"', '"täglich 日本 😀"',
+        '""', r'"tab\there"', r'"\r\n"', f'"x"^^<{XSD}anyURI>', "<http://example.org/iri>",
+        '"http://example.org/iri"', '"\'"',
+    ]  # fmt: skip
+    return "".join(
+        triple(f"<http://example.org/s{number % 3}>", f"p{number % 7}", form)
+        for number in range(21)
+        for form in forms
+    )
+
+
+def blank_nodes(count=150):
+    return "".join(
+        triple(f"_:b{number}", "label", f'"{number}"')
+        + triple(f"_:b{number}", "type", "<http://example.org/Thing>")
+        + triple(f"_:b{number}", "next", f"_:b{(number + 1) % count}")
+        + triple(f"<http://example.org/s{number % 10}>", "has", f"_:b{number}")
+        for number in range(count)
+    )
+
+
+def one_heavy_subject(count=1_000):
+    return "".join(
+        triple("<http://example.org/heavy>", "iri", f"<http://example.org/o{number}>")
+        + triple("<http://example.org/heavy>", "text", f'"text {number % 50}"@l{chr(97 + number // 50 % 26)}')
+        + triple("<http://example.org/heavy>", f"rare{number % 400}", f'"{number}"^^<{XSD}integer>')
+        + triple("<http://example.org/heavy>", "same", f'"same"^^<http://example.org/type{number}>')
+        + triple("<http://example.org/heavy>", "part", f"_:n{number}")
+        for number in range(count)
+    )
+
+
+def thirty_graphs():
+    small = "".join(many_subjects(f"g{number}", subjects=1 + number) for number in range(29))
+    return small + many_subjects("large", 300) + triple("_:x", "in", "_:y", "large") + many_subjects()
+
+
+SHAPES = {
+    "nothing": str,
+    "subjects": many_subjects,
+    "literals": literals,
+    "blank nodes": blank_nodes,
+    "a heavy subject": one_heavy_subject,
+    "thirty graphs": thirty_graphs,
+}
+
+
+def data(copied):
+    """The quads without the service description."""
+    return [quad for quad in copied.quads if SD not in quad.predicate.value and SD not in str(quad.object)]
+
+
+@pytest.mark.parametrize("shuffled", [False, True], ids=["ordered", "unordered"])
+@pytest.mark.parametrize("cap", [None, 100])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_statement_comes_under_any_cap(shape, cap, shuffled, proxy, sparql_server, copied, comparable):
+    sparql_server.load(SHAPES[shape]())
+    proxy.cap, proxy.shuffled = cap, shuffled
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+    assert found.end.complete, found.end.reason
+
+
+def test_the_service_description_is_among_the_statements(proxy, copied):
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert any(quad.predicate.value == SD + "endpoint" for quad in found.quads)
+
+
+def test_a_union_of_graphs_as_default_graph_is_not_stored_twice(
+    union_proxy, union_server, copied, comparable
+):
+    union_server.load(
+        many_subjects("g1")
+        + many_subjects("g2")
+        + blank_nodes(20).replace(" .\n", " <http://example.org/g3> .\n")
+    )
+    union_proxy.cap = 100
+    found = copied(SparqlHarvester(), union_proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(union_server.content())
+    assert found.end.complete, found.end.reason
+
+
+def test_what_only_the_default_graph_of_a_union_has_is_stored(union_proxy, union_server, copied, comparable):
+    union_server.load(many_subjects("g1") + literals())
+    union_proxy.cap = 100
+    union_proxy.description = f"<> <{SD}feature> <{SD}UnionDefaultGraph> ."
+    found = copied(SparqlHarvester(), union_proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(union_server.content())
+
+
+def test_a_default_graph_that_holds_more_than_the_others_is_stored_with_all_it_holds(
+    proxy, sparql_server, copied, comparable
+):
+    sparql_server.load(many_subjects("g1", 20) + many_subjects(None, 30))
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+
+
+def test_without_counts_every_statement_comes_and_the_doubt_is_said(proxy, sparql_server, copied, comparable):
+    sparql_server.load(thirty_graphs() + one_heavy_subject(250))
+    proxy.cap, proxy.refuses, proxy.shuffled = 100, "COUNT", True
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+    assert not found.end.complete
+    assert "does not count" in found.end.reason
+
+
+def test_labels_made_for_each_answer_hold_together_where_blank_nodes_fit_one(
+    proxy, sparql_server, copied, comparable
+):
+    sparql_server.load(many_subjects() + blank_nodes(20))
+    proxy.cap, proxy.relabelled = 100, True
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+    assert found.end.complete, found.end.reason
+
+
+def test_labels_made_for_each_answer_are_kept_apart_where_they_do_not_fit(proxy, sparql_server, copied):
+    sparql_server.load(many_subjects() + blank_nodes())
+    proxy.cap, proxy.relabelled = 100, True
+    found = copied(SparqlHarvester(), proxy.url, "sparql")
+    assert not found.end.complete
+    assert "blank nodes relabelled" in found.end.reason
+    assert [problem for problem in found.problems if "blank nodes" in problem.what]
+    assert len({str(quad) for quad in data(found)}) == 600 + 4 * 150
+
+
+def test_a_server_that_takes_no_post_is_asked_with_get(proxy, sparql_server, copied, comparable):
+    sparql_server.load(many_subjects(subjects=400))
+    proxy.posts = False
+    found = copied(SparqlHarvester(page=1_000), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+
+
+@pytest.mark.parametrize("form", ["application/sparql-results+xml", "text/tab-separated-values"])
+def test_a_server_that_answers_csv_for_json_is_asked_for_another_form(
+    form, proxy, sparql_server, copied, comparable
+):
+    sparql_server.load(literals() + blank_nodes(10) + many_subjects("g", 10))
+    proxy.gives = {"application/sparql-results+json": "text/csv"}
+    if "tab" in form:
+        proxy.gives["application/sparql-results+xml"] = "text/csv"
+    found = copied(SparqlHarvester(page=100), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+    assert found.end.complete, found.end.reason
+
+
+def test_a_server_without_select_is_copied_by_construct(proxy, sparql_server, copied, comparable):
+    sparql_server.load(many_subjects() + literals())
+    proxy.refuses = "^SELECT"
+    found = copied(SparqlHarvester(page=100), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+    assert not found.end.complete
+
+
+def test_a_server_without_hashes_and_order_is_paged_by_number(proxy, sparql_server, copied, comparable):
+    sparql_server.load(many_subjects(subjects=60))
+    proxy.refuses = "MD5|ORDER BY"
+    found = copied(SparqlHarvester(page=100), proxy.url, "sparql")
+    assert comparable(data(found)) == comparable(sparql_server.content())
+
+
+def test_pages_by_number_that_do_not_join_are_said_not_to(proxy, sparql_server, copied):
+    sparql_server.load(many_subjects(subjects=60))
+    proxy.refuses, proxy.shuffled = "MD5|ORDER BY", True
+    found = copied(SparqlHarvester(page=100), proxy.url, "sparql")
+    assert not found.end.complete
+    assert "the order changes" in found.end.reason
+
+
+def test_the_limit_on_statements_ends_a_copy_and_is_named(proxy, sparql_server, copied):
+    sparql_server.load(many_subjects())
+    found = copied(SparqlHarvester(page=100, most_statements=250), proxy.url, "sparql")
+    assert 250 < len(data(found)) < 400
+    assert "most_statements (250)" in found.end.reason
