@@ -65,7 +65,7 @@ _NOT = """## What Tamias does not promise
 - **Repair of flipped bits.** They are found and told, and the body is not given back; it comes back from a
   backup, or from the web if the web still has it.
 - **One count of monotonous pages for all workers.** `permit.host_visits` and `permit.host_budget` are
-  counted with the host for all workers; `permit.monotony` (pages alike but for numbers) by each for itself.
+  counted with the host for all workers; so are the pages of `permit.monotony` (alike but for numbers).
 - **Speed while something is broken.** While the database is away or the disk is full, nothing is fetched.
 - **Politeness across archives.** Two Tamias with two databases do not know of each other.
 - **Machines without Linux**: nothing of this was measured elsewhere.

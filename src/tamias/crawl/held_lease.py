@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from tamias.model.lease import Lease, Unreachable
+from tamias.permit.traps import packed_alike, unpacked_alike
 
 SAFE_PART = 0.9
 """Of a lease: what remains is for clocks that run differently."""
@@ -48,6 +49,9 @@ class HeldLease:
         """First visits to URLs of the host in this lease, and requests of harvests."""
         self.earned = 0.0
         """What these have earned the host: see `tamias.permit.traps`."""
+        self.alike = unpacked_alike(lease.alike)
+        """Pages of the host that are alike but for numbers."""
+        self.alike_changed = False
         self.answered = False
         """Whether the host answered in this lease."""
         self.unreachable = {place.authority: place for place in lease.unreachable}
@@ -61,6 +65,11 @@ class HeldLease:
         self.task: asyncio.Task[None] | None = None
         self._deadline = asked_at + seconds * SAFE_PART
         self._asked_at = float("-inf")
+
+    @property
+    def alike_news(self) -> bytes | None:
+        """What is to be counted with the host; None if nothing changed."""
+        return packed_alike(self.alike) if self.alike_changed else None
 
     def reached(self, place: str) -> None:
         """The place answered."""

@@ -130,10 +130,10 @@ WITH chosen AS MATERIALIZED (
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
     RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
               EXISTS (SELECT FROM unreachable
-                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable,
+                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable, host.alike,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable, leased.alike,
        task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
@@ -188,10 +188,10 @@ WITH wanted AS MATERIALIZED (
     WHERE host.bucket = %(bucket)b::int2 AND host.qid = wanted.qid AND host.ready_at <= %(now)b::int8
     RETURNING host.qid, host.hkey, host.delay_ms, host.visits, host.earned,
               EXISTS (SELECT FROM unreachable
-                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable,
+                      WHERE unreachable.bucket = %(bucket)b::int2 AND unreachable.qid = host.qid) AS unreachable, host.alike,
               (((host.qid >> 32) # %(token)b::int8) & 7) = 0 AS oldest_first
 )
-SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable,
+SELECT leased.qid, leased.hkey, leased.delay_ms, leased.visits, leased.earned, leased.unreachable, leased.alike,
        task.uid, task.url, task.crawl, task.depth, task.score,
        task.status, task.fails, task.deaths, task.etag, task.last_modified, task.tags, task.cut
 FROM leased LEFT JOIN LATERAL (
@@ -300,6 +300,12 @@ FROM (SELECT host.qid, queue.crawl, queue.lane, ahead.due, ahead.class
 WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = first.qid AND queue.crawl = first.crawl
   AND queue.lane = first.lane AND (queue.next_due, queue.class)
       IS DISTINCT FROM (coalesce(first.due, 9223372036854775807), coalesce(first.class, 0))
+
+-- name: write_alike
+-- Pages of hosts that are alike, as counted now. The hosts are locked before.
+UPDATE host SET alike = news.alike
+FROM unnest(%(qid)b::int8[], %(alike)b::bytea[]) AS news (qid, alike)
+WHERE host.bucket = %(bucket)b::int2 AND host.qid = news.qid
 
 -- name: release_hosts
 -- Ends leases: the delay runs from now, and the host is ready when its queues are.

@@ -320,6 +320,9 @@ class PostgresFrontier:
             _do(cursor, "settle", news)
             done_by(cursor, "judge_limits", {"bucket": bucket, "qid": sorted(set(news["qid"]))})
         write_unreachable(cursor, bucket, valid)
+        if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
+            told = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
+            _do(cursor, "write_alike", told)
         if record is not None:
             record(cursor, held)
         released = [each for each in valid if each.release]

@@ -30,8 +30,8 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
     leases = []
     for _, group in groupby(rows, key=itemgetter(0)):
         of_host = list(group)
-        qid, host, delay_ms, visits, earned = of_host[0][:5]
-        tasks = tuple([_task(row[6:]) for row in of_host if row[6] is not None])
+        qid, host, delay_ms, visits, earned, _, alike = of_host[0][:7]
+        tasks = tuple([_task(row[7:]) for row in of_host if row[7] is not None])
         leases.append(
             Lease(
                 host=host,
@@ -42,6 +42,7 @@ def leases_from(rows: Iterable[Row], bucket: int, token: int, ends_at: int) -> l
                 delay_ms=delay_ms,
                 visits=visits,
                 earned=earned,
+                alike=alike or b"",
                 tasks=tasks,
             )
         )

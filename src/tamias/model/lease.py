@@ -60,6 +60,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """First visits to URLs of the host so far, by all workers."""
     earned: float = 0.0
     """How many of these its documents and the links of other hosts have earned."""
+    alike: bytes = b""
+    """Its pages that are alike but for numbers: see `tamias.permit.traps`."""
     unreachable: tuple[Unreachable, ...] = ()
     """What of the host could not be reached lately."""
 
@@ -104,6 +106,8 @@ class Return(msgspec.Struct, frozen=True, kw_only=True):
     """First visits to URLs of the host since it was leased; counted when it is given back."""
     earned: float = 0.0
     """What they have earned."""
+    alike: bytes | None = None
+    """The pages of the host that are alike, as counted now; None leaves what was counted."""
     unreachable: tuple[Unreachable, ...] = ()
     """What of the host cannot be reached: its URLs are not due before `next_at`, unless it is given up."""
     reached: tuple[str, ...] = ()

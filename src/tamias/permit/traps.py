@@ -9,6 +9,7 @@ What a URL looks like is judged before it is known (`filters/trap.py`); this is 
 
 import re
 from collections import OrderedDict
+from zlib import crc32
 
 import msgspec
 
@@ -29,12 +30,31 @@ _TEMPLATES = 10_000
 _DIGITS = b"0123456789"
 _SPOKEN_FOR = re.compile(r"[^/]*[0-9][^/]*")
 _LOOKED_AT = 256 * 1024
+SHARED_PART = 0.05
+"""Of `permit.monotony`: from so many pages alike on, they are counted with the host, for all workers."""
+_MOST_SHARED = 50
 
 
-class _Pages(msgspec.Struct):
+class Pages(msgspec.Struct, array_like=True):
+    """Pages of one template: how many were visited, and how many different texts they had but for numbers."""
+
     visits: int = 0
-    bodies: set[int] = msgspec.field(default_factory=set)
-    parked: bool = False
+    texts: list[int] = []
+
+
+Alike = dict[int, Pages]
+"""Pages that are alike, by the hash of their template: counted with the host."""
+_ALIKE = msgspec.msgpack.Decoder(Alike)
+
+
+def unpacked_alike(data: bytes) -> Alike:
+    """What was counted with a host."""
+    return _ALIKE.decode(data) if data else {}
+
+
+def packed_alike(alike: Alike) -> bytes:
+    """The same as it is kept."""
+    return msgspec.msgpack.encode(alike)
 
 
 class Traps:
@@ -45,11 +65,14 @@ class Traps:
         self._host_visits = host_visits
         self._host_budget = host_budget
         self._monotony = monotony
-        self._templates: OrderedDict[str, _Pages] = OrderedDict()
+        self._templates: OrderedDict[int, Pages] = OrderedDict()
         self._words: OrderedDict[str, set[int]] = OrderedDict()
 
-    def refusal(self, queue: str, url: str, visits: int, earned: float) -> str | None:
-        """Why a URL of a queue is not visited any more, after so many visits to it that earned so much."""
+    def refusal(self, queue: str, url: str, visits: int, earned: float, alike: Alike) -> str | None:
+        """Why a URL of a queue is not visited any more, after so many visits to it that earned so much.
+
+        `alike` is what was counted with the host.
+        """
         if visits >= self._host_visits:
             return f"more than {self._host_visits} visits to {queue} (limit permit.host_visits)"
         if self._host_budget and visits >= self._host_budget + earned:
@@ -57,9 +80,11 @@ class Traps:
                 f"{visits} visits to {queue} brought too little that is new, and few other hosts link to it"
                 " (limit permit.host_budget)"
             )
+        if not self._monotony or not alike:
+            return None
         template = template_of(url)
-        pages = self._templates.get(template)
-        if pages is not None and pages.parked:
+        pages = alike.get(_number(template))
+        if pages is not None and self._are_monotonous(pages):
             return (
                 f"{self._monotony} pages like {template[:200]} differ in their numbers only and hold no data"
                 " (limit permit.monotony)"
@@ -84,24 +109,56 @@ class Traps:
             return 1 + min(len(new), MOST_EARNED) if new else EARNED_BY_NUMBERS
         return EARNED_BY_TEXT if new else 0.0
 
-    def read(self, url: str, body: bytes | None, quads: int) -> None:
-        """What a page held. One with statements shows that its template is no trap."""
+    def read(self, url: str, body: bytes | None, quads: int, alike: Alike) -> bool:
+        """Notes what a page held; whether that changes what is counted with its host.
+
+        One with statements shows that its template is no trap.
+        """
         if not self._monotony or body is None:
-            return
-        template = template_of(url)
+            return False
+        template = _number(template_of(url))
         if quads:
             self._templates.pop(template, None)
-            return
-        pages = self._templates.setdefault(template, _Pages())
+            return alike.pop(template, None) is not None
+        pages = alike.get(template) or self._known(template)
+        pages.visits += 1
+        text = crc32(body[:_LOOKED_AT].translate(None, _DIGITS))
+        if text not in pages.texts:
+            pages.texts.append(text)
+        if len(pages.texts) > self._most_texts:
+            if pages.visits >= self._monotony:
+                pages.visits, pages.texts = 0, []
+            return alike.pop(template, None) is not None
+        return self._share(template, pages, alike)
+
+    @property
+    def _most_texts(self) -> float:
+        return max(1, NEW_SHARE * self._monotony)
+
+    def _are_monotonous(self, pages: Pages) -> bool:
+        return pages.visits >= self._monotony and len(pages.texts) <= self._most_texts
+
+    def _known(self, template: int) -> Pages:
+        pages = self._templates.setdefault(template, Pages())
         self._templates.move_to_end(template)
         while len(self._templates) > _TEMPLATES:
             self._templates.popitem(last=False)
-        pages.visits += 1
-        pages.bodies.add(hash(body[:_LOOKED_AT].translate(None, _DIGITS)))
-        if pages.visits >= self._monotony:
-            pages.parked = len(pages.bodies) <= NEW_SHARE * self._monotony
-            pages.visits = 0
-            pages.bodies.clear()
+        return pages
+
+    def _share(self, template: int, pages: Pages, alike: Alike) -> bool:
+        """Counts pages with the host when they look like a trap."""
+        if pages.visits < SHARED_PART * self._monotony:
+            return False
+        if len(pages.texts) > max(1, NEW_SHARE * pages.visits) and template not in alike:
+            return False
+        alike[template] = pages
+        while len(alike) > _MOST_SHARED:
+            del alike[min(alike, key=lambda each: alike[each].visits)]
+        return True
+
+
+def _number(template: str) -> int:
+    return crc32(template.encode("utf-8", "surrogatepass"))
 
 
 def words_of(start: bytes) -> set[int]:

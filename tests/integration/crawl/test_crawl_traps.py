@@ -40,3 +40,22 @@ def test_a_site_that_says_something_new_is_had_to_its_end(tamias, site):
     done = crawl(tamias, site, "2")
     assert done.returncode == 0, done.stderr
     assert all(site.asked(path) for path in site.pages)
+
+
+def test_a_calendar_without_an_end_is_left_alone_after_so_many_pages_of_all_workers(tamias, site, reply):
+    tamias.env["TAMIAS_PERMIT__MONOTONY"] = str(BUDGET)
+    tamias.env["TAMIAS_FRONTIER__PER_ROUND"] = "5"
+
+    def day(number):
+        links = "".join(f"<a href='/{each}'>x</a>" for each in (2 * number + 1, 2 * number + 2))
+        return reply(200, f"<h1>Day {number}</h1>{links}".encode(), **{"Content-Type": "text/html"})
+
+    site.pages |= {f"/{number}": day(number) for number in range(10 * BUDGET)}
+    words = ("--allow-private", "--delay", "0", "--workers", "4", "--scope", "host")
+    done = tamias.run("crawl", *words, site.url("/0"))
+    assert done.returncode == 0, done.stderr
+    asked = [path for path in site.pages if site.asked(path)]
+    assert BUDGET <= len(asked) <= 1.5 * BUDGET
+    skipped = [each[-1] for each in tamias.attempts().values() if each[-1]["outcome"] == "skipped"]
+    assert skipped
+    assert all("permit.monotony" in each["reason"] for each in skipped)

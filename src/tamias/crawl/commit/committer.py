@@ -425,6 +425,7 @@ def _returns(visited: list[Visited], released: list[HeldLease]) -> list[Return]:
             address=held.address,
             visits=held.visits if held in gone else 0,
             earned=held.earned if held in gone else 0.0,
+            alike=held.alike_news if held in gone else None,
             unreachable=tuple(state for state in held.news.values() if state is not None),
             reached=tuple(place for place, state in held.news.items() if state is None),
         )

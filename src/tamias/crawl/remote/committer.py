@@ -46,6 +46,7 @@ from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
 from tamias.permit.store import Known, RobotsStore
+from tamias.permit.traps import unpacked_alike
 
 _SQL = statements("tamias.crawl.remote", "committer.sql")
 REPAIR_SECONDS = 60.0
@@ -209,6 +210,8 @@ class RemoteCommitter:
         held = self._holding(told.lease)
         held.delay_ms, held.blocked_until = told.delay_ms, told.blocked_until
         held.visits, held.earned = told.visits, told.earned
+        if told.alike is not None:
+            held.alike, held.alike_changed = unpacked_alike(told.alike), True
         held.news |= told.news
         return self._release(held)
 

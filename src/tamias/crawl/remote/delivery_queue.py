@@ -48,7 +48,13 @@ class Parcel(msgspec.Struct, frozen=True):
         if self.released is not None:
             held = self.released
             told = Released(
-                bare(held.lease), held.delay_ms, held.blocked_until, held.visits, held.earned, held.news
+                bare(held.lease),
+                held.delay_ms,
+                held.blocked_until,
+                held.visits,
+                held.earned,
+                held.news,
+                held.alike_news,
             )
             yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
             return

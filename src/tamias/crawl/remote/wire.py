@@ -136,6 +136,7 @@ class Released(msgspec.Struct, frozen=True):
     visits: int = 0
     earned: float = 0.0
     news: dict[str, Unreachable | None] = {}
+    alike: bytes | None = None
 
 
 def packed(value: Any) -> bytes:

@@ -210,7 +210,8 @@ class VisitRunner:
     async def _read(self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None) -> VisitResult:
         ask = partial(self._context_here, task=task, held=held)
         found, references = await self._reader.read(capture, task, held, ask, apart)
-        self._traps.read(task.url, capture.body.data if capture.body else None, found.quads)
+        body = capture.body.data if capture.body else None
+        held.alike_changed |= self._traps.read(task.url, body, found.quads, held.alike)
         self._earn(capture, held, found.quads)
         found.signals = await self._usage.signals(capture, found.metas)
         return VisitResult(capture, found, references)
@@ -239,7 +240,8 @@ class VisitRunner:
 
     def _trap(self, url: str, held: HeldLease) -> str | None:
         lease = held.lease
-        return self._traps.refusal(lease.host, url, lease.visits + held.visits, lease.earned + held.earned)
+        visits, earned = lease.visits + held.visits, lease.earned + held.earned
+        return self._traps.refusal(lease.host, url, visits, earned, held.alike)
 
     def _earn(self, capture: Capture, held: HeldLease, quads: int) -> None:
         if capture.body is not None and self._traps.looks(held.lease.visits + held.visits):
