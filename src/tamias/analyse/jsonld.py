@@ -23,10 +23,11 @@ _DIFFICULT = re.compile(
     rb'"@base"\s*:\s*"[^"]*/\.{1,2}/'  # dot segments of a base are not removed
     rb'|"//[^"]*/\.{1,2}/'  # nor those of a reference that begins with its authority
     rb'|"@container"\s*:\s*\[?\s*"@type"'  # a type that is a key has its scoped context passed over
+    rb'|"[^":@/]+/[^":]*"\s*:\s*\{'  # a term with a slash is not resolved against `@vocab`
 )
 """What pyoxigraph 0.5 gets wrong."""
 _UNUSUAL_LABEL = re.compile(rb"_:[^ ]*?:")
-_MARKS = (b'"@base"', b'"//', b'"@container"')
+_MARKS = (b'"@base"', b'"//', b'"@container"', b'"@vocab"')
 _TOO_OFTEN = "one context for too many objects to read them one by one, not read on"
 
 

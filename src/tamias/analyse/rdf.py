@@ -16,16 +16,14 @@ from tamias.analyse.jsonld_contexts import Contexts, with_first_context, with_li
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.analyse.n3 import N3
 from tamias.analyse.nesting import JSON, TURTLE, XML, Nesting
-from tamias.analyse.recover import Faults, Place, Read, batched, read_on
+from tamias.analyse.rdf_xml import if_silent, rdf_xml_quads
+from tamias.analyse.recover import Faults, Read, batched, read_on
 from tamias.analyse.trig import Trig
 from tamias.analyse.turtle import Lines, Turtle, valid_base
 from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import Note, has_unheeded, mended
 from tamias.analyse.xml_literals import with_canonical_literals
-from tamias.analyse.xml_nodes import Nodes, has_forbidden
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
-from tamias.model.quad_lines import QuadLines
 
 FORMATS = {
     "application/n-triples": RdfFormat.N_TRIPLES,
@@ -145,43 +143,12 @@ def _streamed(chunks: Iterator[bytes], syntax: RdfFormat, base: str | None, faul
 
 def _held(text: bytes, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:
     if syntax == RdfFormat.RDF_XML:
-        yield from _of_xml(text, base, faults)
+        yield from rdf_xml_quads(text, base, faults)
         return
     try:
         found = written(parse(text, format=syntax, base_iri=base), has_graphs=True)
     except SyntaxError as fault:
         yield from Trig(base).of(text, faults)
-        yield from _if_silent(fault, faults)
+        yield from if_silent(fault, faults)
     else:
         yield from found
-
-
-def _of_xml(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
-    """As it stands; else with its legacy and its slips mended, and told; else node by node."""
-    notes: list[Note] = []
-    try:
-        found = None if has_unheeded(text) else _strictly(text, base)
-    except SyntaxError:
-        found = None
-    if found is None:
-        text, notes = mended(text, base)
-        try:
-            found = _strictly(text, base)
-        except SyntaxError as fault:
-            yield from Nodes(text, base).found(faults)
-            yield from _if_silent(fault, faults)
-    yield from found or ()
-    for note in notes:
-        yield from faults.note(note.what, note.place)
-
-
-def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
-    if has_forbidden(text):
-        raise SyntaxError("a character that XML forbids")
-    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
-
-
-def _if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:
-    """The fault of the whole, where no part of it has one."""
-    if not faults.count:
-        yield from faults.told(fault.msg, Place(fault.lineno, fault.offset or 1) if fault.lineno else None)

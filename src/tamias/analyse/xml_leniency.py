@@ -1,6 +1,7 @@
 """RDF/XML that breaks a rule, brought to what was meant: every change is noted, so that it can be told.
 
-Attributes of old, unknown parse types, relative `xml:base`, characters that no IRI may hold.
+Attributes of old, unknown parse types, relative `xml:base`, characters that no IRI may hold, text beside a
+reference. An empty XML literal, which is right but which pyoxigraph 0.5 refuses, is written in another way.
 """
 
 import re
@@ -20,6 +21,7 @@ _PARSE_TYPES = (b"Resource", b"Literal", b"Collection", b"Triple")
 _UNKNOWN_PARSE_TYPE = re.compile(rb"""parseType\s*=\s*(["'])(?!(?:%b)\1)""" % b"|".join(_PARSE_TYPES))
 _FORBIDDEN = re.compile(rb"""&lt;|&gt;|&quot;|[\t\n\r <>"{}|\\^`]""")
 _ENTITIES = {b"&lt;": b"<", b"&gt;": b">", b"&quot;": b'"'}
+_XML_LITERAL = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -34,6 +36,8 @@ class _Element(msgspec.Struct, frozen=True):
     base: str | None
     is_literal: bool
     """Whether what stands in it is a value, which nobody changes."""
+    refers: bool = False
+    """Whether its value is what `rdf:resource` names, so that nothing stands in it."""
 
 
 def has_unheeded(text: bytes) -> bool:
@@ -43,8 +47,11 @@ def has_unheeded(text: bytes) -> bool:
 
 def mended(text: bytes, base: str | None) -> tuple[bytes, list[Note]]:
     """The text as it was meant, and what was changed."""
-    mending = _Mending(text, base)
-    return TOKEN.sub(mending.tag, text), mending.notes
+    mending, pieces, end = _Mending(text, base), [], 0
+    for found in TOKEN.finditer(text):
+        pieces += [mending.text(text[end : found.start()]), mending.tag(found)]
+        end = found.end()
+    return b"".join([*pieces, text[end:]]), mending.notes
 
 
 class _Mending:
@@ -57,7 +64,15 @@ class _Mending:
         self._place, self._end = Place(), 0
         self.notes: list[Note] = []
 
+    def text(self, text: bytes) -> bytes:
+        """Text between tags."""
+        if not self._stack[-1].refers or not text.strip():
+            return text
+        self._note("text in an element with rdf:resource, left out")
+        return b""
+
     def tag(self, found: re.Match[bytes]) -> bytes:
+        """A tag, or what is none."""
         slash, name, attributes, empty = found[1], found[2], found[3], found[4]
         if name is None:
             return found[0]
@@ -68,9 +83,10 @@ class _Mending:
         element = self._stack[-1]
         if not element.is_literal:
             self._found = found
-            self._base, self._is_literal = element.base, False
+            self._base, self._is_literal, self._refers = element.base, False, False
+            self._is_empty = bool(empty) or found.string.startswith(b"</", found.end())
             attributes = _ATTRIBUTE.sub(self._attribute, attributes)
-            element = _Element(self._base, self._is_literal)
+            element = _Element(self._base, self._is_literal, self._refers)
         if not empty:
             self._stack.append(element)
         return b"<%b%b%b>" % (name, attributes, empty)
@@ -87,8 +103,11 @@ class _Mending:
             return b""
         if prefix == self._prefix and local == b"parseType":
             value = self._parse_type(value)
+            if self._is_literal and self._is_empty:
+                return b"%b:datatype%b%b%b%b" % (prefix, equals, quote, _XML_LITERAL, quote)
         elif self._is_iri(prefix, local):
             value = self._encoded(value)
+            self._refers |= local == b"resource"
             if name == b"xml:base":
                 value = self._resolved(value)
         return name + equals + quote + value + quote

@@ -272,6 +272,12 @@ def test_dot_segments_of_a_base_are_removed():
     assert quad == '<http://b/c/s> <http://p> "x"'
 
 
+def test_a_term_with_a_slash_is_relative_to_the_vocabulary():
+    context = {"@vocab": "http://v.example/", "a/b": {"@type": "@id"}}
+    found = clean({"@context": context, "@id": "x:s", "a/b": "x:o"})
+    assert found == ["<x:s> <http://v.example/a/b> <x:o>"]
+
+
 def test_the_direction_of_a_text_is_left_out():
     [quad] = clean({"@id": "http://s", "http://p": {"@value": "x", "@language": "ar", "@direction": "rtl"}})
     assert quad == '<http://s> <http://p> "x"@ar'

@@ -74,6 +74,14 @@ CASES = [
         [3],
     ),
     (
+        "text beside a reference",
+        '<e:T rdf:about="http://a.example/x">\n<e:p rdf:resource="http://a.example/y">the y</e:p>\n'
+        '<e:p rdf:parseType="Literal"><a rdf:resource="z">text</a></e:p></e:T>',
+        f"{TYPED}{X} {P} <http://a.example/y> ."
+        f"""{X} {P} '<a xmlns:rdf="{RDF}" rdf:resource="z">text</a>'^^<{RDF}XMLLiteral> .""",
+        [4],
+    ),
+    (
         "a leniency beside a fault",
         '<e:T about="http://a.example/x"><e:p>1</e:p></e:T>\n<e:T rdf:about="http://a.example/y" foo="bar"/>',
         f'{TYPED}{X} {P} "1" .',
@@ -136,3 +144,23 @@ def test_xml_literals_are_canonical():
         '<h:b xmlns:h="http://h.example/" a="2" z="1"></h:b>&lt; <e:c xmlns:e="http://e.example/">&amp;</e:c>'
     )
     assert not reading.problems
+
+
+@pytest.mark.parametrize("end", ["/>", "></e:p>"])
+def test_an_empty_xml_literal_is_read(end):
+    node = f'<e:T rdf:about="http://a.example/x"><e:p rdf:parseType="Literal"{end}</e:T>'
+    reading = tamias.read(f"{HEAD}{node}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
+    expected = f'{TYPED}{X} {P} ""^^<{RDF}XMLLiteral> .'
+    assert set(reading.quads) == set(parse(expected.encode(), format=RdfFormat.TURTLE))
+    assert not reading.problems
+
+
+def test_rdf_xml_inside_other_xml_is_read_as_leniently():
+    nodes = '<e:T rdf:about="http://a.example/x"><e:p rdf:resource="http://a.example/y">the y</e:p></e:T>'
+    text = f'<records xmlns="http://r.example/">{HEAD.partition("?>")[2]}{nodes}</rdf:RDF></records>'
+    reading = tamias.read(text.encode(), base=BASE, media_type="application/xml")
+    expected = f"{TYPED}{X} {P} <http://a.example/y> ."
+    assert set(reading.quads) == set(parse(expected.encode(), format=RdfFormat.TURTLE))
+    assert [each.what for each in reading.problems] == [
+        "RDF/XML: text in an element with rdf:resource, left out"
+    ]

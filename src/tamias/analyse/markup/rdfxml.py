@@ -1,30 +1,30 @@
-"""RDF/XML inside other XML: the metadata of drawings, mostly."""
+"""RDF/XML inside other XML: the metadata of drawings, the records of catalogue services."""
 
 from collections.abc import Iterator
 
 from lxml import etree
-from pyoxigraph import RdfFormat, parse
 
+from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.page import Page
 from tamias.analyse.markup.rdfa_terms import RDF
-from tamias.model.finding import Finding, Problem, Quads
+from tamias.analyse.rdf_xml import rdf_xml_quads
+from tamias.analyse.recover import Faults, batched
+from tamias.model.finding import Finding, Problem
 
 GATE = (RDF.encode(),)
 
 
 def extract(page: Page) -> Iterator[Finding]:
     """The statements of every `rdf:RDF` element that stands in none of its kind."""
+    faults = Faults(AnalyseLimits().max_errors)
     for element in page.tree.iter(f"{{{RDF}}}RDF"):
         if next(element.iterancestors(f"{{{RDF}}}RDF"), None) is None:
-            yield from _statements(element, element.base or page.base)
+            yield from _statements(element, element.base or page.base, faults)
+    yield from faults.summary()
 
 
-def _statements(element: etree._Element, base: str) -> Iterator[Finding]:
+def _statements(element: etree._Element, base: str, faults: Faults) -> Iterator[Finding]:
+    """Lines are counted from the beginning of the element, so they are not told."""
     data = etree.tostring(element, encoding="utf-8", with_tail=False)
-    try:
-        quads = list(parse(data, format=RdfFormat.RDF_XML, base_iri=base, lenient=True))
-    except (SyntaxError, ValueError) as fault:
-        yield Problem(f"RDF/XML: {fault}"[:500])
-        return
-    if quads:
-        yield Quads(quads)
+    for found in batched(rdf_xml_quads(data, base, faults)):
+        yield Problem(f"RDF/XML: {found.what}") if isinstance(found, Problem) else found
