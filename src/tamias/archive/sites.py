@@ -37,6 +37,47 @@ class SiteDataset(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan[self.attempt] if self.attempt < len(self.plan) else None
 
 
+LEAST_SHARE = 0.5
+"""The share of URIs, and of the statements about them, that a copy must have to stand for its resources."""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What a copy has of the URIs that were looked up in it, and of what documents say about some of them."""
+
+    compared: int
+    """URIs that were looked up."""
+    described: int
+    documents: int
+    statements: int
+    """What the documents say about the URIs that they were asked for by."""
+    confirmed: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the copy stands for the resources."""
+        return (
+            self.described >= LEAST_SHARE * self.compared and self.confirmed >= LEAST_SHARE * self.statements
+        )
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        said = f"describes {self.described} of {self.compared} URIs looked up in it"
+        if not self.statements:
+            return said
+        return (
+            f"{said} and has {self.confirmed} of {self.statements} statements of {self.documents} documents"
+        )
+
+
+class MetUrl(msgspec.Struct, frozen=True):
+    """A covered URL that the crawl has met."""
+
+    url: str
+    uid: int
+    visited: bool
+
+
 class Covered(msgspec.Struct, frozen=True):
     """What a dataset covers."""
 
@@ -50,17 +91,13 @@ class Covered(msgspec.Struct, frozen=True):
     key: bytes
     copies: tuple[Extent, ...]
     """Where the quads of the copy stand."""
-    compared: int | None
-    """How many URIs were looked up in the copy; None before that."""
-    described: int | None
+    compared: Comparison | None
 
     @property
     def reason(self) -> str:
         """Why what it covers is not asked for."""
-        looked_up = ""
-        if self.compared is not None:
-            looked_up = f"; its copy describes {self.described} of {self.compared} URIs looked up in it"
-        return f"part of a dataset that {self.sitemap} offers as a whole{looked_up}"
+        found = "" if self.compared is None else f"; its copy {self.compared.words}"
+        return f"part of a dataset that {self.sitemap} offers as a whole{found}"
 
 
 def dataset_key(dataset: SemanticDataset) -> bytes:
@@ -156,11 +193,28 @@ def covered(session: Session) -> list[Covered]:
             frozenset(samples or ()),
             bytes(key),
             tuple(msgspec.convert(copies, list[Extent])),
-            compared,
-            described,
+            _comparison(*compared),
         )
-        for crawl, key, sitemap, state, prefixes, urls, samples, copies, compared, described in rows
+        for crawl, key, sitemap, state, prefixes, urls, samples, copies, *compared in rows
     ]
+
+
+def _comparison(
+    compared: int | None,
+    described: int | None,
+    documents: int | None,
+    statements: int | None,
+    confirmed: int | None,
+) -> Comparison | None:
+    if compared is None:
+        return None
+    return Comparison(
+        compared=compared,
+        described=described or 0,
+        documents=documents or 0,
+        statements=statements or 0,
+        confirmed=confirmed or 0,
+    )
 
 
 def note_had(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
@@ -169,27 +223,45 @@ def note_had(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> Non
     cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url, "copies": copies})
 
 
-def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> list[str]:
-    """Some URLs of a host that a dataset covers and that the crawl has met."""
+def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> list[MetUrl]:
+    """Some URLs of a host that a dataset covers and that the crawl has met; first those it has visited."""
     asked = {
         "bucket": lease.bucket,
         "qid": lease.qid,
         "crawl": dataset.crawl,
         "prefixes": list(dataset.prefixes),
+        "urls": list(dataset.urls),
         "most": most,
     }
     rows = session.transact(lambda cursor: cursor.execute(_SQL["met"].text, asked).fetchall())
-    return [row[0] for row in rows]
+    return [MetUrl(*row) for row in rows]
 
 
-def note_compared(session: Session, dataset: Covered, compared: int, described: int, *, holds: bool) -> None:
-    """What was found when URIs were looked up in the copy; unless it holds, it covers nothing any more."""
+def any_unvisited(session: Session, lease: Lease, dataset: Covered, uids: Iterable[int]) -> bool:
+    """Whether one of these URLs of a host was not visited yet."""
+    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(uids)}
+    return session.transact(
+        lambda cursor: cursor.execute(_SQL["any_unvisited"].text, asked).fetchone() is not None
+    )
+
+
+def documents_of(
+    session: Session, lease: Lease, dataset: Covered, met: Sequence[MetUrl]
+) -> dict[str, Extent]:
+    """Where the quads stand that were last read from these URLs of a host."""
+    url_of = {each.uid: each.url for each in met}
+    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(url_of)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["documents_of"].text, asked).fetchall())
+    return {url_of[uid]: Extent(*place) for uid, *place in rows}
+
+
+def note_compared(session: Session, dataset: Covered, found: Comparison) -> None:
+    """What was found when the copy was compared; unless it holds, it covers nothing any more."""
     told = {
+        **msgspec.structs.asdict(found),
         "crawl": dataset.crawl,
         "dataset": dataset.key,
-        "compared": compared,
-        "described": described,
-        "state": "had" if holds else "released",
+        "state": "had" if found.holds else "released",
     }
     session.transact(lambda cursor: cursor.execute(_SQL["note_compared"].text, told))
 

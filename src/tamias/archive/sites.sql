@@ -48,7 +48,8 @@ WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.state = 'copying'
 -- What need not be asked for one by one, whether it is had, and what was found when URIs were looked up in it.
 SELECT site_dataset.crawl, site_dataset.dataset, site_dataset.sitemap, site_dataset.state, site_dataset.prefixes,
        site_dataset.plan->site_dataset.attempt->'urls' AS urls, site_dataset.description->'samples' AS samples,
-       site_dataset.copies, site_dataset.compared, site_dataset.described
+       site_dataset.copies, site_dataset.compared, site_dataset.described, site_dataset.documents,
+       site_dataset.statements, site_dataset.confirmed
 FROM site_dataset WHERE site_dataset.state IN ('copying', 'had')
 
 -- name: note_had
@@ -69,16 +70,33 @@ WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.dataset = %(dataset)
   AND site_dataset.attempt = %(attempt)b::int4 AND site_dataset.state = 'copying'
 
 -- name: met
--- URLs of a host that a dataset covers, as far as the crawl has met them, in no order that means anything.
-SELECT url.url FROM url
+-- URLs of a host that a dataset covers, as far as the crawl has met them: those that were visited first.
+SELECT url.url, url.uid, url.status <> 0 AS visited FROM url
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
   AND EXISTS (SELECT FROM unnest(%(prefixes)b::text[]) AS prefix (iri) WHERE starts_with(url.url, prefix.iri))
-ORDER BY url.uid LIMIT %(most)b::int4
+  AND url.url <> ALL(%(urls)b::text[])
+ORDER BY url.status = 0, url.uid LIMIT %(most)b::int4
+
+-- name: any_unvisited
+-- Whether some of these were not visited yet.
+SELECT FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = ANY(%(uid)b::int8[]) AND url.status = 0
+LIMIT 1
+
+-- name: documents_of
+-- The last reading of each of these that gave quads.
+SELECT DISTINCT ON (capture.uid) capture.uid, capture.segment, capture.frame, capture.start, capture.length
+FROM capture
+WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.crawl = %(crawl)b::int4
+  AND capture.uid = ANY(%(uid)b::int8[]) AND capture.outcome = 1 AND capture.segment IS NOT NULL
+ORDER BY capture.uid, capture.started_at DESC
 
 -- name: note_compared
--- What was found when URIs were looked up in the copy; if that is too little, they are asked for one by one.
+-- What was found when the copy was compared; if that is too little, resources are asked for one by one.
 UPDATE site_dataset
-SET compared = %(compared)b::int4, described = %(described)b::int4, state = %(state)b::text
+SET compared = %(compared)b::int4, described = %(described)b::int4, documents = %(documents)b::int4,
+    statements = %(statements)b::int4, confirmed = %(confirmed)b::int4, state = %(state)b::text
 WHERE site_dataset.crawl = %(crawl)b::int4 AND site_dataset.dataset = %(dataset)b::bytea
   AND site_dataset.state = 'had' AND site_dataset.compared IS NULL
 

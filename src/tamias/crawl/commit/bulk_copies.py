@@ -2,27 +2,29 @@
 
 While such a copy is under way, and once it is had, nothing it covers is asked for one by one. A copy is had
 when it was read to its end and gave statements. It covers what it should only if it describes most of the
-URIs that are looked up in it: samples of the sitemap, and some that the crawl met.
+URIs that are looked up in it (samples of the sitemap, and some that the crawl met), and has most of the
+statements that documents of a few of these make about them.
 """
 
 import logging
-import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
 from tamias.archive.sites import (
+    Comparison,
     Covered,
     SiteDataset,
     after,
+    any_unvisited,
     covered,
     dataset_key,
+    documents_of,
     met_urls,
     note_claims,
     note_compared,
@@ -35,6 +37,7 @@ from tamias.archive.sites import (
 )
 from tamias.crawl.admit import Admission, Reference, first
 from tamias.crawl.analysing.extractor import PAGES, Extraction
+from tamias.crawl.commit.copy_comparison import described, statements_about
 from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.threads import run_uncancelled
 from tamias.database.connect import Cursor, Session
@@ -58,9 +61,8 @@ WAIT_MS = 5000
 MOST_SAMPLES = 10
 MOST_MET = 20
 """URIs that are looked up in a copy: samples of the sitemap, and those that the crawl met."""
-LEAST_SHARE = 0.5
-"""The share of them that a copy must describe; below it, resources are asked for one by one."""
-_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
+MOST_PROBES = 3
+"""Covered URLs that are visited all the same, and as many samples, to compare their documents with a copy."""
 
 Also = Callable[[Cursor], None]
 
@@ -82,6 +84,7 @@ class Coverage:
         self._in_database = in_database
         self._segments = segments
         self._covered: list[Covered] = []
+        self._probes: dict[tuple[int, bytes], dict[str, int]] = {}
 
     def refresh(self) -> None:
         """For the database's thread, after each lease: so that it knows all that was committed before."""
@@ -95,10 +98,27 @@ class Coverage:
         if not self._covered or PART in task.tags or task.crawl == WATCH:
             return None
         found = next((each for each in self._covered if _belongs(task, each)), None)
-        if found is None or not found.had or found.compared is not None or task.url in found.urls:
+        if found is None or found.compared is not None or task.url in found.urls:
             return found
+        probes = await self._probes_of(found, lease)
+        if len(probes) < MOST_PROBES:
+            probes[task.url] = task.uid
+        if task.url in probes:
+            return None
+        if not found.had or await self._in_database(
+            any_unvisited, self._session, lease, found, probes.values()
+        ):
+            return msgspec.structs.replace(found, had=False)
         await self._compare(found, lease)
         return next((each for each in self._covered if each.had and _belongs(task, each)), None)
+
+    async def _probes_of(self, dataset: Covered, lease: Lease) -> dict[str, int]:
+        """Covered URLs, with their ids, that are visited for the comparison; what was visited counts too."""
+        key = (dataset.crawl, dataset.key)
+        if key not in self._probes:
+            met = await self._in_database(met_urls, self._session, lease, dataset, MOST_PROBES)
+            self._probes[key] = {each.url: each.uid for each in met if each.visited}
+        return self._probes[key]
 
     def without_own(self, reference: Reference) -> Reference:
         """The links without those from a copy to what it covers: they are known from there, not met."""
@@ -111,46 +131,39 @@ class Coverage:
     async def _compare(self, dataset: Covered, lease: Lease) -> None:
         """Looks URIs up in the copy. Two workers may do so at once: they find the same."""
         met = await self._in_database(met_urls, self._session, lease, dataset, MOST_MET)
-        others = [url for url in met if url not in dataset.samples | dataset.urls]
+        documents = await self._in_database(documents_of, self._session, lease, dataset, met)
+        others = [each.url for each in met if each.url not in dataset.samples | dataset.urls]
         uris = [*sorted(dataset.samples)[:MOST_SAMPLES], *others]
-        found = await run_uncancelled(partial(self._described, dataset.copies, uris))
-        holds = len(found) >= LEAST_SHARE * len(uris)
-        if not holds:
+        compared = await run_uncancelled(partial(self._compared, dataset.copies, uris, documents))
+        if not compared.holds:
             _log.warning(
-                "%s offers a dataset as a whole, but the copy describes %d of %d URIs looked up in it: "
-                "its resources are asked for one by one",
-                dataset.sitemap, len(found), len(uris),
+                "%s offers a dataset as a whole, but the copy %s: its resources are asked for one by one",
+                dataset.sitemap, compared.words,
             )  # fmt: skip
-        await self._in_database(
-            partial(note_compared, self._session, dataset, len(uris), len(found), holds=holds)
-        )
+        await self._in_database(note_compared, self._session, dataset, compared)
         await self._in_database(self.refresh)
 
-    def _described(self, copies: Sequence[Extent], uris: Sequence[str]) -> set[str]:
+    def _compared(
+        self, copies: Sequence[Extent], uris: Sequence[str], documents: dict[str, Extent]
+    ) -> Comparison:
         with SegmentReader(self._segments) as reader:
-            return described((piece for extent in copies for piece in reader.read(extent)), uris)
 
+            def copy() -> Iterator[bytes]:
+                for extent in copies:
+                    yield from reader.read(extent)
 
-def described(pieces: Iterable[bytes], uris: Iterable[str]) -> set[str]:
-    """Those URIs that N-Quads have as a subject, by themselves or with a fragment."""
-    sought = {uri: _beginnings(uri) for uri in uris}
-    found: set[str] = set()
-    rest = b"\n"
-    for piece in pieces:
-        lines, end, tail = (rest + piece).rpartition(b"\n")
-        for uri in [uri for uri, starts in sought.items() if any(start in lines for start in starts)]:
-            found.add(uri)
-            del sought[uri]
-        if not sought:
-            break
-        rest = end + tail
-    return found
-
-
-def _beginnings(uri: str) -> list[bytes]:
-    """How lines begin that are about a URI; a URL may stand there as an IRI, with letters of all scripts."""
-    iri = _ENCODED.sub(lambda encoded: unquote(encoded[0], errors="replace"), uri)
-    return [f"\n<{name}{end}".encode() for name in dict.fromkeys((uri, iri)) for end in ("> ", "#")]
+            said = {
+                url: statements_about(partial(reader.read, extent), [url])[url]
+                for url, extent in documents.items()
+            }
+            copied = statements_about(copy, documents)
+            return Comparison(
+                compared=len(uris),
+                described=len(described(copy(), uris)),
+                documents=len(documents),
+                statements=sum(each.total() for each in said.values()),
+                confirmed=sum((each & copied[url]).total() for url, each in said.items()),
+            )
 
 
 def _belongs(task: Task, dataset: Covered) -> bool:
@@ -224,7 +237,8 @@ class BulkCopies:
         news = News(also=partial(_put, found=chosen, now=self._now()))
         for each in chosen:
             if each.access is not None:
-                news.items += self._items(each.access, task)
+                samples = Reference(each.dataset.samples[:MOST_PROBES], sitemap, task.depth + 1, task.crawl)
+                news.items += [*self._items(each.access, task), *self._admission.items(samples)]
         others = {host for dataset in datasets for host in hosts_to_ask(dataset, sitemap)}
         for host in sorted(others)[:_MOST_ASKED]:
             address = f"http://{host}/sitemap.xml"

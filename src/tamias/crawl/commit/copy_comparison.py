@@ -1,0 +1,124 @@
+"""Compares the copy of a dataset with documents of the resources that it covers. All are stored N-Quads."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from urllib.parse import unquote
+
+from tamias.archive.contents.blank_nodes import Colours, with_gaps
+from tamias.archive.contents.faults import Unreadable
+
+Pieces = Callable[[], Iterable[bytes]]
+"""Reads N-Quads from their beginning, in pieces that may end anywhere."""
+MOST_BLANK = 1000
+"""Blank nodes that are followed from the statements about resources; with more, none of them counts."""
+MOST_STEPS = 8
+"""How far they are followed. Each step reads all from the beginning."""
+_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
+
+
+def described(pieces: Iterable[bytes], uris: Iterable[str]) -> set[str]:
+    """Those URIs that are a subject, by themselves or with a fragment."""
+    sought = {uri: _beginnings(uri) for uri in uris}
+    found: set[str] = set()
+    for lines in _whole_lines(pieces):
+        for uri in [uri for uri, starts in sought.items() if any(start in lines for start in starts)]:
+            found.add(uri)
+            del sought[uri]
+        if not sought:
+            break
+    return found
+
+
+def statements_about(read: Pieces, uris: Iterable[str]) -> dict[str, Counter[bytes]]:
+    """What is said of each URI and of the blank nodes that this leads to, whatever the graph.
+
+    Blank nodes are named by what is said of them, so that the results of two calls can be compared.
+    """
+    about = {uri: [_triple(line) for line in _found(read(), _beginnings(uri))] for uri in uris}
+    fresh = {node for triples in about.values() for node in _blank_objects(triples)}
+    of_node: dict[bytes, list[bytes]] = {}
+    for _ in range(MOST_STEPS):
+        if not fresh or len(of_node) + len(fresh) > MOST_BLANK:
+            break
+        of_node |= _about_nodes(read(), fresh)
+        fresh = {node for each in fresh for node in _blank_objects(of_node[each])} - of_node.keys()
+    if fresh:
+        return {
+            uri: Counter(each for each in found if with_gaps(each) is None) for uri, found in about.items()
+        }
+    return {uri: _coloured(_with_nodes(found, of_node)) for uri, found in about.items()}
+
+
+def _found(pieces: Iterable[bytes], starts: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines that begin so."""
+    for text in _whole_lines(pieces):
+        for start in starts:
+            place = text.find(start)
+            while place >= 0:
+                end = text.find(b"\n", place + 1)
+                end = len(text) if end < 0 else end
+                yield text[place + 1 : end]
+                place = text.find(start, end)
+
+
+def _about_nodes(pieces: Iterable[bytes], nodes: set[bytes]) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {node: [] for node in nodes}
+    for text in _whole_lines(pieces):
+        for line in text.split(b"\n"):
+            subject = line.partition(b" ")[0] if line.startswith(b"_:") else b""
+            if subject in found:
+                found[subject].append(_triple(line))
+    return found
+
+
+def _with_nodes(triples: Iterable[bytes], of_node: dict[bytes, list[bytes]]) -> set[bytes]:
+    """With what is said of their blank nodes, and of those of these."""
+    found: set[bytes] = set()
+    waiting = list(triples)
+    while waiting:
+        triple = waiting.pop()
+        if triple not in found:
+            found.add(triple)
+            waiting += [each for node in _blank_objects([triple]) for each in of_node[node]]
+    return found
+
+
+def _blank_objects(triples: Iterable[bytes]) -> set[bytes]:
+    objects = (triple.split(b" ", 2)[2] for triple in triples)
+    return {each for each in objects if each.startswith(b"_:")}
+
+
+def _beginnings(uri: str) -> list[bytes]:
+    """How lines begin that are about a URI; a URL may stand there as an IRI, with letters of all scripts."""
+    iri = _ENCODED.sub(lambda encoded: unquote(encoded[0], errors="replace"), uri)
+    return [f"\n<{name}{end}".encode() for name in dict.fromkeys((uri, iri)) for end in ("> ", "#")]
+
+
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Text that begins with a line end and goes on to the last one."""
+    rest = b"\n"
+    for piece in pieces:
+        lines, end, tail = (rest + piece).rpartition(b"\n")
+        yield lines
+        rest = end + tail
+
+
+def _triple(line: bytes) -> bytes:
+    """Without the graph, which stands in every stored line."""
+    return line.rsplit(b" ", 2)[0]
+
+
+def _coloured(triples: Iterable[bytes]) -> Counter[bytes]:
+    plain, blank = [], []
+    for triple in triples:
+        statement = with_gaps(triple)
+        if statement is None:
+            plain.append(triple)
+        else:
+            blank.append(statement)
+    try:
+        names = {node: b"_:" + colour.hex().encode() for node, colour in Colours(blank).of.items()}
+    except Unreadable:
+        return Counter(plain)
+    return Counter([*plain, *(each.written(names) for each in blank)])
