@@ -31,6 +31,26 @@ _JAR = "org.apache.jena:jena-fuseki-server:4.10.0:jar"
 _RIOT = Path(__file__).with_name("Riot.java")
 
 
+class RdfFile(NamedTuple):
+    """A file of a suite, and what a server would call it."""
+
+    path: Path
+    place: str
+    name: str
+
+
+def rdf_files(suite: Path) -> Iterator[RdfFile]:
+    """By their endings; histories have that of their folder, and XML counts where it has RDF/XML in it."""
+    for path in sorted(suite.rglob("*")):
+        name = path.name
+        if path.is_file() and path.name.isdigit():
+            name += path.parent.suffix
+        elif path.suffix == ".xml" and b"<rdf:RDF" in path.read_bytes()[:2000]:
+            name += ".rdf"
+        if path.is_file() and Path(name).suffix in LANGUAGES:
+            yield RdfFile(path, path.relative_to(suite).as_posix(), name)
+
+
 class Result(NamedTuple):
     """What a reader made of a file."""
 
