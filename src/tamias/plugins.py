@@ -1,5 +1,6 @@
 """Parts that can be added from outside: found by entry points, the built-in ones like a stranger's."""
 
+import logging
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
@@ -15,9 +16,15 @@ GROUPS = {
     "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
     "tamias.taggers": "which tags the content of a page tells (protocols.Tagger)",
     "tamias.harvesters": "how a source that is more than a document is read (protocols.Harvester)",
-    "tamias.sinks": "how quads are kept (protocols.Sink)",
+    "tamias.sinks": "how segments of quads are written (protocols.Sink)",
     "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",
 }
+
+
+FORMER = {"tamias.doors": "tamias.harvesters"}
+"""Groups by a name that they had: still read in this version, with a warning."""
+
+_log = logging.getLogger(__name__)
 
 
 class Plugin(msgspec.Struct, frozen=True, order=True):
@@ -32,7 +39,7 @@ class Plugin(msgspec.Struct, frozen=True, order=True):
 
 def installed() -> list[Plugin]:
     """Every part of every group."""
-    return sorted(_plugin(entry) for group in GROUPS for entry in _registered()[group])
+    return sorted(_plugin(group, entry) for group in GROUPS for entry in _registered()[group])
 
 
 def load(group: str, name: str) -> Any:
@@ -58,10 +65,21 @@ def load_all(group: str) -> dict[str, Any]:
 def _registered() -> dict[str, EntryPoints]:
     """The parts of each group; looked up once, since a look opens a file of every installed package."""
     everything = entry_points()
-    return {group: everything.select(group=group) for group in GROUPS}
+    found = {group: everything.select(group=group) for group in GROUPS}
+    for former, group in FORMER.items():
+        # A part that stands under both names serves an older version as well, and needs no warning.
+        old = [each for each in everything.select(group=former) if each.name not in found[group].names]
+        for each in old:
+            _log.warning(
+                "The plug-in '%s' is registered under '%s', which the next version will not read. "
+                "Register it under '%s'.",
+                *(each.name, former, group),
+            )
+        found[group] = EntryPoints([*found[group], *old])
+    return found
 
 
-def _plugin(entry: EntryPoint) -> Plugin:
+def _plugin(group: str, entry: EntryPoint) -> Plugin:
     distribution = entry.dist
     name, version = (distribution.name, distribution.version) if distribution else ("unknown", "")
-    return Plugin(entry.group, entry.name, entry.value, name, version)
+    return Plugin(group, entry.name, entry.value, name, version)

@@ -50,7 +50,10 @@ class SeedSource(Protocol):
 
 
 class Filter(Protocol):
-    """Decides whether a URL may enter the frontier. Pure and fast: it sees every new link."""
+    """Decides whether a URL may enter the frontier. Pure and fast: it sees every new link.
+
+    Every filter that is installed is made without arguments and asked after the built-in ones.
+    """
 
     def refuse(self, url: str, depth: int) -> str | None:
         """The reason to keep the URL out, naming the rule; None lets it in. Never raises."""
@@ -169,7 +172,13 @@ class Harvester(Protocol):
 
 
 class Sink(Protocol):
-    """Takes the N-Quads of documents, one document at a time."""
+    """Writes one new segment: takes the N-Quads of documents, one document at a time.
+
+    Made with a folder and the segment's number; the setting `sinks.segments` names the part. Others read the
+    segment as docs/formats.md describes it: zstd frames in the file `sinks.segments.segment_path`.
+    """
+
+    segment: int
 
     def document(self) -> AbstractContextManager[DocumentSink]:
         """Takes one document; if the block is left by an exception, nothing of it stays."""

@@ -4,6 +4,7 @@ A value comes from the default, then the file, then the environment, then the fl
 """
 
 import difflib
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,11 @@ import msgspec
 from msgspec import Meta
 
 from tamias.model.errors import ConfigError
+
+FORMER = {"schedule.walks": "schedule.harvests"}
+"""Settings by a name that they had: still read in this version, with a warning."""
+
+_log = logging.getLogger(__name__)
 
 CONTACT_PAGE = "https://w3id.org/tamias/crawler"
 
@@ -242,6 +248,9 @@ class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["own", "all"], _about("graph names inside documents that are kept as they are")
     ] = "own"
     gzip: Annotated[bool, _about("pack each Turtle or TriG file of turtle-files with gzip")] = False
+    segments: Annotated[
+        str, _about("what writes the segments of quads: nquads, or a plug-in of tamias.sinks")
+    ] = "nquads"
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,8 +289,8 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry_wait: Annotated[
         float, _about("seconds before another try after a failure; doubled each time", gt=0)
     ] = 3600.0
-    walks: Annotated[
-        float, _about("seconds between two walks through a portal or endpoint under watch", gt=0)
+    harvests: Annotated[
+        float, _about("seconds between two harvests of a watched portal or endpoint", gt=0)
     ] = 86_400.0
     gone_wait: Annotated[
         float, _about("seconds before looking again for what is gone; doubled each time", gt=0)
@@ -355,7 +364,7 @@ class Setting(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return f"TAMIAS_{self.table}__{self.name}".upper()
+        return _variable(self.table, self.name)
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -394,6 +403,10 @@ def resolve(
     return Resolved(_converted(values, origins), origins)
 
 
+def _variable(table: str, name: str) -> str:
+    return f"TAMIAS_{table}__{name}".upper()
+
+
 def _help(annotation: Any) -> str:
     return next((part.description for part in get_args(annotation)[1:] if isinstance(part, Meta)), "") or ""
 
@@ -411,24 +424,37 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
             raise ConfigError(f"{file}: '{table}' must stand in a table such as [fetch]")
         for name, value in content.items():
             key = f"{table}.{name}"
-            if key not in known:
+            if key in FORMER:
+                values.setdefault(_renamed(f"{file}: '{key}'", FORMER[key], FORMER[key]), value)
+            elif key in known:
+                values[key] = value
+            else:
                 raise ConfigError(f"{file}: there is no setting '{key}'{_meant(key, known)}")
-            values[key] = value
     return values
 
 
 def _from_environment(environment: Mapping[str, str], known: dict[str, Setting]) -> dict[str, Any]:
     by_variable = {setting.variable: setting for setting in known.values()}
+    former = {_variable(*old.split(".")): known[key] for old, key in FORMER.items()}
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         if not (variable.startswith("TAMIAS_") and "__" in variable):
             continue
-        setting = by_variable.get(variable)
+        setting = former.get(variable) or by_variable.get(variable)
         if setting is None:
             raise ConfigError(f"{variable}: there is no such setting{_meant(variable, by_variable)}")
         listed = isinstance(setting.default, tuple)
-        values[setting.key] = [part.strip() for part in text.split(",") if part.strip()] if listed else text
+        value = [part.strip() for part in text.split(",") if part.strip()] if listed else text
+        if variable in former:
+            values.setdefault(_renamed(variable, setting.key, setting.variable), value)
+        else:
+            values[setting.key] = value
     return values
+
+
+def _renamed(old: str, key: str, name: str) -> str:
+    _log.warning("%s is now called '%s'; the next version will not read the old name.", old, name)
+    return key
 
 
 def _meant(wrong: str, known: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.model.errors import ConfigError
-from tamias.settings import all_settings, resolve
+from tamias.settings import FORMER, all_settings, resolve
 
 
 def write(tmp_path, text):
@@ -58,3 +58,34 @@ def test_a_missing_file_is_refused(tmp_path):
 
 def test_every_setting_says_what_it_does():
     assert all(setting.help for setting in all_settings())
+
+
+def test_a_former_name_in_the_file_is_read_with_a_warning(tmp_path, caplog):
+    file = write(tmp_path, "[schedule]\nwalks = 60\n")
+    resolved = resolve(file, {})
+    assert (resolved.settings.schedule.harvests, resolved.origins["schedule.harvests"]) == (
+        60.0,
+        f"file {file}",
+    )
+    (told,) = caplog.messages
+    now = "is now called 'schedule.harvests'; the next version will not read the old name."
+    assert told == f"{file}: 'schedule.walks' {now}"
+
+
+def test_a_former_name_in_the_environment_is_read_with_a_warning(caplog):
+    assert resolve(None, {"TAMIAS_SCHEDULE__WALKS": "60"}).settings.schedule.harvests == 60.0
+    (told,) = caplog.messages
+    assert told.startswith("TAMIAS_SCHEDULE__WALKS is now called 'TAMIAS_SCHEDULE__HARVESTS'")
+
+
+@pytest.mark.parametrize("text", ["walks = 1\nharvests = 2", "harvests = 2\nwalks = 1"])
+def test_a_setting_beats_its_own_former_name(tmp_path, text):
+    assert resolve(write(tmp_path, f"[schedule]\n{text}\n"), {}).settings.schedule.harvests == 2.0
+    variables = {"TAMIAS_SCHEDULE__WALKS": "1", "TAMIAS_SCHEDULE__HARVESTS": "2"}
+    if text.startswith("harvests"):
+        variables = dict(reversed(variables.items()))
+    assert resolve(None, variables).settings.schedule.harvests == 2.0
+
+
+def test_every_former_name_leads_to_a_setting():
+    assert set(FORMER.values()) <= {setting.key for setting in all_settings()}

@@ -227,8 +227,10 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
     from tamias.crawl.request.options import http_options
+    from tamias.plugins import load
 
     http_options(settings, Path())
+    load("tamias.sinks", settings.sinks.segments)
     seed_items(settings, seeds, 0)
     check_kinds(seeds)
 

@@ -18,7 +18,7 @@ from tamias.model.lease import Task
 from tamias.model.seed import Seed
 from tamias.model.url import authority, fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key, without_session
-from tamias.plugins import load
+from tamias.plugins import load_all
 from tamias.protocols import Filter
 from tamias.settings import Settings
 
@@ -206,7 +206,7 @@ def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str
 
 
 def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
-    """The filters in force by name, cheapest first."""
+    """The filters in force by name: the built-in ones, cheapest first, then every other that is installed."""
     wanted = settings.filters
     build: dict[str, Callable[[type], Filter]] = {
         "scheme": lambda part: part(frozenset(wanted.schemes)),
@@ -223,7 +223,9 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
         ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }
-    return {name: make(load("tamias.filters", name)) for name, make in build.items()}
+    installed = load_all("tamias.filters")
+    own = {name: make(installed.pop(name)) for name, make in build.items()}
+    return own | {name: part() for name, part in installed.items()}
 
 
 def queue_key(by: str) -> Callable[[str], str]:

@@ -59,7 +59,7 @@ def test_what_a_portal_offers_comes_under_watch_with_its_source_and_format(tamia
 
 
 def test_a_dataset_that_vanished_is_noticed_and_comes_back_if_it_does(tamias, portal, rows):
-    tamias.env["TAMIAS_SCHEDULE__WALKS"] = "0.5"
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.5"
     assert tamias.run("add", f"ckan:{portal.url('/')}").returncode == 0
     gone = []
     for names in (["one", "two", "three"], ["one", "three"], ["one", "two", "three"]):

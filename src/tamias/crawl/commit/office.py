@@ -81,6 +81,7 @@ class CommitContext:
             self.session,
             lambda work: self._thread.submit(work).result(),
             self.warc,
+            settings.sinks.segments,
         )
         self.coverage = Coverage(self.session, self.in_database, data / "rdf")
         self.committer = Committer(

@@ -10,7 +10,7 @@ from pathlib import Path
 from tamias.archive.segments import Durable, new_segment
 from tamias.database.connect import Session
 from tamias.plugins import load
-from tamias.sinks.segments import DocumentWriter, SegmentWriter
+from tamias.protocols import DocumentSink, Sink
 from tamias.sinks.warc import WarcWriter
 
 SEGMENT_BYTES = 256_000_000
@@ -26,17 +26,21 @@ class SegmentPool:
         session: Session,
         in_database: Callable[[Callable[[], int]], int],
         warc: WarcWriter | None = None,
+        sink: str = "nquads",
     ) -> None:
-        """`in_database` runs a function in the thread that the session belongs to; `warc` is synced along."""
+        """`in_database` runs a function in the thread that the session belongs to; `warc` is synced along.
+
+        `sink` names the part of `tamias.sinks` that writes the segments.
+        """
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._folder = folder
         self._in_database = in_database
         self._new_segment = partial(new_segment, session, worker)
-        self._writer: type[SegmentWriter] = load("tamias.sinks", "nquads")
+        self._writer: Callable[[Path, int], Sink] = load("tamias.sinks", sink)
         self._warc = warc
         self._reserved: int | None = None
-        self._small: SegmentWriter | None = None
-        self._large: list[SegmentWriter] = []
+        self._small: Sink | None = None
+        self._large: list[Sink] = []
         """Those that nobody writes to now."""
         self._lock = threading.Lock()
         self.one_large_at_a_time = asyncio.Lock()
@@ -52,7 +56,7 @@ class SegmentPool:
             self._reserved = self._new_segment()
 
     @contextmanager
-    def small_document(self) -> Iterator[DocumentWriter]:
+    def small_document(self) -> Iterator[DocumentSink]:
         """For the event loop's thread, after `reserve`."""
         with self._lock:
             if self._small is None:
@@ -63,12 +67,12 @@ class SegmentPool:
                 yield document
 
     @contextmanager
-    def large_document(self) -> Iterator[DocumentWriter]:
+    def large_document(self) -> Iterator[DocumentSink]:
         """For a thread that can wait; durable at the end. Each that is open has a segment of its own."""
         with self._lock:
             writer = self._large.pop() if self._large else None
         writer = writer or self._writer(self._folder, self._in_database(self._new_segment))
-        still: SegmentWriter | None = writer
+        still: Sink | None = writer
         try:
             with writer.document() as document:
                 yield document
@@ -93,7 +97,7 @@ class SegmentPool:
         return news
 
 
-def _synced(writer: SegmentWriter) -> tuple[Durable, SegmentWriter | None]:
+def _synced(writer: Sink) -> tuple[Durable, Sink | None]:
     committed = writer.sync()
     full = committed >= SEGMENT_BYTES
     if full:

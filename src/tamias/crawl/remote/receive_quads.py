@@ -12,7 +12,7 @@ from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.threads import run_uncancelled
 from tamias.model.errors import TamiasError
 from tamias.model.record import Extent
-from tamias.sinks.segments import DocumentWriter
+from tamias.protocols import DocumentSink
 
 SMALL = 256 * 1024
 """Packed bytes up to which a document is unpacked at once."""
@@ -72,7 +72,7 @@ class QuadReceiver:
             raise Damaged("a document's quads are cut off")
 
 
-def _written(place: AbstractContextManager[DocumentWriter], chunks: Iterable[bytes]) -> Extent:
+def _written(place: AbstractContextManager[DocumentSink], chunks: Iterable[bytes]) -> Extent:
     last = b""
     with place as document:
         for chunk in chunks:

@@ -295,7 +295,7 @@ class Visitor:
         etag, modified = _validators(task, capture)
         due = NEVER
         if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
-            due = self._now() + int(self._settings.schedule.walks * 1000)
+            due = self._now() + int(self._settings.schedule.harvests * 1000)
         return Done(
             task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
         )

@@ -1,0 +1,205 @@
+"""Plug-ins that a stranger installs: a package with a part of every group, met by one ordinary crawl."""
+
+import json
+from textwrap import dedent
+
+import pytest
+from pyoxigraph import RdfFormat, parse
+
+from tamias.sinks.segments import segment_path
+
+PARTS = {
+    "tamias.seeds": "acorns = stranger:AcornSeeds",
+    "tamias.filters": "secret = stranger:SecretFilter",
+    "tamias.analysers": "acorn = stranger:AcornAnalyser",
+    "tamias.taggers": "size = stranger:SizeTagger",
+    "tamias.harvesters": "pantry = stranger:PantryHarvester",
+    "tamias.sinks": "diary = stranger:DiarySegments",
+    "tamias.graph_sinks": "names = stranger:NameSink",
+}
+
+MODULE = """
+import os
+from pathlib import Path
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.model.capture import Request
+from tamias.model.finding import Links, Quads
+from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.outcome import Outcome
+from tamias.model.seed import Seed
+from tamias.sinks.segments import SegmentWriter
+
+
+def quad(subject, text):
+    return Quad(NamedNode(subject), NamedNode("http://example.org/says"), Literal(text))
+
+
+class AcornSeeds:
+    def seeds(self, argument):
+        for line in Path(argument).read_text().splitlines():
+            yield Seed(address=line.removeprefix("acorn "))
+
+
+class SecretFilter:
+    def refuse(self, url, depth):
+        return "secret: squirrels only" if "/secret/" in url else None
+
+
+class AcornAnalyser:
+    media_types = frozenset({"application/vnd.acorn+json"})
+
+    def analyse(self, document):
+        yield Quads([quad(document.url, document.stream.read().decode())])
+
+
+class SizeTagger:
+    def tags(self, page):
+        yield "size=large" if len(page.body) > 50 else "size=small"
+
+
+class PantryHarvester:
+    kinds = frozenset({"pantry"})
+
+    async def harvest(self, harvest, client):
+        for shelf in (1, 2):
+            capture = await client.ask(Request(url=f"{harvest.url}?shelf={shelf}"))
+            text = client.body(capture, 100).decode()
+            yield Step(state=b"%d" % shelf, findings=[Quads([quad(f"{harvest.url}#{shelf}", text)])])
+        yield Step(state=b"end", end=HarvestEnd(outcome=Outcome.OK, reason="2 shelves", complete=True))
+
+
+class DiarySegments(SegmentWriter):
+    def sync(self):
+        committed = super().sync()
+        with open(os.environ["DIARY"], "a") as diary:
+            diary.write(f"{self.segment} {committed}\\n")
+        return committed
+
+
+class NameSink:
+    def __init__(self, target, around):
+        self._file = Path(target).open("a")
+
+    def deliver(self, edition, nquads, beat):
+        self._file.write(f"{edition.document} {len(b''.join(nquads).splitlines())}\\n")
+
+    def sync(self):
+        self._file.flush()
+
+    def close(self):
+        self._file.close()
+"""
+
+
+@pytest.fixture
+def install(tmp_path):
+    """`install(tamias, parts)` puts the stranger's package on the path, as `pip install` would leave it."""
+
+    def put(tamias, parts):
+        folder = tmp_path / "packages"
+        about = folder / "stranger-1.0.dist-info"
+        about.mkdir(parents=True)
+        (folder / "stranger.py").write_text(dedent(MODULE))
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(
+            "".join(f"[{group}]\n{part}\n" for group, part in parts.items())
+        )
+        tamias.env["PYTHONPATH"] = str(folder)
+
+    return put
+
+
+def acorn(handler):
+    body = b'{"is": "an acorn"}'
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/vnd.acorn+json")
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+@pytest.fixture
+def oak(site):
+    """A site with something for each part."""
+    site.pages |= {
+        "/": b"<p><a href=/nut>nut</a> <a href=/secret/hole>hole</a> <a href=/open>open</a></p>",
+        "/nut": acorn,
+        "/open": b"<title>open</title>",
+        "/secret/hole": b"<title>secret</title>",
+        "/pantry?shelf=1": b"beech nuts",
+        "/pantry?shelf=2": b"hazel nuts",
+    }
+    return site
+
+
+def objects(tamias):
+    """What `http://example.org/says` says, by subject."""
+    done = tamias.run("export")
+    assert done.returncode == 0, done.stderr
+    quads = parse(done.stdout.encode(), format=RdfFormat.N_QUADS)
+    said = [quad for quad in quads if quad.predicate.value == "http://example.org/says"]
+    return {quad.subject.value: quad.object.value for quad in said}
+
+
+def test_a_part_of_every_group_is_asked(tamias, oak, install, tmp_path):
+    install(tamias, PARTS)
+    (tmp_path / "seeds.acorns").write_text(f"acorn {oak.url('/')}\n")
+    diary, names = tmp_path / "diary", tmp_path / "names"
+    tamias.env |= {
+        "DIARY": str(diary),
+        "TAMIAS_SINKS__SEGMENTS": "diary",
+        "TAMIAS_TAGS__CONTENT": "size",
+    }
+    done = tamias.crawl(
+        *(f"acorns:{tmp_path / 'seeds.acorns'}", f"pantry:{oak.url('/pantry')}"),
+        *("--no-robots", f"--sink=names:{names}", "--depth=1"),
+    )
+    assert done.returncode == 0, done.stderr
+    asked = {path for path, _ in oak.log}
+    assert {"/", "/nut", "/open", "/pantry?shelf=1", "/pantry?shelf=2"} <= asked
+    assert "/secret/hole" not in asked
+    assert objects(tamias) == {
+        oak.url("/nut"): '{"is": "an acorn"}',
+        oak.url("/pantry#1"): "beech nuts",
+        oak.url("/pantry#2"): "hazel nuts",
+    }
+    committed = dict(line.split() for line in diary.read_text().splitlines())
+    sizes = {
+        number: str(segment_path(tamias.data / "rdf", int(number)).stat().st_size) for number in committed
+    }
+    assert committed == sizes
+    assert {f"{oak.url('/nut')} 1", f"{oak.url('/pantry#pantry')} 2"} <= set(names.read_text().splitlines())
+    assert "size=small" in tamias.run("tag", oak.url("/open"), "--json").stdout
+
+
+def test_a_part_under_a_former_name_of_its_group_is_still_read_with_a_warning(tamias, oak, install):
+    install(tamias, {"tamias.doors": PARTS["tamias.harvesters"]})
+    done = tamias.crawl(f"pantry:{oak.url('/pantry')}", "--no-robots")
+    assert done.returncode == 0, done.stderr
+    assert objects(tamias) == {oak.url("/pantry#1"): "beech nuts", oak.url("/pantry#2"): "hazel nuts"}
+    assert (
+        "The plug-in 'pantry' is registered under 'tamias.doors', which the next version will not read. "
+        "Register it under 'tamias.harvesters'."
+    ) in done.stderr
+    listed = json.loads(tamias.run("plugins", "--json").stdout)
+    assert [each["group"] for each in listed if each["name"] == "pantry"] == ["tamias.harvesters"]
+
+
+def test_a_part_under_both_names_is_read_once_and_in_silence(tamias, install):
+    part = PARTS["tamias.harvesters"]
+    install(tamias, {"tamias.doors": part, "tamias.harvesters": part})
+    done = tamias.run("plugins", "--json")
+    assert done.stderr == ""
+    assert [each["target"] for each in json.loads(done.stdout) if each["name"] == "pantry"] == [
+        "stranger:PantryHarvester"
+    ]
+
+
+def test_a_writer_of_segments_that_is_not_installed_is_a_bad_configuration(tamias, oak):
+    tamias.env["TAMIAS_SINKS__SEGMENTS"] = "diary"
+    done = tamias.crawl(oak.url("/"))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "there is no sinks part named 'diary'; installed: nquads" in done.stderr
+    assert oak.log == []
