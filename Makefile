@@ -37,6 +37,7 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/shadowed_names.py
+	$(BIN)/python tools/unreached_names.py
 	$(BIN)/python tools/repeated_class_names.py
 
 # The documentation as a site, in build/site.

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import msgspec
 import pytest
+from memory_frontier import MemoryFrontier
 
-from tamias.frontier.memory import MemoryFrontier
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.terms import Interest, Terms
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE

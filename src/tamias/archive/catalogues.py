@@ -1,29 +1,14 @@
 """What catalogues describe, as rows: datasets, the forms they come in, and which have vanished."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from tamias.archive.captures import storable
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.model.dataset import Dataset, Distribution
 
 _SQL = statements("tamias.archive", "catalogues.sql")
-
-
-class Described(msgspec.Struct, frozen=True):
-    """One dataset of one catalogue; times are those of harvests, in milliseconds UTC."""
-
-    portal: str
-    kind: str
-    record: str
-    iri: str
-    title: str
-    first_seen: int
-    last_seen: int
-    gone_at: int | None
 
 
 def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
@@ -44,11 +29,6 @@ def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:
     told = {"url": storable(portal), "harvest": harvest}
     cursor.execute(_SQL["note_harvested"].text, told)
     return cursor.execute(_SQL["note_vanished"].text, told).rowcount
-
-
-def all_described(session: Session) -> Iterator[Described]:
-    """Every dataset of every catalogue."""
-    return (Described(*row) for row in session.rows(_SQL["all_described"].text))
 
 
 def _described(datasets: list[Dataset]) -> dict[str, list[Any]]:

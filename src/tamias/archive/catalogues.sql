@@ -38,10 +38,3 @@ WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND descri
 -- name: note_harvested
 -- When a catalogue was last seen as a whole.
 UPDATE portal SET walked_at = %(harvest)b::int8 WHERE portal.url = %(url)b::text
-
--- name: all_described
--- Every dataset that a catalogue describes, with when it vanished.
-SELECT portal.url, portal.kind, described.record, described.iri, described.title, described.first_seen,
-       described.last_seen, described.gone_at
-FROM described JOIN portal ON portal.portal = described.portal
-ORDER BY portal.url, described.record

@@ -125,6 +125,24 @@ class Archive:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             return diff(files[0], files[1], new.version.media_type, key=key, base=new.resource.url)
 
+    def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
+        """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
+        from tamias.archive.contents.faults import Unreadable
+        from tamias.archive.contents.forms import syntax_of
+        from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
+
+        old, new = self._pair(url, a, b)
+        syntax = syntax_of(new.version.media_type)
+        if syntax is None:
+            raise UsageError(f"{url} is {new.version.media_type}, not RDF: no SPARQL can tell what changed")
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+            files = [content.spooled(Path(folder)) for content in (old, new)]
+            try:
+                found = statements_diff(files[0], files[1], syntax, DiffLimits(), new.resource.url)
+            except Unreadable as fault:
+                raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
+        return as_sparql_update(found)
+
     def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
         """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
         from tamias.archive.diffs import collection_diff

@@ -1,13 +1,11 @@
 """The ground truth of a web: what a complete and polite crawl finds, and what it leaves alone. Pure."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
 from tamias.demo.pages import Web, quads_of
-from tamias.demo.plan import Plan
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +62,3 @@ def nameless(quad: Quad) -> Quad:
     subject = any_node if isinstance(quad.subject, BlankNode) else quad.subject
     value = any_node if isinstance(quad.object, BlankNode) else quad.object
     return Quad(subject, quad.predicate, value, quad.graph_name)
-
-
-def resources_by_kind(plan: Plan) -> Counter[str]:
-    """How many things the nodes of each kind describe, oddities not counted."""
-    counts: Counter[str] = Counter()
-    for node in plan.nodes:
-        counts[node.kind] += node.resources
-    return counts

@@ -28,12 +28,3 @@ REASONS = {
     "robots": ROBOTS,
     "sitemaps": LISTED,
 }
-
-
-def reasons_in(cut: int) -> list[str]:
-    """The reasons that bits stand for.
-
-    >>> reasons_in(DEPTH | BELOW | ROBOTS)
-    ['depth', 'robots']
-    """
-    return [name for name, bit in REASONS.items() if cut & bit]

@@ -7,20 +7,7 @@ from typing import Final
 
 import msgspec
 
-_HOUR_MS: Final = 3_600_000
-
-_INTERVALS: Final[dict[str, int | None]] = {
-    "always": _HOUR_MS,
-    "hourly": _HOUR_MS,
-    "daily": 24 * _HOUR_MS,
-    "weekly": 7 * 24 * _HOUR_MS,
-    "monthly": 30 * 24 * _HOUR_MS,
-    "yearly": 365 * 24 * _HOUR_MS,
-    "never": None,
-}
-"""Nobody is asked more than once an hour on the strength of a sitemap."""
-
-CHANGE_FREQUENCIES: Final = frozenset(_INTERVALS)
+CHANGE_FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +48,3 @@ def speaks_for(sitemap_url: str, url: str) -> bool:
 def sitemap_folder(sitemap_url: str) -> str:
     """What every address begins with that a sitemap speaks for."""
     return sitemap_url.partition("?")[0].rpartition("/")[0] + "/"
-
-
-def first_interval_ms(changefreq: str) -> int | None:
-    """How long to wait before the second visit, when nothing else is known; None: no second visit.
-
-    >>> first_interval_ms("daily"), first_interval_ms("never")
-    (86400000, None)
-    """
-    return _INTERVALS[changefreq]

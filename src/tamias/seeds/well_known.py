@@ -50,11 +50,6 @@ def usual_places(origin: str, sitemaps_told: bool) -> list[Place]:
     ][:MOST_PLACES]
 
 
-def is_usual_place(url: str) -> bool:
-    """Whether a URL is one of the places of its host."""
-    return url.removeprefix(authority(url)) in _PLACES
-
-
 def kind_there(url: str) -> str | None:
     """What stands at a usual place when something does; None for what is read like any document."""
     kind, _proof = _PLACES.get(url.removeprefix(authority(url)), (None, _nothing))

@@ -247,12 +247,6 @@ def _frame_in(file: BinaryIO, place: int, missing: int) -> tuple[bytes, int]:
     return frame, behind + missing
 
 
-def read_extent(folder: Path, extent: Extent) -> Iterator[bytes]:
-    """The plain N-Quads of one document, frame by frame; `SegmentError` if they are not there."""
-    with SegmentReader(folder) as reader:
-        yield from reader.read(extent)
-
-
 def cut_tail(path: Path, committed: int) -> int:
     """Cuts off what was written after the last commit; returns how many bytes that were."""
     try:

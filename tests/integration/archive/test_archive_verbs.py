@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, Store
 
 URL = "http://data.example/a.csv"
 VERSIONS = [b"id,name\n1,first\n", b"id,name\n1,first\n2,second\n", b"id,name\n1,changed\n3,third\n"]
@@ -90,9 +91,29 @@ def test_diff_as_json_counts_the_last_step(tamias, kept):
 
 
 def test_diff_tells_people_each_change_and_the_sum(tamias, kept):
-    lines = tamias("diff", URL, "1", "2").stdout.splitlines()
-    assert [line[0] for line in lines[:-1]] == ["+"]
-    assert lines[-1].endswith("1 added, 0 removed, 0 changed")
+    head, *changes = tamias("diff", URL, "1", "2").stdout.splitlines()
+    assert head.endswith("1 added, 0 removed, 0 changed")
+    assert [line[0] for line in changes] == ["+"]
+
+
+def test_diff_as_sparql_turns_the_old_graph_into_the_new_one(tamias, filled):
+    old = b'@prefix e: <http://e.example/> . e:a e:p "1" ; e:q [ e:r "old" ] .'
+    new = b'@prefix e: <http://e.example/> . e:a e:p "2" ; e:q [ e:r "new" ] .'
+    filled.put("http://data.example/g.ttl", old, new, media_type="text/turtle")
+    store, wanted = Store(), Store()
+    store.load(old, RdfFormat.TURTLE)
+    wanted.load(new, RdfFormat.TURTLE)
+    store.update(tamias("diff", "http://data.example/g.ttl", "--sparql-update").stdout)
+    graphs = [Dataset(each) for each in (store, wanted)]
+    for graph in graphs:
+        graph.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+    assert graphs[0] == graphs[1]
+
+
+def test_diff_as_sparql_of_a_table_is_one_sentence(tamias, kept):
+    result = tamias("diff", URL, "--sparql-update")
+    assert result.returncode == 2
+    assert "not RDF" in one_sentence(result)
 
 
 def test_stats_tell_of_the_archive(tamias, kept):

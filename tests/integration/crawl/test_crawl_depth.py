@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from tamias.database.connect import Database
-from tamias.model.cut import reasons_in
+from tamias.model.cut import REASONS
 
 
 def link(*targets):
@@ -92,7 +92,8 @@ def reasons(tamias):
     """Why links of each known URL were cut, or the URL itself, by its path; what was not cut is left out."""
     with closing(Database(tamias.data)) as database, closing(database.session()) as session:
         rows = session.transact(lambda cursor: cursor.execute("SELECT url, cut FROM url").fetchall())
-    return {"/" + url.split("/", 3)[3]: reasons_in(cut) for url, cut in rows if reasons_in(cut)}
+    told = {url: [name for name, bit in REASONS.items() if cut & bit] for url, cut in rows}
+    return {"/" + url.split("/", 3)[3]: reasons for url, reasons in told.items() if reasons}
 
 
 def test_each_row_tells_what_cut_its_links_or_itself(tamias, site, site_at, reply):

@@ -5,14 +5,11 @@ import json
 import socket
 import time
 
-import pytest
+import msgspec
 
 from tamias.demo.log import (
     Visit,
-    fetch_counts,
-    least_gap,
     max_in_flight,
-    read_log,
     requests_of_disallowed,
 )
 from tamias.demo.plan import make_plan
@@ -34,18 +31,6 @@ LOG = [
 
 def test_the_most_requests_at_once_are_told_for_each_host():
     assert max_in_flight(LOG) == {"a:1": 3, "b:1": 1}
-
-
-def test_the_least_gap_is_from_start_to_start_without_robots():
-    assert least_gap(LOG, "a:1") == pytest.approx(1.0)
-
-
-def test_one_visit_has_no_gap():
-    assert least_gap(LOG, "b:1") is None
-
-
-def test_fetches_are_counted_by_url():
-    assert fetch_counts(LOG)["http://a:1/x"] == 2
 
 
 def test_visits_of_disallowed_pages_are_found_out():
@@ -92,5 +77,5 @@ def test_the_log_file_holds_what_the_log_holds(get, tmp_path):
 
     log = asyncio.run(fetch_one())
     lines = (tmp_path / "log").read_text().splitlines()
-    assert read_log(lines) == log
+    assert [msgspec.json.decode(line, type=Visit) for line in lines] == log
     assert json.loads(lines[0])["status"] == 200

@@ -1,11 +1,9 @@
 """The plan and the documents made from it, without any server."""
 
-from collections import Counter
-
 import pytest
 from pyoxigraph import NamedNode, RdfFormat, parse, serialize
 
-from tamias.demo.expected import expected_of, missing, resources_by_kind
+from tamias.demo.expected import expected_of, missing
 from tamias.demo.kinds import rdf_format, written
 from tamias.demo.oddities import ODDITIES
 from tamias.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
@@ -108,11 +106,6 @@ def test_a_statement_is_not_missing_when_its_blank_node_has_another_label(everyt
 def test_a_statement_that_was_not_found_is_missing(everything):
     lost, *rest = everything.documents.values()
     assert missing(everything.quads, set().union(*rest)) == set(lost)
-
-
-def test_the_things_of_each_kind_are_counted():
-    plan = make_plan(1, nodes=3, resources=10)
-    assert resources_by_kind(plan) == Counter(deref=10, dump=10, html=3)
 
 
 def test_no_iri_leads_off_the_loopback_network(everything):

@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
-from tamias.demo.log import read_log
+from tamias.demo.log import Visit
 
 
 @pytest.fixture
@@ -49,4 +50,5 @@ def test_the_process_leaves_its_log(process, get, tmp_path):
     get(seed)
     process.stdin.close()
     process.wait(timeout=20)
-    assert [visit.url for visit in read_log((tmp_path / "log").read_bytes().splitlines())] == [seed]
+    lines = (tmp_path / "log").read_bytes().splitlines()
+    assert [msgspec.json.decode(line, type=Visit).url for line in lines] == [seed]

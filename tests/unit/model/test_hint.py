@@ -1,10 +1,8 @@
-"""What a sitemap may say of an address, and what its words come to."""
+"""What a sitemap may say of an address."""
 
 import pytest
 
-from tamias.model.hint import CHANGE_FREQUENCIES, first_interval_ms, speaks_for
-
-HOUR = 3_600_000
+from tamias.model.hint import speaks_for
 
 
 @pytest.mark.parametrize(
@@ -24,15 +22,3 @@ HOUR = 3_600_000
 )
 def test_a_sitemap_speaks_for_its_folder(sitemap, url, speaks):
     assert speaks_for(sitemap, url) is speaks
-
-
-def test_the_first_interval_grows_with_the_word():
-    words = ["always", "hourly", "daily", "weekly", "monthly", "yearly"]
-    intervals = [first_interval_ms(word) for word in words]
-    assert intervals == sorted(intervals)
-    assert intervals[0] == HOUR
-    assert {*words, "never"} == CHANGE_FREQUENCIES
-
-
-def test_what_never_changes_is_not_visited_again():
-    assert first_interval_ms("never") is None

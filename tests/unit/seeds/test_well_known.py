@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.seeds.well_known import is_usual_place, stands_there, usual_places
+from tamias.seeds.well_known import stands_there, usual_places
 
 PAGE = b"<!doctype html><html><body><a href='/sitemap.xml'>urlset data.json linkset void"
 
@@ -69,13 +69,3 @@ def test_what_is_looked_for_is_recognised(path, media_type, head):
 )
 def test_what_is_not_looked_for_is_no_proof(path, media_type, head):
     assert not stands_there(f"https://x.example{path}", media_type, head)
-
-
-def test_a_place_is_known_by_its_path():
-    assert (
-        is_usual_place("https://x.example/data.json"),
-        is_usual_place("https://x.example/a/data.json"),
-    ) == (
-        True,
-        False,
-    )

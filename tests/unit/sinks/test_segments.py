@@ -15,7 +15,6 @@ from tamias.sinks.segments import (
     SegmentReader,
     SegmentWriter,
     cut_tail,
-    read_extent,
     segment_path,
 )
 
@@ -37,8 +36,13 @@ def fail_in(writer, text):
         raise ZeroDivisionError
 
 
+def frames(folder, extent):
+    with SegmentReader(folder) as reader:
+        yield from reader.read(extent)
+
+
 def read(folder, extent):
-    return b"".join(read_extent(folder, extent))
+    return b"".join(frames(folder, extent))
 
 
 def whole(path):
@@ -83,7 +87,7 @@ class TestReadingBack:
     def test_no_piece_read_is_larger_than_a_frame(self, writer, tmp_path):
         extent = written(writer, lines(1, 100_000), step=10**9)
         writer.sync()
-        assert max(map(len, read_extent(tmp_path, extent))) <= FRAME_BYTES
+        assert max(map(len, frames(tmp_path, extent))) <= FRAME_BYTES
 
     def test_documents_are_read_in_any_order(self, writer, tmp_path):
         extents = {number: written(writer, lines(number, 3_000)) for number in range(40)}

@@ -4,7 +4,6 @@ They are kept for years, so the hash is one that stays: the second half of MD5 o
 """
 
 from collections.abc import Iterable
-from hashlib import md5
 
 import numpy as np
 
@@ -12,16 +11,7 @@ SIZE = 512
 """Hashes of one sketch. A column of fewer different values is in it as a whole."""
 
 HASH_SQL = "md5_number_lower(lower({v}))"
-"""`hash_of` as DuckDB says it."""
-
-
-def hash_of(value: str) -> int:
-    """64 bits.
-
-    >>> hash_of("ABC") == hash_of("abc") == 8250560606382298838
-    True
-    """
-    return int.from_bytes(md5(value.lower().encode(), usedforsecurity=False).digest()[8:], "little")
+"""64 bits, in DuckDB's words."""
 
 
 def packed(hashes: Iterable[int]) -> bytes:

@@ -3,6 +3,7 @@
 from tamias.archive.diffs.collections import CollectionDiff, collection_diff
 from tamias.archive.diffs.compare import diff
 from tamias.archive.diffs.triples import StatementsDiff, statements_diff
+from tamias.archive.diffs.updates import as_sparql_update
 from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Kind",
     "StatementsDiff",
     "What",
+    "as_sparql_update",
     "collection_diff",
     "diff",
     "statements_diff",

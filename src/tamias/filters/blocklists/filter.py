@@ -45,10 +45,6 @@ class Lists:
         if changed:
             self._build()
 
-    def wrong_lines(self) -> dict[str, int]:
-        """Lines that make no sense, by list."""
-        return {name: each.wrong for name, each in self._collected.items() if each.wrong}
-
     def _found(self) -> list[Source]:
         found: list[Source] = []
         for argument in self._arguments:

@@ -105,17 +105,6 @@ def _blank(label: str) -> BlankNode:
         return BlankNode("z" + blake2b(label.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest())
 
 
-def has_blank(quad: Quad) -> bool:
-    """Whether one of its terms is, or holds, a blank node."""
-    return _is_blank(quad.subject) or _is_blank(quad.object)
-
-
-def _is_blank(term: object) -> bool:
-    if isinstance(term, Triple):
-        return _is_blank(term.subject) or _is_blank(term.object)
-    return isinstance(term, BlankNode)
-
-
 def relabelled(quads: Iterable[Quad], prefix: str) -> list[Quad]:
     """With labels that no other response has."""
 
