@@ -1,6 +1,7 @@
 """What several tests share: the public test data, unpacked where it is to be had."""
 
 import os
+import subprocess
 import tarfile
 import tomllib
 from contextlib import closing
@@ -67,6 +68,39 @@ def clean_database(database):
     with closing(database.session()) as session:
         session.transact(empty_tables)
     return database
+
+
+@pytest.fixture(scope="session")
+def administrator(tmp_path_factory):
+    """How to connect to a server of somebody else as its superuser, who is asked for no password."""
+    from tamias.database import binaries
+    from tamias.database.account import server_account
+    from tamias.database.server import Server
+
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "socket").mkdir()
+    account, programs = server_account(folder), binaries.newest()
+    account.own(folder)
+    words = [
+        "-D",
+        str(folder / "pg"),
+        "-U",
+        "boss",
+        "--auth=trust",
+        "--locale=C",
+        "--encoding=UTF8",
+        "--no-sync",
+    ]
+    subprocess.run(
+        [programs.program("initdb"), *words],
+        check=True,
+        capture_output=True,
+        preexec_fn=account.enter(),
+    )
+    server = Server(folder / "pg", programs, account, folder / "log")
+    server.start()
+    yield {"host": str(folder / "socket"), "port": 5432, "user": "boss", "dbname": "postgres"}
+    server.stop()
 
 
 def empty_tables(cursor):

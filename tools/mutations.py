@@ -133,6 +133,27 @@ MUTATIONS = (
         ("integration/archive/blobs/test_blob_damage.py",),
     ),
     Mutation(
+        "the embedded database asks for a password",
+        "database/login.py",
+        "{OWNER} scram-sha-256",
+        "{OWNER} trust",
+        ("integration/database/test_login.py::test_nobody_but_the_owner_with_its_password_gets_in",),
+    ),
+    Mutation(
+        "the login to the embedded database is no superuser",
+        "database/login.sql",
+        "LOGIN NOSUPERUSER",
+        "LOGIN SUPERUSER",
+        ("integration/database/test_login.py::test_the_login_does_not_get_out_of_its_database",),
+    ),
+    Mutation(
+        "the login to the embedded database is for one database",
+        "database/login.py",
+        "local {DATABASE} {OWNER} scram",
+        "local all all scram",
+        ("integration/database/test_login.py::test_the_owner_gets_in_at_its_database_only",),
+    ),
+    Mutation(
         "the sandbox has a limit on memory",
         "crawl/sandbox/walls.py",
         "        (resource.RLIMIT_AS, settings.memory),\n",

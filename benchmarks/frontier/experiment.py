@@ -98,7 +98,7 @@ class _Trial:
         load(self._session, self._workload, urls)
         self._session.transact(make_naive)
         assert self._database.embedded is not None
-        settle(self._database.embedded.address())
+        settle(self._database.embedded.address(), self._folder)
         self._urls = urls
         self._sizes = {store: _size(self._session, store) / urls for store in STORES}
 

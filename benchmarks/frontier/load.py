@@ -1,17 +1,24 @@
 """Millions of URLs into the tables at once, row by row the same as `put` would have written them."""
 
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
 from benchmarks.frontier.workload import Workload, host_key, url_of
 from tamias.database.connect import Cursor, Session
+from tamias.database.keeper import Running
+from tamias.database.locks import alone
 from tamias.frontier.keys import hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseError
 
 _CHUNK = 20_000
+_STOP_SECONDS = 60
 _COPY = "COPY url (bucket, qid, crawl, uid, due, first_seen, score, depth, url) FROM STDIN"
 _HOSTS = """
 INSERT INTO host (bucket, qid, ready_at, class, hkey)
@@ -47,11 +54,15 @@ def check_load(session: Session, frontier: PostgresFrontier, workload: Workload,
         raise DatabaseError("the benchmark loads other rows than put writes; its figures would mean nothing")
 
 
-def settle(address: str) -> None:
-    """Statistics, visibility and a checkpoint, so that the load's aftermath is not measured."""
+def settle(address: str, data: Path) -> None:
+    """Statistics, visibility and a server that starts again: the load's aftermath is not measured."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("VACUUM (ANALYZE)")
-        connection.execute("CHECKPOINT")
+    folder = data / "pg"
+    running = msgspec.json.decode((folder / "running.json").read_bytes(), type=Running)
+    os.kill(running.keeper_pid, signal.SIGTERM)
+    with alone(folder / "keeper.lock", _STOP_SECONDS):
+        pass  # the next statement starts another
 
 
 def _fill(cursor: Cursor, workload: Workload, urls: int) -> None:

@@ -75,12 +75,13 @@ def _put(session: Session, filled: Filled, numbers: range, portals: Sequence[int
 
     def copy(cursor: Cursor) -> None:
         # No triggers: they would tell the catalogue, and count row by row what is counted at the end.
-        cursor.execute(_SQL["quietly"].text)
+        cursor.execute(_SQL["stop_triggers"].text)
         names = [resource_id(url_key(_url(number))) for number in numbers]
         _copy(cursor, list(zip(numbers, names, strict=True)), each, now, portals)
         cursor.execute(_SQL["versions"].text)
         cursor.execute(_SQL["current"].text)
         cursor.execute(_SQL["words"].text, {"resource": names})
+        cursor.execute(_SQL["start_triggers"].text)
 
     session.transact(copy)
     _put_frontier(session, numbers)

@@ -1,8 +1,20 @@
 -- Fills an archive without a crawl, for measurements only.
 
--- name: quietly
--- Until the end of the transaction no trigger hears of what is written.
-SET LOCAL session_replication_role = replica
+-- name: stop_triggers
+-- No trigger hears of what is written.
+DO $$ DECLARE name text; BEGIN
+    FOREACH name IN ARRAY '{resource,source,described,version}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', name);
+    END LOOP;
+END $$
+
+-- name: start_triggers
+-- They hear again.
+DO $$ DECLARE name text; BEGIN
+    FOREACH name IN ARRAY '{resource,source,described,version}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE TRIGGER USER', name);
+    END LOOP;
+END $$
 
 -- name: portal
 -- One portal, seen as a whole just now.

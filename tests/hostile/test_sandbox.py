@@ -229,7 +229,7 @@ class TestDeaths:
 
 COPY = """
 import psycopg
-with psycopg.connect("host={socket} user=tamias dbname=postgres", autocommit=True) as connection:
+with psycopg.connect("host={socket} user=tamias_owner dbname=postgres", autocommit=True) as connection:
     connection.execute("COPY (SELECT 1) TO PROGRAM 'touch {proof}'")
 """
 ESCAPES = {

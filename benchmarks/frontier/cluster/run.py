@@ -71,7 +71,7 @@ def run(
         workload = Workload(10_000)
         load(session, workload, urls)
         assert database.embedded is not None
-        settle(database.embedded.address())
+        settle(database.embedded.address(), folder)
         room = {name: size / urls for name, size in sizes(session).items()}
         wait_for_quiet(patience)
         costs = measure(session, workload, urls, rounds)

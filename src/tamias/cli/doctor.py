@@ -111,7 +111,7 @@ def _sandbox() -> str:
 
 def _database(place: Place) -> str:
     from tamias.database.connect import Database
-    from tamias.database.roles import trouble
+    from tamias.database.roles import powers, trouble
 
     with tempfile.TemporaryDirectory(prefix="tamias-doctor-", ignore_cleanup_errors=True) as trial:
         data = place.data if (place.data / "pg").is_dir() else Path(trial)
@@ -120,8 +120,18 @@ def _database(place: Place) -> str:
             session = database.session()
             version = session.transact(lambda cursor: cursor.execute("SHOW server_version").fetchone())
             rights = session.transact(trouble) or "workers and services have roles of their own"
+            held = session.transact(powers)
             session.close()
+            open_to = database.embedded.lets_in_without_password() if database.embedded else []
         finally:
             database.close()
     kind = "server at --db" if place.db else "embedded"
-    return f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"
+    told = f"PostgreSQL {version[0] if version else '?'}, {kind}, starts and answers; {rights}"
+    if not held and not open_to:
+        password = "" if place.db else ", known by its password"
+        return f"{told}; wall: login (an ordinary owner{password}: no superuser, programs or files)"
+    missing = [f"the user {power}" for power in held] + [f"{user} needs no password" for user in open_to]
+    told = f"{told}; wall MISSING: login ({', '.join(missing)})"
+    if place.db:
+        return f"{told}. Let the user own its database and nothing else"
+    raise TamiasError(f"{told}. End all that use {data}: the next start closes the wall")

@@ -4,8 +4,8 @@ A cluster appears under its name only when it is complete, so a crash or a full 
 """
 
 import os
+import secrets
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,16 +13,16 @@ from pathlib import Path
 from tamias.database import binaries
 from tamias.database.account import Account
 from tamias.database.binaries import Binaries
-from tamias.database.disk import no_room, tells_of_no_room
 from tamias.database.locks import alone
-from tamias.database.server import SERVER_SECONDS, Server, server_lock
+from tamias.database.login import SUPERUSER, ready_login, run_as_superuser
+from tamias.database.programs import run_program
+from tamias.database.server import SERVER_SECONDS, server_lock
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
-SUPERUSER = "tamias"
 _UNFINISHED = ".new"
 
 
-def ready_cluster(folder: Path, account: Account, log: Path) -> tuple[Path, Binaries]:
+def ready_cluster(folder: Path, account: Account) -> tuple[Path, Binaries]:
     """The cluster of the newest version we have, made or upgraded if need be."""
     new = binaries.newest()
     account.must_reach(Path(new.program("postgres")))
@@ -37,7 +37,10 @@ def ready_cluster(folder: Path, account: Account, log: Path) -> tuple[Path, Bina
         with _growing(cluster, account) as growing:
             _initdb(growing, new, account)
             if found is not None:
-                _upgrade(found, growing, new, account, log)
+                _upgrade(found, growing, new, account)
+            ready_login(growing, new, account)
+    else:
+        ready_login(cluster, new, account)
     _remove_all_but(cluster)
     return cluster, new
 
@@ -55,7 +58,7 @@ def _major(cluster: Path) -> int:
 
 def _remove_all_but(cluster: Path) -> None:
     """What an upgrade was made from, and what was never finished."""
-    for path in clusters(cluster.parent) + list(cluster.parent.glob(f"*{_UNFINISHED}")):
+    for path in clusters(cluster.parent) + list(cluster.parent.glob(f"[0-9]*{_UNFINISHED}")):
         if path != cluster:
             shutil.rmtree(path)
 
@@ -87,58 +90,33 @@ def _sync(folder: Path) -> None:
 
 
 def _initdb(cluster: Path, programs: Binaries, account: Account) -> None:
-    words = ["--encoding=UTF8", "--locale=C", "--auth=trust", "--data-checksums", "--no-instructions"]
-    _run([programs.program("initdb"), "-D", str(cluster), "-U", SUPERUSER, *words], cluster, account)
+    words = ["--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions"]
+    run_program([programs.program("initdb"), "-D", str(cluster), "-U", SUPERUSER, *words], cluster, account)
 
 
-def _upgrade(old: Path, cluster: Path, new: Binaries, account: Account, log: Path) -> None:
+def _upgrade(old: Path, cluster: Path, new: Binaries, account: Account) -> None:
     programs = binaries.of_major(_major(old))
     if programs is None:
         raise DatabaseError(
             f"{old} was made by PostgreSQL {old.name}, and its programs are needed once for the upgrade to "
             f"{new.major}; install PostgreSQL {old.name} beside it, then try again"
         )
-    _end_cleanly(Server(old, programs, account, log))
+    password = secrets.token_hex()
+    # This also shuts it down in order, as an upgrade wants it: it may have seen a power cut.
+    run_as_superuser(old, programs, account, "open_superuser", password=password)
+    run_as_superuser(cluster, new, account, "open_superuser", password=password)
+    allowed = cluster / "upgrade_hba.conf"
+    allowed.write_text(f"local all {SUPERUSER} scram-sha-256\n", encoding="ascii")
+    # Seen from the cluster, where pg_upgrade is started: a path of any other kind would have to be quoted.
+    servers = ["-o", f"-c hba_file={allowed.name}", "-O", f"-c hba_file={allowed.name}"]
     sockets = os.open(cluster.parent / "socket", os.O_PATH | os.O_DIRECTORY)
     try:
         words = ["-d", str(old), "-D", str(cluster), "-b", programs.folder, "-B", new.folder, "-U", SUPERUSER]
         # The descriptor's path is short, however long the folder's.
         short = ["-s", f"/proc/self/fd/{sockets}"]
-        _run([new.program("pg_upgrade"), *words, *short], cluster, account, sockets)
+        command = [new.program("pg_upgrade"), *words, *short, *servers]
+        run_program(command, cluster, account, sockets, environment={"PGPASSWORD": password})
     finally:
         os.close(sockets)
+    allowed.unlink()
     (cluster / "delete_old_cluster.sh").unlink(missing_ok=True)
-
-
-def _end_cleanly(server: Server) -> None:
-    """An upgrade wants a cluster that was shut down in order, and this one may have seen a power cut."""
-    server.start()
-    server.stop()
-
-
-def _run(command: list[str], cluster: Path, account: Account, *descriptors: int) -> None:
-    """Runs a program that ends by itself, even without us: its words go to memory and cannot break."""
-    told = os.memfd_create("told")
-    with os.fdopen(told, "r+b") as words, alone(server_lock(cluster), SERVER_SECONDS) as lock:
-        done = subprocess.run(
-            command,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
-            cwd=cluster,
-            pass_fds=[lock.fileno(), *descriptors],
-            preexec_fn=account.enter(),
-        )
-        words.seek(0)
-        said = words.read().decode("utf-8", "replace")
-    if done.returncode != 0:
-        if tells_of_no_room(said):
-            raise no_room(cluster.parent)
-        raise DatabaseError(f"{Path(command[0]).name} failed at {cluster.parent}: {_reason(said)}")
-
-
-def _reason(told: str) -> str:
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
-    worst = [line for line in lines if "error" in line.lower() or "fatal" in line.lower()]
-    return (worst or lines or ["it ended without a word"])[-1]

@@ -5,15 +5,17 @@ import os
 import secrets
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
-from psycopg.conninfo import make_conninfo
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tamias.database.cluster import SUPERUSER, clusters
+from tamias.database.cluster import clusters
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.keeper import Told
 from tamias.database.locks import is_free, opened, shared
+from tamias.database.login import DATABASE, OWNER, SUPERUSER, password_file
 from tamias.database.starting import start_keeper
 from tamias.model import errors
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
@@ -52,8 +54,24 @@ class Embedded:
                     self._start_keeper()
                 else:
                     time.sleep(0.05)
-        # An empty hostaddr keeps PGHOSTADDR out.
-        return make_conninfo(host=self._sockets(), hostaddr="", port=5432, user=SUPERUSER, dbname="postgres")
+        password = password_file(self._folder)
+        if not password.exists():
+            raise DataInUse(f"an earlier version of Tamias works on {self._data}; end it, then try again")
+        # Empty words keep PGHOSTADDR and PGPASSWORD out.
+        return make_conninfo(
+            host=self._sockets(),
+            hostaddr="",
+            port=5432,
+            user=OWNER,
+            password="",
+            passfile=str(password),
+            dbname=DATABASE,
+        )
+
+    def lets_in_without_password(self) -> list[str]:
+        """The users whom the server asks for no password; there should be none."""
+        place = {**conninfo_to_dict(self.address()), "password": "wrong"}
+        return [user for user in (OWNER, SUPERUSER) if _lets_in({**place, "user": user})]
 
     def enrol(self) -> int:
         """A worker's number, proven alive by a file lock for as long as this process lives."""
@@ -106,6 +124,14 @@ class Embedded:
         if not told:
             raise DatabaseUnavailable(f"the database's keeper was ended; see {log}")
         _raise_told(msgspec.json.decode(told, type=Told))
+
+
+def _lets_in(place: dict[str, Any]) -> bool:
+    try:
+        psycopg.connect(**place, connect_timeout=10).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _raise_told(told: Told) -> None:

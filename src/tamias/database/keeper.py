@@ -94,7 +94,7 @@ def _server(folder: Path) -> Server:
     account.must_reach(folder)
     _make_sockets(folder / "socket", account)
     log = _log_file(folder)
-    cluster, programs = ready_cluster(folder, account, log)
+    cluster, programs = ready_cluster(folder, account)
     return Server(cluster, programs, account, log)
 
 

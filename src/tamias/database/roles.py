@@ -106,6 +106,11 @@ def trouble(cursor: "Cursor") -> str | None:
     )
 
 
+def powers(cursor: "Cursor") -> list[str]:
+    """What the user that we are connected as could do outside of its database; nothing, as it should be."""
+    return [name for (name,) in cursor.execute(_SQL["powers"].text)]
+
+
 def _standing(cursor: "Cursor") -> Standing:
     asked = {"roles": list(Role), "rights": _rights()[0]}
     row = cursor.execute(_SQL["standing"].text, asked).fetchone()

@@ -33,6 +33,20 @@ SELECT meta.rights IS NOT DISTINCT FROM %(rights)b::text, pg_has_role(session_us
 FROM here, meta, pg_namespace AS room, pg_roles AS me
 WHERE room.nspname = 'tamias' AND me.rolname = session_user
 
+-- name: powers
+-- What the user that we are connected as could do outside of its database.
+SELECT power.name FROM pg_roles AS me, LATERAL (VALUES
+    ('is a superuser', me.rolsuper),
+    ('makes roles', me.rolcreaterole),
+    ('makes databases', me.rolcreatedb),
+    ('replicates the server', me.rolreplication),
+    ('passes over row security', me.rolbypassrls),
+    ('runs programs', pg_has_role(me.oid, 'pg_execute_server_program', 'MEMBER')),
+    ('reads files', pg_has_role(me.oid, 'pg_read_server_files', 'MEMBER')),
+    ('writes files', pg_has_role(me.oid, 'pg_write_server_files', 'MEMBER'))
+) AS power (name, held)
+WHERE me.rolname = session_user AND power.held
+
 -- name: note_rights
 -- These were given.
 UPDATE meta SET rights = %(rights)b::text

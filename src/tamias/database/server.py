@@ -84,44 +84,43 @@ class Server:
 
     def _says_ready(self) -> bool:
         """Line 1 of the server's note is the process id, line 8 its state."""
-        note = self._note()
+        note = _note(self._cluster)
         return len(note) >= 8 and note[0] == str(self.pid) and note[7].strip() == "ready"
 
     def _ended_early(self, told_before: int) -> bool:
         with self._log.open("rb") as log:
             log.seek(told_before)
             told = log.read(_TOLD_LIMIT).decode("utf-8", "replace")
-        if "already exists" in told and self._note_is_stale():
+        if "already exists" in told and _note_is_stale(self._cluster):
             return False
-        if "already exists" in told or "is still in use" in told:
-            raise DataInUse(
-                f"another PostgreSQL server is running on {self._cluster}; stop it, or choose another --data"
-            )
+        if tells_of_use(told):
+            raise cluster_in_use(self._cluster)
         if tells_of_no_room(told) or is_full(self._cluster):
             raise no_room(self._cluster.parent)
         raise DatabaseError(f"the database did not start: {_reason(told)}; see {self._log}")
 
-    def _note_is_stale(self) -> bool:
-        """Whether our own server wrote it, and its number has since been given to some other process."""
-        note = self._note()
-        if len(note) < 5 or note[4] != _SOCKETS:
-            return False
-        try:
-            return Path(f"/proc/{int(note[0])}/cwd").readlink() != self._cluster.resolve()
-        except FileNotFoundError:
-            return True
-
-    def _note(self) -> list[str]:
-        try:
-            return (self._cluster / "postmaster.pid").read_text(encoding="utf-8").splitlines()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return []
-
     def _command(self) -> list[str]:
         words = [self._programs.program("postgres"), "-D", str(self._cluster)]
-        for name, value in _settings().items():
+        for name, value in server_settings().items():
             words += ["-c", f"{name}={value}"]
         return words
+
+
+def forget_stale_note(cluster: Path) -> None:
+    """Removes the note of a server or single session of ours that is long gone."""
+    with alone(server_lock(cluster), SERVER_SECONDS):
+        if _note_is_stale(cluster):
+            (cluster / "postmaster.pid").unlink()
+
+
+def tells_of_use(told: str) -> bool:
+    """Whether a server refused to start because another one runs on its cluster."""
+    return ("lock file" in told and "already exists" in told) or "is still in use" in told
+
+
+def cluster_in_use(cluster: Path) -> DataInUse:
+    """The error for that."""
+    return DataInUse(f"another PostgreSQL server is running on {cluster}; stop it, or choose another --data")
 
 
 def server_lock(cluster: Path) -> Path:
@@ -129,7 +128,8 @@ def server_lock(cluster: Path) -> Path:
     return cluster.parent / "server.lock"
 
 
-def _settings() -> dict[str, str | int | float]:
+def server_settings() -> dict[str, str | int | float]:
+    """The settings of the embedded server, however it is started."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEGABYTE
     return {
         "listen_addresses": "",
@@ -145,6 +145,27 @@ def _settings() -> dict[str, str | int | float]:
         "log_min_messages": "warning",
         "idle_in_transaction_session_timeout": "60s",
     }
+
+
+def _note_is_stale(cluster: Path) -> bool:
+    """Whether our own server wrote it, and its number has since been given to some other process.
+
+    A single session has no sockets, and notes its number with a minus.
+    """
+    note = _note(cluster)
+    if len(note) < 5 or note[4] not in (_SOCKETS, ""):
+        return False
+    try:
+        return Path(f"/proc/{abs(int(note[0]))}/cwd").readlink() != cluster.resolve()
+    except FileNotFoundError:
+        return True
+
+
+def _note(cluster: Path) -> list[str]:
+    try:
+        return (cluster / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return []
 
 
 def _reason(told: str) -> str:

@@ -5,14 +5,13 @@ No Citus can be installed here: a stand-in with its two functions writes down ho
 
 import json
 import os
-import shutil
 from contextlib import ExitStack, closing
+from urllib.parse import urlencode
 from uuid import UUID
 
 import psycopg
 import pytest
 from click.testing import CliRunner
-from psycopg.conninfo import conninfo_to_dict
 
 from tamias.cli.main import cli
 from tamias.database.connect import Database
@@ -39,24 +38,15 @@ CREATE FUNCTION public.create_reference_table(t regclass) RETURNS void LANGUAGE 
 """
 
 
-@pytest.fixture(scope="module")
-def server(made_once, tmp_path_factory):
-    """One server for all tests here; each makes databases of its own on it."""
-    data = tmp_path_factory.mktemp("cluster") / "data"
-    shutil.copytree(made_once, data)
-    with closing(Database(data)) as opened:
-        yield conninfo_to_dict(opened.embedded.address())
-
-
 @pytest.fixture
-def empty(server):
+def empty(administrator):
     """`empty(name)` is the URL of an empty database."""
 
     def make(name):
         whole = f"{name}_{os.urandom(4).hex()}"
-        with psycopg.connect(**server, autocommit=True) as connection:
+        with psycopg.connect(**administrator, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {whole}")
-        return f"postgresql:///{whole}?host={server['host']}&port={server['port']}&user={server['user']}"
+        return "postgresql:///?" + urlencode({**administrator, "dbname": whole})
 
     return make
 

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -73,10 +73,8 @@ def test_workers_end_by_themselves_when_their_supervisor_is_killed(tamias, web, 
 
 def test_on_a_server_of_the_users_own_a_killed_worker_is_replaced(fresh, tamias_at, web, kill):
     with closing(Database(fresh("server").data)) as database:
-        place = conninfo_to_dict(database.embedded.address())
-        url = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
         tamias = tamias_at("data")
-        tamias.env["TAMIAS_DB"] = url
+        tamias.env["TAMIAS_DB"] = "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address()))
         begun = len(web.log)
         crawl = go_on(tamias, web)
         tamias.wait_until(lambda: len(web.log) > begun + 20)

@@ -54,7 +54,7 @@ def server_under(account, folder):
     (folder / "socket").mkdir(mode=0o700)
     account.own(folder / "socket")
     log = folder.parent / "made.log"
-    server = Server(*ready_cluster(folder, account, log), account, log)
+    server = Server(*ready_cluster(folder, account), account, log)
     server.start()
     try:
         yield server

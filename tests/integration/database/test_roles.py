@@ -2,12 +2,11 @@
 
 import hashlib
 import re
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from urllib.parse import quote
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.connect import Database
 from tamias.database.roles import Role, trouble
@@ -224,11 +223,9 @@ def test_rights_are_given_anew_where_they_are_not_those_of_this_release(data, se
 class Elsewhere:
     """A database of an ordinary user on somebody else's server."""
 
-    def __init__(self, owner, name):
+    def __init__(self, administrator, name):
         self.name = name
-        place = conninfo_to_dict(owner.embedded.address())
-        port = f"&port={place['port']}" if "port" in place else ""
-        self.url = f"postgresql://{name}@/{name}?host={quote(place['host'], safe='')}{port}"
+        self.url = f"postgresql://{name}@/{name}?host={quote(administrator['host'], safe='')}&port=5432"
 
     def doctor(self, data):
         """What the doctor says, and as whom a worker acts."""
@@ -242,19 +239,23 @@ class Elsewhere:
 
 
 @pytest.fixture
-def administrator(owner):
-    with closing(psycopg.connect(owner.embedded.address(), autocommit=True)) as connection:
+def administer(administrator):
+    """Runs a statement as the superuser of a server where somebody has the roles of Tamias already."""
+    with closing(psycopg.connect(**administrator, autocommit=True)) as connection:
+        for role in Role:
+            with suppress(psycopg.errors.DuplicateObject):
+                connection.execute(f"CREATE ROLE {role} NOLOGIN NOINHERIT")
         yield connection.execute
 
 
 @pytest.fixture
-def elsewhere(owner, administrator, request):
+def elsewhere(administrator, administer, request):
     name = "u" + hashlib.sha256(request.node.name.encode()).hexdigest()[:8]
-    administrator(f"CREATE ROLE {name} LOGIN")
-    administrator(f"CREATE DATABASE {name} OWNER {name}")
-    yield Elsewhere(owner, name)
-    administrator(f"DROP DATABASE {name}")
-    administrator(f"DROP ROLE {name}")
+    administer(f"CREATE ROLE {name} LOGIN")
+    administer(f"CREATE DATABASE {name} OWNER {name}")
+    yield Elsewhere(administrator, name)
+    administer(f"DROP DATABASE {name} WITH (FORCE)")
+    administer(f"DROP ROLE {name}")
 
 
 def test_a_user_who_cannot_have_the_roles_goes_on_and_is_told_what_an_administrator_does(elsewhere, tmp_path):
@@ -263,25 +264,26 @@ def test_a_user_who_cannot_have_the_roles_goes_on_and_is_told_what_an_administra
     assert f"CREATE ROLE tamias_worker NOLOGIN; GRANT tamias_worker TO {elsewhere.name}; " in told
 
 
-def test_once_an_administrator_did_it_the_roles_are_taken(elsewhere, administrator, tmp_path):
+def test_once_an_administrator_did_it_the_roles_are_taken(elsewhere, administer, tmp_path):
     Database(tmp_path, elsewhere.url).close()
     for role in Role:
-        administrator(f"GRANT {role} TO {elsewhere.name}")
+        administer(f"GRANT {role} TO {elsewhere.name}")
     assert elsewhere.doctor(tmp_path) == ("tamias_worker", None)
 
 
-def test_a_user_who_may_make_roles_makes_what_it_can(elsewhere, administrator, tmp_path):
-    administrator(f"ALTER ROLE {elsewhere.name} CREATEROLE")
+def test_a_user_who_may_make_roles_makes_what_it_can(elsewhere, administer, tmp_path):
+    administer(f"ALTER ROLE {elsewhere.name} CREATEROLE")
     acting, told = elsewhere.doctor(tmp_path)
     assert (acting, "let an administrator of the server run" in told) == (elsewhere.name, True)
 
 
-def test_a_worker_can_log_in_as_a_user_who_has_its_role_and_no_more(
-    elsewhere, administrator, tmp_path, owner
-):
-    place = conninfo_to_dict(owner.embedded.address())
-    url = elsewhere.url.replace(f"/{elsewhere.name}?", f"/{place['dbname']}?")
-    administrator(f"GRANT tamias_worker TO {elsewhere.name}")
+def test_a_worker_can_log_in_as_a_user_who_has_its_role_and_no_more(elsewhere, administer, tmp_path):
+    for role in Role:
+        administer(f"GRANT {role} TO {elsewhere.name}")
+    Database(tmp_path, elsewhere.url).close()
+    administer("CREATE ROLE other LOGIN")
+    administer("GRANT tamias_worker TO other")
+    url = elsewhere.url.replace(f"{elsewhere.name}@", "other@")
     with (
         closing(Database(tmp_path, url, role=Role.WORKER)) as database,
         closing(database.session()) as session,
@@ -291,3 +293,4 @@ def test_a_worker_can_log_in_as_a_user_who_has_its_role_and_no_more(
         session.transact(lambda cursor: cursor.execute("SET ROLE NONE"))
         with pytest.raises(DatabaseError, match="permission denied"):
             session.transact(lambda cursor: cursor.execute("TRUNCATE url"))
+    administer("DROP ROLE other")

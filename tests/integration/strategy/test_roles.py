@@ -5,23 +5,24 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 
 @pytest.fixture
-def administrator(database):
-    with closing(psycopg.connect(database.embedded.address(), autocommit=True)) as connection:
+def administer(administrator):
+    """Runs a statement as the superuser of the server."""
+    with closing(psycopg.connect(**administrator, autocommit=True)) as connection:
         yield connection.execute
 
 
 @pytest.fixture
-def elsewhere(database, administrator):
+def elsewhere(administrator, administer):
     """The URL of a database whose owner is nobody else."""
-    administrator("CREATE ROLE plain LOGIN")
-    administrator("CREATE DATABASE elsewhere OWNER plain")
-    place = conninfo_to_dict(database.embedded.address())
-    port = f"&port={place['port']}" if "port" in place else ""
-    return f"postgresql://plain@/elsewhere?host={quote(place['host'], safe='')}{port}"
+    administer("CREATE ROLE plain LOGIN")
+    administer("CREATE DATABASE elsewhere OWNER plain")
+    yield f"postgresql://plain@/elsewhere?host={quote(administrator['host'], safe='')}&port=5432"
+    administer("DROP DATABASE elsewhere WITH (FORCE)")
+    administer("DROP ROLE plain")
+    administer("DROP ROLE IF EXISTS tamias_strategy")
 
 
 def test_a_user_who_may_not_make_roles_is_told_what_an_administrator_does(strategy, by_word, elsewhere):
@@ -30,8 +31,8 @@ def test_a_user_who_may_not_make_roles_is_told_what_an_administrator_does(strate
     assert "CREATE ROLE tamias_strategy NOLOGIN; GRANT tamias_strategy TO plain" in done.err
 
 
-def test_with_the_role_an_ordinary_user_can_have_strategies(strategy, by_word, elsewhere, administrator):
-    administrator("CREATE ROLE tamias_strategy NOLOGIN")
-    administrator("GRANT tamias_strategy TO plain")
+def test_with_the_role_an_ordinary_user_can_have_strategies(strategy, by_word, elsewhere, administer):
+    administer("CREATE ROLE tamias_strategy NOLOGIN")
+    administer("GRANT tamias_strategy TO plain")
     assert strategy("apply", by_word, "--db", elsewhere).code == 0
     assert "0.95" in strategy("test", "http://a.example/good", "--db", elsewhere).out

@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -25,8 +25,8 @@ def run(ground: Ground) -> Result:
         place = conninfo_to_dict(database.embedded.address())
         proxy = Proxy(["127.0.0.1"], to_socket(f"{place['host']}/.s.PGSQL.5432"))
         do(proxy.open())
-        far = f"postgresql://{place['user']}@127.0.0.1:{proxy.port}/{place['dbname']}?sslmode=disable"
-        near = f"postgresql://{place['user']}@/{place['dbname']}?host={quote(str(place['host']), safe='')}"
+        through = {"host": "127.0.0.1", "port": proxy.port, "sslmode": "disable"}
+        near, far = (f"postgresql:///?{urlencode(each)}" for each in (place, {**place, **through}))
 
         def start(machine: Machine, seeds: list[str]) -> subprocess.Popen[bytes]:
             return machine.start("crawl", *words(ELDER), "--db", far, *seeds)

@@ -3,7 +3,7 @@
 import hashlib
 import random
 from contextlib import closing
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -113,8 +113,7 @@ def store(make_store):
 @pytest.fixture
 def database_url(database):
     """The embedded server's, for other processes."""
-    place = conninfo_to_dict(database.embedded.address())
-    return f"postgresql://{place['user']}@/{place['dbname']}?host={quote(place['host'], safe='')}"
+    return "postgresql:///?" + urlencode(conninfo_to_dict(database.embedded.address()))
 
 
 @pytest.fixture
