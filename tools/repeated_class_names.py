@@ -67,7 +67,6 @@ ALLOWED: dict[str, int] = {
     "Resource": 2,
     "Rule": 2,
     "Running": 2,
-    "Sender": 2,
     "ServiceClient": 2,
     "Site": 2,
     "Snapshot": 2,

@@ -10,10 +10,10 @@ import msgspec
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.crawl.admit import same_url
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.model.capture import Body
 from tamias.model.item import Item
 from tamias.model.resource import resource_id

@@ -17,11 +17,11 @@ import pytest
 import zstandard
 from psycopg.conninfo import conninfo_to_dict
 
+from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
 from tamias.crawl.held_lease import NotNow
 from tamias.crawl.sandbox.sandbox import Sandbox
-from tamias.crawl.visit.contexts import ContextCache
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent

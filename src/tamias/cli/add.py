@@ -74,10 +74,10 @@ def command(
 
 def _add(place: Place, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]) -> "Added":
     from tamias.crawl.admit import Admission, same_url, seed_items
-    from tamias.crawl.revisit.archiver import WATCH
     from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
+    from tamias.frontier.service import WATCH
 
     names = frozenset(settings.filters.session_names)
     delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)

@@ -226,7 +226,7 @@ def _policy(
 def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.admit import seed_items
-    from tamias.crawl.request.options import http_options
+    from tamias.crawl.fetch_options import http_options
     from tamias.plugins import load
 
     http_options(settings, Path())

@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tamias.analyse.tags.rules import TagRules
+from tamias.database.connect import Session
 from tamias.fetch.names import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.frontier.known import KnownLinks
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.terms import Terms
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import MOST_DEPTH, Item
@@ -18,6 +21,7 @@ from tamias.model.lease import Task
 from tamias.model.seed import Seed
 from tamias.model.url import authority, fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key, without_session
+from tamias.permit.delay import host_delay_ms
 from tamias.plugins import load_all
 from tamias.protocols import Filter
 from tamias.settings import Settings
@@ -240,6 +244,19 @@ def _address_key(url: str) -> str:
 def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
     """Whether two texts to fetch are one URL."""
     return lambda one, other: url_key(one, session_names) == url_key(other, session_names)
+
+
+def open_frontier(
+    session: Session, settings: Settings, worker: int | None = None, terms: Terms | None = None
+) -> PostgresFrontier:
+    """The frontier as the settings have it, for one thread; its leases are in the name of the worker."""
+    return PostgresFrontier(
+        session,
+        same_url=same_url(frozenset(settings.filters.session_names)),
+        worker=worker,
+        delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
+        terms=terms,
+    )
 
 
 def resolved(reference: str, base: str) -> str | None:

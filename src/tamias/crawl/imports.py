@@ -1,13 +1,12 @@
 """Seeds of other crawlers, some at a time: there may be millions, and what a filter refuses is counted."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
-from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.admit import Admission, open_frontier, same_url
 from tamias.database.connect import Session
-from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import crawl_number
 from tamias.frontier.told import Intake, Told, noted
 from tamias.model.errors import UrlError
@@ -15,7 +14,6 @@ from tamias.model.item import TAGS, Item
 from tamias.model.kind import kind_of, kind_tag
 from tamias.model.seed import Seed
 from tamias.model.url import fetch_url
-from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 AT_ONCE = 2000
@@ -53,11 +51,8 @@ class _Importer:
     def __init__(self, session: Session, settings: Settings, near: Sequence[str], crawl: int) -> None:
         self._session = session
         self._admission = Admission(settings, near)
-        same: Callable[[str, str], bool] = same_url(frozenset(settings.filters.session_names))
-        self._frontier = PostgresFrontier(
-            session, same_url=same, delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False)
-        )
-        self._intake = Intake(session, same_url=same)
+        self._frontier = open_frontier(session, settings)
+        self._intake = Intake(session, same_url=same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
         self._crawls: dict[str | None, int] = {None: crawl}
         self.imported = Imported()

@@ -16,9 +16,9 @@ from tamias.analyse.links import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.crawl.admit import Admission, resolved
 from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
 from tamias.crawl.analysing.linked_context import JSON_LD, in_linked_context
 from tamias.crawl.request.lone import LoneClient
-from tamias.crawl.visit.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
 from tamias.model.capture import Body, Capture, Request
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads

@@ -8,31 +8,29 @@ from pathlib import Path
 
 import msgspec
 
+_FILE = os.environ.get("TAMIAS_PROFILE")
+_SECONDS: dict[str, float] = {}
+"""Of this process, of whatever thread."""
 
-class Steps:
-    """CPU seconds by step, of whatever thread did them."""
 
-    def __init__(self) -> None:
-        self._file = os.environ.get("TAMIAS_PROFILE")
-        self._seconds: dict[str, float] = {}
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Counts the block's CPU time under a name."""
+    if _FILE is None:
+        yield
+        return
+    begun = time.thread_time()
+    try:
+        yield
+    finally:
+        _SECONDS[name] = _SECONDS.get(name, 0.0) + time.thread_time() - begun
 
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Counts the block's CPU time under a name."""
-        if self._file is None:
-            yield
-            return
-        begun = time.thread_time()
-        try:
-            yield
-        finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + time.thread_time() - begun
 
-    def write(self, pages: int) -> None:
-        """Appends one JSON line; the rest of the process's time is that of fetching and the event loop."""
-        if self._file is None:
-            return
-        rest = time.process_time() - sum(self._seconds.values())
-        line = {"steps": {"fetch and loop": rest, **self._seconds}, "pages": pages}
-        with Path(self._file).open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
+def write_steps(pages: int) -> None:
+    """Appends one JSON line; the rest of the process's time is that of fetching and the event loop."""
+    if _FILE is None:
+        return
+    rest = time.process_time() - sum(_SECONDS.values())
+    line = {"steps": {"fetch and loop": rest, **_SECONDS}, "pages": pages}
+    with Path(_FILE).open("ab") as file:
+        file.write(msgspec.json.encode(line) + b"\n")

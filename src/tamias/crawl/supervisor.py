@@ -5,46 +5,40 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
-from tamias.crawl.admit import same_url, seed_items
+from tamias.crawl.admit import open_frontier, seed_items
 from tamias.crawl.commit.committer import PUT_BATCH
 from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.disk_space import DiskSpace, Pause
 from tamias.crawl.policy import CRAWL, count_failed, count_first_visits, terms_of
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.strategy.tending import Tending
+from tamias.crawl.threads import SessionThread
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.wiring import WorkerPlan
 from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
-from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.frontier.unreachable import deferred
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
 from tamias.model.item import Item
 from tamias.model.outcome import Outcome
 from tamias.model.seed import Seed
-from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 3.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
-
-T = TypeVar("T")
-
 
 NOTHING = CrawlFigures(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
 """Of a crawl that somebody deleted."""
@@ -119,12 +113,8 @@ class Supervisor:
         self._settings = settings
         self._database = Database(data, db, buckets=settings.frontier.buckets)
         self._session = self._database.session()
-        self._thread = ThreadPoolExecutor(1, "database")
-        names = frozenset(settings.filters.session_names)
-        delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)
-        self._frontier = PostgresFrontier(
-            self._session, same_url=same_url(names), delay_ms=delay_ms, terms=terms_of(settings, crawl)
-        )
+        self._thread = SessionThread(self._session)
+        self._frontier = open_frontier(self._session, settings, terms=terms_of(settings, crawl))
         near = () if settings.filters.scope == "any" else tuple(seeds)
         buckets = self._frontier.buckets
         named = outside(self._session, sinks, buckets)
@@ -172,18 +162,18 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupt)
         self._deliveries.start()
-        figures = await self._in_database(self._figures)
+        figures = await self._thread.run(self._figures)
         self._ended = self._ended or self._verdict(figures)
         if self._ended is None:
             await self._run_workers(show, figures)
-            figures = await self._in_database(self._figures)
+            figures = await self._thread.run(self._figures)
         if (trouble := self._pool.trouble()) is not None:
             raise trouble
         self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
         await self._wait_for_deliveries()
-        self._deferred = await self._in_database(self._read_deferred)
+        self._deferred = await self._thread.run(self._read_deferred)
         if self._until is Until.VISITED and self._ended is Ended.DONE:
-            await self._in_database(self._keep_house)
+            await self._thread.run(self._keep_house)
         return self._snapshot(figures)
 
     def _read_deferred(self) -> tuple[str, ...]:
@@ -202,7 +192,7 @@ class Supervisor:
         while self._ended is not Ended.INTERRUPTED:
             if self._deliveries.trouble is not None:
                 raise self._deliveries.trouble
-            self.undelivered = await self._in_database(self._deliveries.waiting, self._session)
+            self.undelivered = await self._thread.run(self._deliveries.waiting, self._session)
             if not self.undelivered:
                 return
             if time.monotonic() > deadline:
@@ -227,8 +217,7 @@ class Supervisor:
     def close(self) -> None:
         """Lets go of the database."""
         self._deliveries.close()
-        self._thread.shutdown()
-        self._session.close()
+        self._thread.close()
         self._database.close()
 
     async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlFigures) -> None:
@@ -249,7 +238,7 @@ class Supervisor:
     async def _look(self, before: CrawlFigures) -> CrawlFigures:
         """How it stands; while there is no room on the disk the database may be away."""
         try:
-            return await self._in_database(self._figures)
+            return await self._thread.run(self._figures)
         except (DiskFull, DatabaseUnavailable):
             if self._pause.why is None:
                 raise
@@ -294,16 +283,13 @@ class Supervisor:
 
     async def _put_right(self, dead: Progress, count: bool) -> int:
         """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
-        await self._in_database(self._recover, dead.worker)
-        return await self._in_database(count_first_visits, self._session, dead.worker) if count else 0
+        await self._thread.run(self._recover, dead.worker)
+        return await self._thread.run(count_first_visits, self._session, dead.worker) if count else 0
 
     def _recover(self, worker: int) -> None:
         recover(self._database, self._session, self._frontier, self._data)
         if self._database.embedded is None and worker:
             recover_worker(self._session, self._frontier, self._data, worker)
-
-    async def _in_database(self, work: Callable[..., T], *words: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *words)
 
     def _snapshot(self, figures: CrawlFigures) -> Snapshot:
         all_progress = self._pool.progress

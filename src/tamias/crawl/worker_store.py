@@ -1,43 +1,135 @@
-"""What a worker works at: where hosts come from and where visits go. A database, or a service elsewhere."""
+"""The port between a worker and where it stands: a database, or a frontier service elsewhere.
 
-from collections.abc import Callable, Iterable, Sequence
+All that a visit asks for or brings passes it. `commit/database_store.py` and `remote/store.py` carry it out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
-from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.request.reach import Reach
-from tamias.crawl.visit.visitor import Allowance
-from tamias.model.lease import Lease
+import msgspec
 
-After = Callable[[Sequence[HeldLease]], None]
-"""Told, in the event loop, which hosts were just given back."""
+from tamias.archive.sites import Covered
+from tamias.crawl.admit import Reference
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture
+from tamias.model.item import Item
+from tamias.model.lease import Lease, Task
+from tamias.permit.robots import Rules
+from tamias.permit.store import Known
+from tamias.protocols import DocumentSink
+from tamias.sinks.warc import WarcWriter
+
+
+class VisitResult(msgspec.Struct):
+    """What one visit brought, before it is committed."""
+
+    capture: Capture
+    found: Extraction = msgspec.field(default_factory=Extraction)
+    references: list[Reference] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    """To be put as they are."""
+    also: Callable[[Cursor], None] | None = None
+    """What else becomes true in the same transaction."""
+    afterwards: Callable[[bool], None] | None = None
+    """Told after it whether the visit was committed."""
+    archived: ArchiveResult | None = None
+    """What the archive makes of it."""
+    put_off: bool = False
+    """Nothing happened; the address is to be looked at again soon, or when it is `due`."""
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
+    is_context: bool = False
+    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
+    context: bytes | None = None
+    capture_id: str | None = None
+    """Where it has one already."""
+    later: "Callable[[Apart], Awaitable[VisitResult]] | None" = None
+    """The rest of the visit, where reading the document may take long."""
+
+
+class Tally(msgspec.Struct):
+    """What was committed so far."""
+
+    visited: int = 0
+    """URLs that are done with."""
+    put_off: int = 0
+    """Attempts that will be repeated."""
+    again: int = 0
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
+    quads: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def count_outcome(self, word: str) -> None:
+        """One more URL is done with."""
+        self.visited += 1
+        self.outcomes[word] = self.outcomes.get(word, 0) + 1
+
+
+class Sinks(msgspec.Struct, frozen=True):
+    """Where visits go beside the segments."""
+
+    outside: Sequence[int] = ()
+    """Numbers of the sinks that are delivered to from the outbox."""
+    warc: WarcWriter | None = None
+    archiver: Archiver | None = None
+
+
+class QuadStore(Protocol):
+    """Where the quads of documents are written while they are read."""
+
+    one_large_at_a_time: asyncio.Lock
+    """To be held, in the event loop, by whoever writes a large document without a sandbox."""
+
+    def small_document(self) -> AbstractContextManager[DocumentSink]:
+        """For the event loop's thread."""
+        ...
+
+    def large_document(self) -> AbstractContextManager[DocumentSink]:
+        """For a thread that can wait."""
+        ...
+
+
+After = Callable[[Sequence[HeldLease], Sequence[Task]], None]
+"""Called in the event loop after a commit: hosts given back, and tasks whose visits came too late for it."""
 
 
 class WorkerStore(Protocol):
-    """Lends hosts, has them visited, and makes true what the visits brought."""
+    """Lends hosts, answers what visits ask, and commits what they bring.
+
+    Whatever is asked may be asked twice: every write is idempotent. Only `lease` and `renew` return when
+    nobody answers; the others wait.
+    """
 
     number: int
     """The worker's own."""
-    allowance: Allowance
-    """How many URLs may still be visited."""
-    reach: Reach
-    """Who can be reached."""
+
+    @property
+    def sinks(self) -> Sinks:
+        """Where visits go beside the segments."""
+        ...
+
+    @property
+    def quads(self) -> QuadStore:
+        """Where the quads of its documents are written."""
+        ...
 
     @property
     def tally(self) -> Tally:
         """What was committed so far."""
         ...
 
-    def parked(self) -> int:
-        """How many documents are still being read whose hosts were given back."""
+    def now(self) -> int:
+        """The frontier's time."""
         ...
 
     async def open(self) -> None:
-        """Before the first lease: puts right what earlier workers left."""
-        ...
-
-    async def commit(self, after: After) -> None:
-        """Commits what visits bring until `end`, and then what has been handed over by then."""
+        """Before the first lease: recovers what earlier workers left."""
         ...
 
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
@@ -48,30 +140,66 @@ class WorkerStore(Protocol):
         """The leases that go on; those left out are lost. None: nobody answered, so they run to their end."""
         ...
 
-    async def repair(self) -> None:
-        """Now and then: puts right what dead workers left."""
-        ...
-
-    async def count(self) -> None:
-        """Every few seconds: writes down what is only counted, such as what block lists kept out."""
-        ...
-
-    async def work(self, held: HeldLease) -> None:
-        """Visits the URLs of a host and gives it back."""
-        ...
-
     def release(self, held: HeldLease) -> None:
         """Gives a host back with the next commit."""
         ...
 
+    async def put(self, items: list[Item]) -> None:
+        """Makes items known."""
+        ...
+
+    async def put_links(self, reference: Reference) -> int:
+        """Makes links known that the filters admit; returns what kept others out (`tamias.model.cut`)."""
+        ...
+
+    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
+        """The robots.txt rules of an authority, unless they are unknown or too old."""
+        ...
+
+    async def write_robots(
+        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> Known:
+        """Keeps them for all workers, for so many seconds."""
+        ...
+
+    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+        """JSON-LD contexts that somebody asked for since then; None for those that could not be had."""
+        ...
+
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        """Whether the sitemaps of a place were put in this crawl, from this depth or a lesser one."""
+        ...
+
+    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
+        """They are put now."""
+        ...
+
+    async def covering(self, task: Task, lease: Lease) -> Covered | None:
+        """The dataset, had as a whole, that the task's address belongs to."""
+        ...
+
+    async def commit(
+        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+    ) -> None:
+        """Hands a visit over; waits when too many are waiting. `apart` if its host was given back before."""
+        ...
+
+    async def run(self, after: After) -> None:
+        """Commits what is handed over until `end`, and then what has been handed over by then."""
+        ...
+
+    async def maintain(self) -> None:
+        """Every few seconds: writes down what is only counted, and recovers what dead workers left."""
+        ...
+
     def stop(self) -> None:
-        """The worker is told to end: if it dies from here on, no document is to blame."""
+        """The worker is told to end: nobody waits long for an answer any more."""
         ...
 
     def end(self) -> None:
-        """Lets `commit` come to its end."""
+        """Lets `run` come to its end."""
         ...
 
     async def close(self) -> None:
-        """After `commit`: lets go of everything."""
+        """After `run`: lets go of everything."""
         ...

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import msgspec
@@ -10,11 +9,12 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import Committer, Visited
-from tamias.crawl.commit.listing import Listing
+from tamias.crawl.commit.context import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.steps import Steps
+from tamias.crawl.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import NEVER
@@ -56,12 +56,16 @@ class Bench:
         self.frontier = PostgresFrontier(session, same_url=str.__eq__, worker=1, delay_ms=0)
         admission = Admission(settings, ())
         self.frontier.put([admission.item(f"http://{host}/", 0, 1) for host in HOSTS])
-        thread = ThreadPoolExecutor(1)
-        shelf = SegmentPool(folder, 1, session, lambda work: thread.submit(work).result())
-        listing = Listing(session, admission, self.frontier.buckets, settings.seeds)
-        self.committer = Committer(
-            self.frontier, admission, shelf, thread, Steps(), self.after, listing=listing
+        thread = SessionThread(session)
+        context = CommitContext(
+            thread=thread,
+            frontier=self.frontier,
+            admission=admission,
+            settings=settings,
+            segments=SegmentPool(folder, 1, thread),
+            coverage=Coverage(thread, folder),
         )
+        self.committer = Committer(context)
 
     def after(self, _released, late):
         self.late += late
@@ -74,7 +78,7 @@ class Bench:
             for each in visits:
                 await self.committer.add(each)
             self.committer.end()
-            await self.committer.run()
+            await self.committer.run(self.after)
 
         asyncio.run(run())
 
@@ -115,7 +119,7 @@ def test_a_visit_whose_lease_was_lost_is_dropped(bench):
     lost, *others = bench.lease()
     lost.give_up()
     bench.commit(*map(visit, [lost, *others]))
-    assert [each.held for each in bench.late] == [lost]
+    assert bench.late == list(lost.lease.tasks)
     assert len(bench.captured()) == 2
 
 
@@ -123,8 +127,9 @@ def test_of_two_leases_of_one_host_only_the_newer_counts(bench):
     old = bench.lease()
     bench.session.transact(lambda cursor: cursor.execute("UPDATE host SET ready_at = 0"))
     new = bench.lease()
-    bench.commit(*map(visit, [*old, *new]))
-    assert {each.held for each in bench.late} == set(old)
+    bench.commit(*[visit(held, reason="too late") for held in old], *map(visit, new))
+    assert len(bench.late) == len(old)
+    assert {record.reason for record in bench.captured().values()} == {"200 OK"}
     assert (len(bench.captured()), bench.open()) == (3, 3)
 
 

@@ -141,7 +141,7 @@ def test_the_hosts_of_a_dead_worker_are_given_back_when_its_death_is_told(client
 
     async def work(service, policy):
         await service.lease(10, 10, 30, policy.digest)
-        await service.mourn(7, [])
+        await service.report_death(7, [])
         return await service.lease(10, 10, 30, policy.digest)
 
     assert len(far(work)) == 1

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from tamias.crawl.commit.committer import Tally
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.reach import Reach
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.worker.worker import MOST_LEASED, Worker
+from tamias.crawl.worker_store import Tally
 from tamias.model.lease import Lease
 from tamias.settings import FetchSettings, Settings
 
@@ -17,26 +17,21 @@ def lease(qid):
     return Lease(host=str(qid), qid=qid, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 
 
-class Place:
-    """A workplace that lends so many hosts at each call, and on whose hosts the work has no end."""
+class Store:
+    """A store that lends so many hosts at each call."""
 
     number = 1
     tally = Tally()
 
     def __init__(self, *lent):
-        self.allowance = Allowance(None)
-        self.reach = Reach(Settings(), lambda: 0)
         self.asked = []
         self._lent = list(lent)
         self._ended = asyncio.Event()
 
-    def parked(self):
-        return 0
-
     async def open(self):
         pass
 
-    async def commit(self, after):
+    async def run(self, after):
         self.after = after
         await self._ended.wait()
 
@@ -46,14 +41,8 @@ class Place:
         first = 1000 * len(self.asked)
         return [lease(qid) for qid in range(first, first + count)]
 
-    async def repair(self):
+    async def maintain(self):
         pass
-
-    async def count(self):
-        pass
-
-    async def work(self, held):
-        await self._ended.wait()
 
     def release(self, held):
         pass
@@ -63,6 +52,28 @@ class Place:
 
     def end(self):
         self._ended.set()
+
+    async def close(self):
+        pass
+
+
+class EndlessVisits:
+    """A visitor whose work on a host has no end."""
+
+    trouble = None
+
+    def __init__(self):
+        self.allowance = Allowance(None)
+        self.reach = Reach(Settings(), lambda: 0)
+
+    async def work(self, held):
+        await asyncio.Event().wait()
+
+    def parked(self):
+        return 0
+
+    def stop(self):
+        pass
 
     async def close(self):
         pass
@@ -84,16 +95,16 @@ def asked_of(*lent, given_back=()):
     """How many hosts a worker with room for 250 asks for, call by call."""
 
     async def run():
-        place = Place(*lent)
-        worker = Worker(Settings(fetch=FetchSettings(concurrency=250)), place)
+        store = Store(*lent)
+        worker = Worker(Settings(fetch=FetchSettings(concurrency=250)), store, EndlessVisits())
         running = asyncio.create_task(worker.run(lambda _progress: None))
         await a_while()
         if given_back:
-            place.after(given_back)
+            store.after(given_back, ())
         await a_while()
         worker.stop()
         await running
-        return place.asked
+        return store.asked
 
     return asyncio.run(run())
 

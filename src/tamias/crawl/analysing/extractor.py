@@ -11,9 +11,9 @@ from tamias.analyse.link_header import signposts
 from tamias.analyse.links import rdf_links
 from tamias.analyse.signposts import kinds_in
 from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
-from tamias.crawl.visit.contexts import ContextCache
 from tamias.harvesters.kit.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture
 from tamias.model.dataset import Dataset

@@ -8,7 +8,7 @@ statements that documents of a few of these make about them.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -38,9 +38,9 @@ from tamias.archive.sites import (
 from tamias.crawl.admit import Admission, Reference, first
 from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import described, statements_about
-from tamias.crawl.revisit.archiver import WATCH
-from tamias.crawl.threads import run_uncancelled
-from tamias.database.connect import Cursor, Session
+from tamias.crawl.threads import SessionThread, run_uncancelled
+from tamias.database.connect import Cursor
+from tamias.frontier.service import WATCH
 from tamias.model.access_plan import Access, access_plan
 from tamias.model.claim import authoritative, claims, hosts_to_ask
 from tamias.model.item import Item
@@ -79,16 +79,15 @@ class News(msgspec.Struct):
 class Coverage:
     """What need not be asked for one by one, as the database last said."""
 
-    def __init__(self, session: Session, in_database: Callable[..., Awaitable[Any]], segments: Path) -> None:
-        self._session = session
-        self._in_database = in_database
+    def __init__(self, thread: SessionThread, segments: Path) -> None:
+        self._thread = thread
         self._segments = segments
         self._covered: list[Covered] = []
         self._probes: dict[tuple[int, bytes], dict[str, int]] = {}
 
     def refresh(self) -> None:
         """For the database's thread, after each lease: so that it knows all that was committed before."""
-        self._covered = covered(self._session)
+        self._covered = covered(self._thread.session)
 
     async def of(self, task: Task, lease: Lease) -> Covered | None:
         """The dataset that a task's address belongs to, or that is had from there by another task.
@@ -105,8 +104,8 @@ class Coverage:
             probes[task.url] = task.uid
         if task.url in probes:
             return None
-        if not found.had or await self._in_database(
-            any_unvisited, self._session, lease, found, probes.values()
+        if not found.had or await self._thread.run(
+            any_unvisited, self._thread.session, lease, found, probes.values()
         ):
             return msgspec.structs.replace(found, had=False)
         await self._compare(found, lease)
@@ -116,7 +115,7 @@ class Coverage:
         """Covered URLs, with their ids, that are visited for the comparison; what was visited counts too."""
         key = (dataset.crawl, dataset.key)
         if key not in self._probes:
-            met = await self._in_database(met_urls, self._session, lease, dataset, MOST_PROBES)
+            met = await self._thread.run(met_urls, self._thread.session, lease, dataset, MOST_PROBES)
             self._probes[key] = {each.url: each.uid for each in met if each.visited}
         return self._probes[key]
 
@@ -130,8 +129,8 @@ class Coverage:
 
     async def _compare(self, dataset: Covered, lease: Lease) -> None:
         """Looks URIs up in the copy. Two workers may do so at once: they find the same."""
-        met = await self._in_database(met_urls, self._session, lease, dataset, MOST_MET)
-        documents = await self._in_database(documents_of, self._session, lease, dataset, met)
+        met = await self._thread.run(met_urls, self._thread.session, lease, dataset, MOST_MET)
+        documents = await self._thread.run(documents_of, self._thread.session, lease, dataset, met)
         others = [each.url for each in met if each.url not in dataset.samples | dataset.urls]
         uris = [*sorted(dataset.samples)[:MOST_SAMPLES], *others]
         compared = await run_uncancelled(partial(self._compared, dataset.copies, uris, documents))
@@ -140,8 +139,8 @@ class Coverage:
                 "%s offers a dataset as a whole, but the copy %s: its resources are asked for one by one",
                 dataset.sitemap, compared.words,
             )  # fmt: skip
-        await self._in_database(note_compared, self._session, dataset, compared)
-        await self._in_database(self.refresh)
+        await self._thread.run(note_compared, self._thread.session, dataset, compared)
+        await self._thread.run(self.refresh)
 
     def _compared(
         self, copies: Sequence[Extent], uris: Sequence[str], documents: dict[str, Extent]
@@ -187,17 +186,9 @@ def missing_in(found: Extraction) -> str | None:
 class BulkCopies:
     """Chooses and follows the way to each dataset."""
 
-    def __init__(
-        self,
-        session: Session,
-        in_database: Callable[..., Awaitable[Any]],
-        admission: Admission,
-        now: Callable[[], int],
-    ) -> None:
-        self._session = session
+    def __init__(self, thread: SessionThread, admission: Admission) -> None:
+        self._thread = thread
         self._admission = admission
-        self._in_database = in_database
-        self._now = now
 
     async def found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
         """A sitemap describes datasets: the best way to each is put.
@@ -206,12 +197,12 @@ class BulkCopies:
         """
         if task.crawl == WATCH and TRUSTED not in task.tags:
             return News()
-        news: News = await self._in_database(self._found, task, sitemap, datasets)
+        news: News = await self._thread.run(self._found, task, sitemap, datasets)
         return news
 
     async def visited(self, task: Task, outcome: Outcome, found: Extraction, for_good: bool) -> News:
         """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
-        waiting = await self._in_database(waiting_for, self._session, task.crawl, task.url)
+        waiting = await self._thread.run(waiting_for, self._thread.session, task.crawl, task.url)
         ways = [f"for the dataset of {each.sitemap}: {each.access.why}" for each in waiting if each.access]
         news = News(why="chosen " + ", ".join(ways) if ways else None)
         lacking = missing_in(found) if outcome is Outcome.OK else None
@@ -228,13 +219,13 @@ class BulkCopies:
     def _found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
         """With those of other sitemaps that waited for this one to speak."""
         told = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
-        self._session.transact(partial(_claim, crawl=task.crawl, told=told))
-        waiting = waiting_claims(self._session, task.crawl)
+        self._thread.session.transact(partial(_claim, crawl=task.crawl, told=told))
+        waiting = waiting_claims(self._thread.session, task.crawl)
         chosen = [
             self._chosen(task, place, dataset)
             for place, dataset in [*((sitemap, each) for each in datasets), *waiting]
         ]
-        news = News(also=partial(_put, found=chosen, now=self._now()))
+        news = News(also=partial(_put, found=chosen, now=self._thread.session.time()))
         for each in chosen:
             if each.access is not None:
                 samples = Reference(each.dataset.samples[:MOST_PROBES], sitemap, task.depth + 1, task.crawl)
@@ -252,7 +243,7 @@ class BulkCopies:
 
     def _chosen(self, task: Task, sitemap: str, dataset: SemanticDataset) -> SiteDataset:
         key = dataset_key(dataset)
-        told = others_claims(self._session, task.crawl, claims(dataset, sitemap))
+        told = others_claims(self._thread.session, task.crawl, claims(dataset, sitemap))
         sound = frozenset(
             place
             for place in authoritative(dataset, sitemap, told)

@@ -7,25 +7,24 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
-from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.admit import Reference
+from tamias.crawl.commit.context import CommitContext
 from tamias.crawl.commit.listing import Listing
-from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.held_lease import Apart, HeldLease
-from tamias.crawl.revisit.archiver import WATCH, Archiver
-from tamias.crawl.steps import Steps
+from tamias.crawl.steps import step
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
+from tamias.crawl.worker_store import After, Tally
 from tamias.database.connect import Cursor
-from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item
@@ -43,7 +42,6 @@ MOST_INVITED = 100
 """Visits that the links of one host can earn another one."""
 _MOST_PAIRS = 100_000
 MOST_WAITING = 4000
-T = TypeVar("T")
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
@@ -67,34 +65,19 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
 
 
-class Tally(msgspec.Struct):
-    """What was committed so far."""
-
-    visited: int = 0
-    """URLs that are done with."""
-    put_off: int = 0
-    """Attempts that will be repeated."""
-    again: int = 0
-    """Visits of URLs that were visited before, since a shorter way to them was found."""
-    quads: int = 0
-    bytes: int = 0
-    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
-
-    def count(self, visited: Visited) -> None:
-        """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
-        if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
-            return
-        self.bytes += visited.record.bytes or 0
-        if visited.done.task.reopened:
-            self.again += 1
-            return
-        self.quads += visited.record.quads
-        if visited.done.due < NEVER and not _seen_under_watch(visited.done):
-            self.put_off += 1
-            return
-        self.visited += 1
-        word = visited.record.outcome.word
-        self.outcomes[word] = self.outcomes.get(word, 0) + 1
+def count_visit(tally: Tally, visited: Visited) -> None:
+    """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
+    if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
+        return
+    tally.bytes += visited.record.bytes or 0
+    if visited.done.task.reopened:
+        tally.again += 1
+        return
+    tally.quads += visited.record.quads
+    if visited.done.due < NEVER and not _seen_under_watch(visited.done):
+        tally.put_off += 1
+    else:
+        tally.count_outcome(visited.record.outcome.word)
 
 
 def _seen_under_watch(done: Done) -> bool:
@@ -129,37 +112,18 @@ class Invitations:
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
-    def __init__(
-        self,
-        frontier: PostgresFrontier,
-        admission: Admission,
-        segments: SegmentPool,
-        thread: Executor,
-        steps: Steps,
-        after: Callable[[Sequence[HeldLease], Sequence[Visited]], None],
-        *,
-        listing: Listing,
-        sinks: Sequence[int] = (),
-        archiver: Archiver | None = None,
-        strategist: Strategist | None = None,
-        wanted: Callable[[Reference], Reference] = lambda reference: reference,
-    ) -> None:
-        """`after` is called after each commit with the hosts given back and the visits that came too late.
-
-        `sinks` are the numbers of those outside, which will want what is committed. `wanted` leaves links
-        out that need not be known.
-        """
-        self._frontier = frontier
-        self._admission = admission
-        self._segments = segments
-        self._thread = thread
-        self._steps = steps
-        self._after = after
-        self._listing = listing
-        self._sinks = sinks
-        self._archiver = archiver
-        self._strategist = strategist
-        self._wanted = wanted
+    def __init__(self, context: CommitContext) -> None:
+        settings, session = context.settings, context.session
+        self._frontier = context.frontier
+        self._admission = context.admission
+        self._segments = context.segments
+        self._coverage = context.coverage
+        self._sinks = context.sinks
+        self._thread = context.thread
+        self._listing = Listing(session, self._admission, self._frontier.buckets, settings.seeds)
+        self._strategist = Strategist(
+            session, self._frontier, self._admission, settings.strategy, not_of=[WATCH]
+        )
         self._visited: list[Visited] = []
         self._released: list[HeldLease] = []
         self._news = asyncio.Event()
@@ -180,21 +144,21 @@ class Committer:
         self._released.append(held)
         self._news.set()
 
-    async def run(self) -> None:
+    async def run(self, after: After) -> None:
         """Commits until `end`, and then what has been handed over by then."""
         while not self._ending:
             await self._news.wait()
             if not self._ending:
                 await asyncio.sleep(GATHER_SECONDS)
-                await self._flush()
-        await self._flush()
+                await self._flush(after)
+        await self._flush(after)
 
     def end(self) -> None:
         """Lets `run` come to its end."""
         self._ending = True
         self._news.set()
 
-    async def _flush(self) -> None:
+    async def _flush(self, after: After) -> None:
         self._news.clear()
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
@@ -204,71 +168,60 @@ class Committer:
         if ours or apart:
             visited = [each for each in handed_over if each.apart is None and each.held in ours]
             given_back = [held for held in released if held in ours]
-            loop = asyncio.get_running_loop()
-            committed = await loop.run_in_executor(self._thread, self._commit_all, visited, given_back, apart)
+            committed = await self._thread.run(self._commit_all, visited, given_back, apart)
         for each in committed:
-            self.tally.count(each)
+            count_visit(self.tally, each)
         there = set(map(id, committed))
         for each in handed_over:
             if each.afterwards is not None:
                 each.afterwards(id(each) in there)
-        self._after(released, [each for each in handed_over if each.record and id(each) not in there])
+        late = [each.done.task for each in handed_over if each.record and id(each) not in there]
+        after(released, late)
         async with self._room:
             self._room.notify_all()
 
-    def put_now(self, reference: Reference) -> int:
-        """Puts the links of a document too large to gather them; for a thread that can wait.
-
-        Returns what kept others out: bits of `tamias.model.cut`.
-        """
+    async def put_links(self, reference: Reference) -> int:
+        """Puts links before their visit is committed; returns what kept others out (`tamias.model.cut`)."""
         if reference.listed:
-            return self.in_thread(lambda: self._put_listed(reference))
-        return self.in_thread(lambda: self._put_references([Sourced(reference, reference.base)]))[0]
+            return await self._thread.run(self._put_listed, reference)
+        return (await self._thread.run(self._put_references, [Sourced(reference, reference.base)]))[0]
 
-    def put_items(self, items: list[Item]) -> None:
-        """Puts items as they are; for a thread that can wait."""
-        self.in_thread(lambda: self._put(items))
-
-    def in_thread(self, work: Callable[[], T]) -> T:
-        """Runs a function in the database's thread; for a thread that can wait."""
-        return self._thread.submit(work).result()
+    async def put(self, items: list[Item]) -> None:
+        """Puts items as they are."""
+        await self._thread.run(self._put, items)
 
     def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> list[int]:
         """Returns for each what kept links out."""
-        with self._steps.step("admit"):
-            admitted = [self._admission.admit(self._wanted(each.reference)) for each in links]
+        with step("admit"):
+            admitted = [self._admission.admit(self._coverage.without_own(each.reference)) for each in links]
             found = [item for items, _ in admitted for item in items]
             for each, (items_of, _) in zip(links, admitted, strict=True):
                 self.invitations.note(each.host, items_of)
-        if self._strategist is not None:
-            with self._steps.step("score"):
-                found = self._strategist.scored(found, links)
-        with self._steps.step("put"):
+        with step("score"):
+            found = self._strategist.scored(found, links)
+        with step("put"):
             self._put([*found, *items])
-        if self._strategist is not None:
-            with self._steps.step("score"):
-                self._strategist.keep()
+        with step("score"):
+            self._strategist.keep()
         return [cut for _, cut in admitted]
 
     def _put_listed(self, reference: Reference) -> int:
         """The addresses of a sitemap, as many new ones as those of its host may add."""
         items, cut = self._admission.admit(reference)
-        if self._strategist is not None:
-            items = self._strategist.scored(items, [Sourced(reference, reference.base)])
+        items = self._strategist.scored(items, [Sourced(reference, reference.base)])
         cut |= self._listing.put(reference, items, self._put)
-        if self._strategist is not None:
-            self._strategist.keep()
+        self._strategist.keep()
         return cut
 
     def _commit_all(
         self, visited: list[Visited], released: list[HeldLease], apart: list[Visited]
     ) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
-        with self._steps.step("sync"):
+        with step("sync"):
             durable = self._segments.sync()
             reached("segments-synced")
-            if self._archiver is not None:
-                self._archiver.sync()
+            if self._sinks.archiver is not None:
+                self._sinks.archiver.sync()
             reached("blobs-synced")
         try:
             committed = self._commit(visited, released, durable)
@@ -302,7 +255,7 @@ class Committer:
         def record(cursor: Any, held: frozenset[int]) -> None:
             self._record(cursor, [visited] if held else [], durable)
 
-        with self._steps.step("finish"):
+        with step("finish"):
             return self._frontier.finish_apart(visited.held.lease, done, visited.apart.until, record)
 
     def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
@@ -329,7 +282,7 @@ class Committer:
         def record(cursor: Any, held: frozenset[int]) -> None:
             self._record(cursor, [each for each in visited if each.held.lease.qid in held], durable)
 
-        with self._steps.step("finish"):
+        with step("finish"):
             held = self._frontier.finish(_returns(noted, released), record)
         reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
@@ -338,7 +291,7 @@ class Committer:
         """What visits brought, in the transaction that makes it true."""
         tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
         changed = insert_captures(cursor, tried)
-        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks)
+        enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
         commit_segments(cursor, durable)
         reached("captures-inserted")
         insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tamias.archive.segments import Durable, new_segment
-from tamias.database.connect import Session
+from tamias.crawl.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink
 from tamias.sinks.warc import WarcWriter
@@ -23,19 +23,15 @@ class SegmentPool:
         self,
         folder: Path,
         worker: int,
-        session: Session,
-        in_database: Callable[[Callable[[], int]], int],
+        thread: SessionThread,
         warc: WarcWriter | None = None,
         sink: str = "nquads",
     ) -> None:
-        """`in_database` runs a function in the thread that the session belongs to; `warc` is synced along.
-
-        `sink` names the part of `tamias.sinks` that writes the segments.
-        """
+        """`warc` is synced along; `sink` names the part of `tamias.sinks` that writes the segments."""
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._folder = folder
-        self._in_database = in_database
-        self._new_segment = partial(new_segment, session, worker)
+        self._thread = thread
+        self._new_segment = partial(new_segment, thread.session, worker)
         self._writer: Callable[[Path, int], Sink] = load("tamias.sinks", sink)
         self._warc = warc
         self._reserved: int | None = None
@@ -71,7 +67,7 @@ class SegmentPool:
         """For a thread that can wait; durable at the end. Each that is open has a segment of its own."""
         with self._lock:
             writer = self._large.pop() if self._large else None
-        writer = writer or self._writer(self._folder, self._in_database(self._new_segment))
+        writer = writer or self._writer(self._folder, self._thread.wait(self._new_segment))
         still: Sink | None = writer
         try:
             with writer.document() as document:

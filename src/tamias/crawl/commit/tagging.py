@@ -1,15 +1,15 @@
 """Tags that a visit tells: from the page's content, by the parts that the setting `tags.content` names."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from tamias.analyse.tags.likeness import NEAR, page_hash, quarters
 from tamias.crawl.admit import Reference
-from tamias.crawl.visit.runner import VisitResult
-from tamias.database.connect import Cursor, Session
+from tamias.crawl.threads import SessionThread
+from tamias.crawl.worker_store import VisitResult
+from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
 from tamias.frontier.tags import MOST_TAGS, is_tag
@@ -28,20 +28,17 @@ _MOST_ALIKE = 2000
 _TEXTS = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 _SQL = statements("tamias.crawl.commit", "tagging.sql")
 
-InDatabase = Callable[..., Awaitable[Any]]
-
 
 class PageTags:
     """What the content of pages tells. Nothing, where the setting names nothing."""
 
-    def __init__(self, settings: TagsSettings, session: Session, in_database: InDatabase) -> None:
+    def __init__(self, settings: TagsSettings, thread: SessionThread) -> None:
         self._taggers: list[Tagger] = [
             load("tamias.taggers", name)() for name in settings.content if name != _NEAR
         ]
         self._near = _NEAR in settings.content
         self._inherit = settings.inherit
-        self._session = session
-        self._in_database = in_database
+        self._thread = thread
 
     async def told(self, result: VisitResult) -> tuple[str, ...]:
         """The tags that a page's content tells; none where nothing was read."""
@@ -62,7 +59,7 @@ class PageTags:
 
     async def _is_near(self, page: Page) -> bool:
         number = page_hash(page.body) if page.media_type in _TEXTS else None
-        return number is not None and await self._in_database(self._note, hash64(page.url), number)
+        return number is not None and await self._thread.run(self._note, hash64(page.url), number)
 
     def _note(self, page: int, number: int) -> bool:
         parts = quarters(number)
@@ -73,7 +70,7 @@ class PageTags:
             "first": parts[0],
             "near": NEAR,
             "most": _MOST_ALIKE,
-            "now": self._session.now(),
+            "now": self._thread.session.now(),
         }
 
         def look(cursor: Cursor) -> bool:
@@ -81,7 +78,7 @@ class PageTags:
             row = cursor.execute(_SQL["find_alike"].text, asked).fetchone()
             return row is not None and bool(row[0])
 
-        return self._session.transact(look)
+        return self._thread.session.transact(look)
 
 
 def tagged(done: Done, told: tuple[str, ...]) -> Done:

@@ -1,4 +1,4 @@
-"""Workers without a database: `channel` and `line` reach the service, `workplace` is what a worker works at.
+"""Workers without a database: `store` is what a worker stands on, `client` and `channel` reach the service.
 
-`reception` is the other end, which the frontier service runs; `words` is what the two say to each other.
+`committer` is the other end, which the frontier service runs; `wire` has the messages between the two.
 """

@@ -1,4 +1,4 @@
-"""The service as a worker sees it: each call a method. Most wait for a service that is away."""
+"""The service as a worker sees it: each call a method. Most of them wait while the service is away."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.messages import FRONTIER, WORKERS, message
 from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel
-from tamias.crawl.remote.wire import packed, unpacked
+from tamias.crawl.remote.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
@@ -37,11 +37,11 @@ class Outdated(Exception):
 
 
 class ServiceClient:
-    """The two services of a frontier, through one line."""
+    """The two services of a frontier, through one connection."""
 
-    def __init__(self, line: ReconnectingChannel, worker: int) -> None:
-        self._line = line
-        self._worker = worker
+    def __init__(self, channel: ReconnectingChannel, worker: int) -> None:
+        self._channel = channel
+        self.worker = worker
         self._offset = 0.0
 
     def now(self) -> int:
@@ -50,7 +50,7 @@ class ServiceClient:
 
     async def hello(self) -> wire.Policy:
         """What the crawl was told."""
-        policy = await self._ask("Hello", wire.Greeting(self._worker), wire.Policy)
+        policy = await self._ask("Hello", wire.Greeting(self.worker), wire.Policy)
         self._offset = policy.now - time.monotonic() * 1000
         return policy
 
@@ -60,12 +60,12 @@ class ServiceClient:
             max_queues=hosts,
             max_urls_per_queue=per_host,
             delay_requestable=math.ceil(seconds),
-            worker=self._worker,
+            worker=self.worker,
             policy=digest,
         )
         path = f"/{FRONTIER}/GetURLs"
         try:
-            answers = await self._line.try_once(path, [wish.SerializeToString()], LEASE_SECONDS)
+            answers = await self._channel.try_once(path, [wish.SerializeToString()], LEASE_SECONDS)
         except CallFailed as error:
             if error.code == _FAILED_PRECONDITION:
                 raise Outdated(str(error)) from error
@@ -77,32 +77,33 @@ class ServiceClient:
         held = [bare(lease) for lease in leases]
         return await self._ask("Renew", wire.Renewal(held, seconds), wire.Renewed, patience=seconds / 3)
 
-    async def mourn(self, worker: int, analysed: Sequence[Analysed]) -> None:
+    async def report_death(self, worker: int, analysed: Sequence[Analysed]) -> None:
         """A worker of ours died over these documents, if any."""
         await self._ask("Mourn", wire.Death(worker, list(analysed)), bool)
 
-    async def robots(self, bucket: int, qid: int, authority: str) -> Known | None:
+    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
         """Rules that somebody fetched lately."""
-        return await self._ask("GetRobots", wire.RobotsAsked(bucket, qid, authority), Known | None)  # type: ignore[arg-type]
+        found = await self._ask("GetRobots", wire.RobotsAsked(bare(lease), authority), list[Known])
+        return found[0] if found else None
 
-    async def keep_robots(
-        self, bucket: int, qid: int, authority: str, rules: Rules, status: int | None, seconds: int
+    async def write_robots(
+        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
     ) -> Known:
         """Rules that we fetched, for all workers."""
-        told = wire.RobotsTold(bucket, qid, authority, rules, status, seconds)
+        told = wire.RobotsTold(bare(lease), authority, rules, status, seconds)
         return await self._ask("PutRobots", told, Known)
 
-    async def contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
         """Contexts that somebody tried since then."""
         return await self._ask("GetContexts", wire.ContextsAsked(addresses, since), dict[str, bytes | None])
 
     async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
-        """Whether the signposts of a place were put in this crawl."""
-        return await self._ask("IsSiteOpen", wire.Site(bare(lease), crawl, authority, depth=depth), bool)
+        """Whether the sitemaps of a place were put in this crawl."""
+        return await self._ask("IsSiteOpen", wire.Site(bare(lease), crawl, authority, depth), bool)
 
-    async def open_site(self, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
+    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
         """They are put now."""
-        await self._ask("OpenSite", wire.Site(bare(lease), crawl, authority, now, depth), bool)
+        await self._ask("OpenSite", wire.Site(bare(lease), crawl, authority, depth), bool)
 
     async def put(self, items: Sequence[Item]) -> None:
         """Makes items known. May be done twice."""
@@ -115,24 +116,31 @@ class ServiceClient:
 
     async def deliver(self, parcels: Iterable[bytes]) -> dict[str, bool]:
         """Whether each visit was committed, by its id. Raises `NotReached`."""
-        answers = await self._line.try_once(f"/{WORKERS}/Deliver", parcels, DELIVER_SECONDS)
+        answers = await self._channel.try_once(f"/{WORKERS}/Deliver", parcels, DELIVER_SECONDS)
         receipts = [_RECEIPT.FromString(each) for each in answers]
         return {each.id: each.committed for each in receipts}
+
+    async def wait(self, pause: float) -> None:
+        """Some time before another try. Raises `HungUp` once `stop` was called."""
+        await self._channel.wait(pause)
+
+    def stop(self) -> None:
+        """No further tries; what is under way ends at its next failure."""
+        self._channel.hang_up()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._channel.close()
 
     async def _ask(self, name: str, asked: Any, kind: type[T], patience: float | None = None) -> T:
         path, sent = f"/{WORKERS}/{name}", [_PACKED(value=packed(asked)).SerializeToString()]
         if patience is None:
-            answers = await self._line.call(path, sent)
+            answers = await self._channel.call(path, sent)
         else:
-            answers = await self._line.try_once(path, sent, patience)
+            answers = await self._channel.try_once(path, sent, patience)
         if len(answers) != 1:
             raise NotReached(f"{len(answers)} answers to {name}")
         return unpacked(_PACKED.FromString(answers[0]).value, kind)
-
-
-def bare(lease: Lease) -> Lease:
-    """The lease without its tasks."""
-    return msgspec.structs.replace(lease, tasks=())
 
 
 def _leases(lent: Sequence[wire.Lent]) -> list[Lease]:

@@ -6,20 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from tamias.crawl.commit.committer import GATHER_SECONDS, Tally
+from tamias.crawl.commit.committer import GATHER_SECONDS
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import ServiceClient, bare
+from tamias.crawl.remote.client import ServiceClient
 from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
-from tamias.crawl.remote.reconnecting import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    HungUp,
-    NotReached,
-    ReconnectingChannel,
-)
-from tamias.crawl.remote.wire import DeliveredVisit, Released, packed
+from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
+from tamias.crawl.remote.wire import DeliveredVisit, Released, bare, packed
+from tamias.crawl.worker_store import After, Tally
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import Item
 from tamias.model.kind import AUXILIARY, kind_of
@@ -69,13 +64,10 @@ class Parcel(msgspec.Struct, frozen=True):
 class DeliveryQueue:
     """Delivers in batches, again and again until each parcel is answered."""
 
-    def __init__(
-        self, service: ServiceClient, line: ReconnectingChannel, remember: Callable[[Sequence[Item]], None]
-    ) -> None:
+    def __init__(self, client: ServiceClient, remember: Callable[[Sequence[Item]], None]) -> None:
         """`remember` is told of items that are in the frontier now."""
         self._remember = remember
-        self._service = service
-        self._line = line
+        self._client = client
         self._waiting: list[Parcel] = []
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
@@ -107,7 +99,7 @@ class DeliveryQueue:
         self._ending = True
         self._news.set()
 
-    async def run(self, after: Callable[[Sequence[HeldLease]], None]) -> None:
+    async def run(self, after: After) -> None:
         """Until `end`, and then what has been handed over by then, if somebody takes it."""
         pause = FIRST_PAUSE
         while not (self._ending and not self._waiting):
@@ -120,18 +112,18 @@ class DeliveryQueue:
                 pause = FIRST_PAUSE
             except NotReached:
                 try:
-                    await self._line.wait(pause)
+                    await self._client.wait(pause)
                 except HungUp:
                     return
                 pause = min(LONGEST_PAUSE, 2 * pause)
             if self._waiting:
                 self._news.set()
 
-    async def _deliver(self, parcels: list[Parcel], after: Callable[[Sequence[HeldLease]], None]) -> None:
+    async def _deliver(self, parcels: list[Parcel], after: After) -> None:
         if not parcels:
             return
         try:
-            receipts = await self._service.deliver(self._messages(parcels))
+            receipts = await self._client.deliver(self._messages(parcels))
         except CallFailed as error:
             if len(parcels) > 1:
                 for parcel in parcels:
@@ -146,7 +138,7 @@ class DeliveryQueue:
         self._sent.difference_update(receipts)
         for parcel in answered:
             self._done(parcel, committed=receipts[parcel.id])
-        after([parcel.released for parcel in answered if parcel.released is not None])
+        after([parcel.released for parcel in answered if parcel.released is not None], ())
         async with self._room:
             self._room.notify_all()
 
@@ -165,8 +157,6 @@ class DeliveryQueue:
         self._remember(parcel.links)
         if kind_of(brought.task.tags) in AUXILIARY:
             return
-        self.tally.visited += 1
+        self.tally.count_outcome(brought.capture.outcome.word)
         self.tally.quads += brought.found.quads
         self.tally.bytes += brought.capture.body.size if brought.capture.body else 0
-        word = brought.capture.outcome.word
-        self.tally.outcomes[word] = self.tally.outcomes.get(word, 0) + 1

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.crawl.admit import same_url
-from tamias.crawl.commit.office import CommitContext
+from tamias.crawl.admit import open_frontier
+from tamias.crawl.commit.context import CommitContext
 from tamias.crawl.policy import terms_of
 from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.postgres import PostgresFrontier
@@ -13,7 +13,6 @@ from tamias.frontier.service import is_active
 from tamias.frontier.terms import Interest, Terms
 from tamias.model.kind import kind_tag
 from tamias.model.lease import Lease
-from tamias.permit.delay import host_delay_ms
 from tamias.settings import Settings
 
 _MOST_WORKERS = 1000
@@ -22,17 +21,17 @@ _MOST_WORKERS = 1000
 class Lender:
     """For the database's thread. The worker's number is in the tokens, so its leases can be given back."""
 
-    def __init__(self, office: CommitContext, crawl: int, terms: Terms) -> None:
-        self._office = office
-        self._terms = lending_terms(terms, office.settings, crawl)
+    def __init__(self, context: CommitContext, crawl: int, terms: Terms) -> None:
+        self._context = context
+        self._terms = lending_terms(terms, context.settings, crawl)
         self._frontiers: dict[int, PostgresFrontier] = {}
 
     def lease(self, worker: int, hosts: int, per_host: int, seconds: float) -> Sequence[Lease]:
         """Hosts with due URLs that such a worker can visit; none while the service is not active."""
-        if not self._office.session.transact(is_active):
+        if not self._context.session.transact(is_active):
             return []
         leases = self._frontier(worker).lease(hosts, per_host, seconds)
-        self._office.coverage.refresh()
+        self._context.coverage.refresh()
         return leases
 
     def _frontier(self, worker: int) -> PostgresFrontier:
@@ -40,14 +39,9 @@ class Lender:
             self._frontiers.clear()
         found = self._frontiers.get(worker)
         if found is None:
-            settings = self._office.settings
-            found = self._frontiers[worker] = PostgresFrontier(
-                self._office.session,
-                same_url=same_url(frozenset(settings.filters.session_names)),
-                worker=worker,
-                delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
-                terms=self._terms,
-            )
+            context = self._context
+            found = open_frontier(context.session, context.settings, worker, self._terms)
+            self._frontiers[worker] = found
         return found
 
 

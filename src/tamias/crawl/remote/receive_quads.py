@@ -33,7 +33,7 @@ class QuadReceiver:
         self._segments = segments
         self._most = most
 
-    async def land(self, packed: BinaryIO) -> Extent | None:
+    async def receive(self, packed: BinaryIO) -> Extent | None:
         """Where the document stands now; None for one without quads. Raises `Damaged`."""
         size = packed.seek(0, os.SEEK_END)
         if size == 0:

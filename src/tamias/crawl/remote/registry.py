@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tamias.crawl import policy as policies
-from tamias.crawl.commit.office import worker_number
+from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.policy import read_policy
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.wire import VERSION, Greeting, Policy, Renewal, Renewed

@@ -1,50 +1,28 @@
-"""A worker's parts without a database: which desk gets what."""
+"""A worker's store at a frontier service: what it asks is a call, what it brings is delivered."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
 
 import msgspec
 
+from tamias.archive.sites import Covered
 from tamias.crawl.admit import Admission
-from tamias.crawl.analysing.extractor import Extractor
-from tamias.crawl.analysing.marker import AnalysisMarker
-from tamias.crawl.commit.committer import Tally
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.held_lease import Apart, HeldLease
 from tamias.crawl.remote.client import Outdated, ServiceClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
-from tamias.crawl.remote.desks import (
-    FromAfar,
-    NoCoverage,
-    NoHarvests,
-    RobotsFromAfar,
-    Sender,
-    ask_service,
-)
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, Target
-from tamias.crawl.remote.visiting import FarVisitor
-from tamias.crawl.remote.wire import Policy
-from tamias.crawl.request.gate import Gate
-from tamias.crawl.request.polite import PoliteFetcher
-from tamias.crawl.request.robots import RobotsCache
-from tamias.crawl.request.robots_redirects import RobotsRedirects
-from tamias.crawl.sandbox.pool import SandboxPool
-from tamias.crawl.steps import Steps
-from tamias.crawl.visit.contexts import ContextCache, ContextLoader
-from tamias.crawl.visit.harvesting import harvesters
-from tamias.crawl.visit.reader import Reader
-from tamias.crawl.visit.runner import VisitRunner
-from tamias.crawl.visit.sitemaps import SitemapDiscovery
-from tamias.crawl.visit.usage import UsageSignals
-from tamias.crawl.visit.visitor import Allowance
+from tamias.crawl.remote.wire import DeliveredVisit, Policy, bare
+from tamias.crawl.visit.visitor import Visitor
+from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker
-from tamias.crawl.worker_store import After
+from tamias.crawl.worker_store import After, Sinks, Tally, VisitResult
+from tamias.model.capture import Body, Capture
 from tamias.model.errors import ConfigError
-from tamias.model.lease import Lease
-from tamias.permit.traps import Traps
+from tamias.model.item import Item
+from tamias.model.lease import Lease, Task
 from tamias.settings import Settings
 
 
@@ -59,51 +37,36 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoteStore:
-    """Carries out `WorkerStore` at a frontier service."""
+    """Carries out `WorkerStore` at a frontier service. What takes many requests is not lent to it."""
+
+    sinks = Sinks()
 
     def __init__(
-        self, number: int, line: ReconnectingChannel, service: ServiceClient, policy: Policy, scratch: Path
+        self, client: ServiceClient, policy: Policy, settings: Settings, admission: Admission, scratch: Path
     ) -> None:
-        self.number = number
-        self.allowance = Allowance(None)
-        self.settings = settings = _with_rules(policy, scratch / "rules" / str(number))
-        self._line = line
-        self._service = service
+        self.number = client.worker
+        self.now = client.now
+        self.put, self.put_links = client.put, client.put_links
+        self.read_robots, self.write_robots = client.read_robots, client.write_robots
+        self.read_contexts = client.read_contexts
+        self.is_site_open, self.open_site = client.is_site_open, client.open_site
+        self.quads = QuadSpool(scratch / "quads" / str(self.number))
+        self._client = client
         self._digest = policy.digest
-        self._shelf = QuadSpool(scratch / "quads" / str(number))
-        self._marker = AnalysisMarker(scratch / "analysing", number)
-        cache = ContextCache()
-        self._sandboxes = SandboxPool(settings, cache) if settings.sandbox.use != "never" else None
-        admission = Admission(settings, policy.seeds)
-        self._gate = Gate(settings, scratch / "spool" / str(number), admission, service.now)
-        self.reach = self._gate.reach
-        self._post = DeliveryQueue(service, line, admission.remember)
-        runner = self._runner(settings, admission, cache)
-        self._visitor = FarVisitor(
-            runner,
-            admission,
-            self._post,
-            self._shelf,
-            service.now,
-            all_links=settings.strategy.links,
-        )
+        self._admission = admission
+        self._all_links = settings.strategy.links
+        self._deliveries = DeliveryQueue(client, admission.remember)
 
     @property
     def tally(self) -> Tally:
-        return self._post.tally
+        return self._deliveries.tally
 
     async def open(self) -> None:
         pass
 
-    def parked(self) -> int:
-        return 0
-
-    async def commit(self, after: After) -> None:
-        await self._post.run(after)
-
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         try:
-            return await self._service.lease(hosts, per_host, seconds, self._digest)
+            return await self._client.lease(hosts, per_host, seconds, self._digest)
         except NotReached:
             return []
         except Outdated as error:
@@ -111,98 +74,106 @@ class RemoteStore:
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
         try:
-            renewed = await self._service.renew(leases, seconds)
+            renewed = await self._client.renew(leases, seconds)
         except NotReached:
             return None
         if renewed.digest != self._digest:
             raise Replaced
         return renewed.leases
 
-    async def repair(self) -> None:
-        pass
-
-    async def count(self) -> None:
-        pass
-
-    async def work(self, held: HeldLease) -> None:
-        await self._visitor.work(held)
-
     def release(self, held: HeldLease) -> None:
-        self._post.release(held)
+        self._deliveries.release(held)
+
+    async def covering(self, task: Task, lease: Lease) -> Covered | None:
+        """None: the service looks at that before it lends."""
+        return None
+
+    async def commit(
+        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+    ) -> None:
+        """Packs the visit; what it means is settled at the service."""
+        if result.capture.retry_after_ms is not None:
+            held.blocked_until = self.now() + result.capture.retry_after_ms
+        links = [] if self._all_links else self._narrow(result)
+        packed = self.quads.take(result.found.extent)
+        await self._deliveries.add(_delivered(result, task, held), packed, links)
+
+    async def run(self, after: After) -> None:
+        await self._deliveries.run(after)
+
+    async def maintain(self) -> None:
+        pass
 
     def stop(self) -> None:
-        self._marker.close()
-        self._line.hang_up()
+        self._client.stop()
 
     def end(self) -> None:
-        self._post.end()
+        self._deliveries.end()
 
     async def close(self) -> None:
-        await self._gate.close()
-        if self._sandboxes is not None:
-            self._sandboxes.close()
-        self._line.close()
+        self._client.close()
 
-    def _runner(self, settings: Settings, admission: Admission, cache: ContextCache) -> VisitRunner:
-        """All that a visit sees with; what asks a database elsewhere asks the service here."""
-        service, now, far = self._service, self._service.now, cast("Any", FromAfar(self._service))
-        session = cast("Any", None)
-        sender = cast("Any", Sender(service))
-        store = cast("Any", RobotsFromAfar(service))
-        elsewhere = RobotsRedirects(session, far, admission, sender, now)
-        robots = RobotsCache(settings, self._gate, store, ask_service, now, elsewhere)
-        extractor = Extractor(settings, cache)
-        return VisitRunner(
-            asker=PoliteFetcher(self._gate, robots, admission),
-            robots=robots,
-            reach=self._gate.reach,
-            usage=UsageSignals(robots, session, far, probed=settings.seeds.probe),
-            sites=SitemapDiscovery(
-                settings,
-                robots,
-                session=session,
-                in_database=far,
-                admission=admission,
-                committer=sender,
-                now=now,
-            ),
-            coverage=cast("Any", NoCoverage()),
-            harvest_runner=cast("Any", NoHarvests(frozenset(harvesters()))),
-            reader=Reader(
-                extractor,
-                ContextLoader(cache, session, far, admission, sender, now),
-                cast("Any", self._shelf),
-                sender,
-                self._marker,
-                Steps(),
-                self._sandboxes,
-                always_apart=settings.sandbox.use == "always",
-            ),
-            warc=None,
-            archiver=None,
-            retries=settings.crawl.retries,
-            traps=Traps(settings.permit.host_visits, settings.permit.monotony, settings.permit.host_budget),
-        )
+    def _narrow(self, result: VisitResult) -> list[Item]:
+        """Takes out what the filters refuse and what is known; returns what will be known by this visit."""
+        admitted = [self._admission.admit(each) for each in result.references]
+        fresh = [items for items, _ in admitted]
+        for _, cut in admitted:
+            result.found.cut |= cut
+        result.references = [
+            msgspec.structs.replace(reference, references=[item.url for item in items])
+            for reference, items in zip(result.references, fresh, strict=True)
+            if items
+        ]
+        return [item for items in fresh for item in items]
 
 
 @asynccontextmanager
 async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     """The worker of a plan, once the service has said how it is to behave."""
     plan = msgspec.json.decode(told, type=RemotePlan)
-    number = secrets.randbelow(2**31 - 1) + 1
-    line = ReconnectingChannel(plan.target)
-    service = ServiceClient(line, number)
-    policy = await service.hello()
+    client = ServiceClient(ReconnectingChannel(plan.target), secrets.randbelow(2**31 - 1) + 1)
+    policy = await client.hello()
     if policy.settings.permit.allow_private and not plan.allow_private:
         raise ConfigError(
             f"the crawl at {plan.target.address} may ask private addresses; those that this worker can reach "
             "are yours: say --allow-private if it may"
         )
-    place = RemoteStore(number, line, service, policy, Path(plan.scratch))
-    fetch = place.settings.fetch
+    scratch = Path(plan.scratch)
+    settings = _with_rules(policy, scratch / "rules" / str(client.worker))
+    admission = Admission(settings, policy.seeds)
+    store = RemoteStore(client, policy, settings, admission, scratch)
+    visitor = Visitor(visit_runner(settings, store, admission, scratch), store)
     if plan.concurrency is not None:
-        fetch = msgspec.structs.replace(fetch, concurrency=plan.concurrency)
-    yield Worker(msgspec.structs.replace(place.settings, fetch=fetch), place)
+        fetch = msgspec.structs.replace(settings.fetch, concurrency=plan.concurrency)
+        settings = msgspec.structs.replace(settings, fetch=fetch)
+    yield Worker(settings, store, visitor)
+
+
+def _delivered(result: VisitResult, task: Task, held: HeldLease) -> DeliveredVisit:
+    granted, held.granted = held.granted, None
+    return DeliveredVisit(
+        lease=bare(held.lease),
+        task=task,
+        capture=_without_bytes(result.capture),
+        found=msgspec.structs.replace(result.found, extent=None),
+        references=result.references,
+        items=result.items,
+        put_off=result.put_off,
+        is_context=result.is_context,
+        context=result.context,
+        delay_ms=held.delay_ms,
+        blocked_until=held.blocked_until,
+        granted=granted,
+        due=result.due,
+        news=dict(held.news),
+    )
+
+
+def _without_bytes(capture: Capture) -> Capture:
+    if capture.body is None:
+        return capture
+    body = Body(size=capture.body.size, sha256=capture.body.sha256)
+    return msgspec.structs.replace(capture, body=body)
 
 
 def _with_rules(policy: Policy, folder: Path) -> Settings:

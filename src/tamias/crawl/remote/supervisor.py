@@ -39,7 +39,7 @@ class RemoteSupervisor:
     ) -> None:
         """`room`: megabytes that must stay free where the scratch folder is."""
         self._target = target
-        self._lines: list[ReconnectingChannel] = []
+        self._clients: list[ServiceClient] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
         plan = RemotePlan(
@@ -70,22 +70,22 @@ class RemoteSupervisor:
 
     def _stop(self) -> None:
         self._pool.stop()
-        for line in self._lines:
-            line.hang_up()
+        for client in self._clients:
+            client.stop()
 
     async def _put_right(self, dead: Progress, _count: bool) -> int:
         """Its hosts are given back; a document over which it died is known for that."""
         if dead.worker:
-            line = ReconnectingChannel(self._target)
-            self._lines.append(line)
+            client = ServiceClient(ReconnectingChannel(self._target), dead.worker)
+            self._clients.append(client)
             try:
                 analysed = left_by(self._scratch / "analysing", dead.worker)
-                await ServiceClient(line, dead.worker).mourn(dead.worker, analysed)
+                await client.report_death(dead.worker, analysed)
             except (HungUp, CallFailed) as error:
-                _log.info("nobody heard of the death of worker %d: %s", dead.worker, error)
+                _log.info("the death of worker %d could not be reported: %s", dead.worker, error)
             finally:
-                self._lines.remove(line)
-                line.close()
+                self._clients.remove(client)
+                client.close()
             for folder in _FOLDERS:
                 shutil.rmtree(self._scratch / folder / str(dead.worker), ignore_errors=True)
         return 0

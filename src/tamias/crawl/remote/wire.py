@@ -1,4 +1,4 @@
-"""What a worker and the service say to each other, in MessagePack. Both ends are Tamias."""
+"""The messages between a worker and the service, in MessagePack. Both ends are Tamias."""
 
 from typing import Any, TypeVar
 
@@ -13,8 +13,8 @@ from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 2
-"""Of these words. Another version is refused: workers and service are to be of one release."""
+VERSION = 3
+"""Of these messages. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 
 
@@ -70,16 +70,14 @@ class Death(msgspec.Struct, frozen=True):
 class RobotsAsked(msgspec.Struct, frozen=True):
     """Whose rules are wanted."""
 
-    bucket: int
-    qid: int
+    lease: Lease
     authority: str
 
 
 class RobotsTold(msgspec.Struct, frozen=True):
     """Rules that were just fetched, and for how many seconds they hold."""
 
-    bucket: int
-    qid: int
+    lease: Lease
     authority: str
     rules: Rules
     status: int | None
@@ -99,8 +97,7 @@ class Site(msgspec.Struct, frozen=True):
     lease: Lease
     crawl: int
     authority: str
-    now: int = 0
-    depth: int = 0
+    depth: int
 
 
 class DeliveredVisit(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +134,11 @@ class Released(msgspec.Struct, frozen=True):
     earned: float = 0.0
     news: dict[str, Unreachable | None] = {}
     alike: bytes | None = None
+
+
+def bare(lease: Lease) -> Lease:
+    """The lease without its tasks."""
+    return msgspec.structs.replace(lease, tasks=())
 
 
 def packed(value: Any) -> bytes:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tamias.crawl.admit import Admission
+from tamias.crawl.fetch_options import http_options
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.request.options import http_options
 from tamias.crawl.request.reach import Reach
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.cut import FILTER

@@ -25,18 +25,19 @@ class PoliteFetcher:
 
     def __init__(self, gate: Gate, robots: RobotsCache, admission: Admission) -> None:
         self._gate = gate
-        self._robots = robots
+        self.robots = robots
+        self.reach = gate.reach
         self._admission = admission
 
-    async def ask(self, request: Request, task: Task, held: HeldLease) -> Capture:
+    async def fetch(self, request: Request, task: Task, held: HeldLease) -> Capture:
         """One attempt, for the sake of a task whose host is held."""
         if (refused := self.refused(request.url, held)) is not None:
             return refused
-        if (state := self._gate.reach.waiting(request.url, held)) is not None:
+        if (state := self.reach.waiting(request.url, held)) is not None:
             early = self.unasked(request.url, Outcome.FAILED, given_up_words(state))
             return msgspec.structs.replace(early, retry=not state.given_up)
         try:
-            refusal = await self._robots.refusal(request.url, held)
+            refusal = await self.robots.refusal(request.url, held)
         except AskedToWait as wait:
             return asked_to_wait(request.url, wait)
         if refusal is not None:
@@ -47,8 +48,12 @@ class PoliteFetcher:
             lambda target: self._follow(target, held),
             unwanted=lambda target: self._unwanted(target, task),
         )
-        self._gate.reach.note(request.url, held, capture)
+        self.reach.note(request.url, held, capture)
         return capture
+
+    async def close(self) -> None:
+        """Gives up what is under way."""
+        await self._gate.close()
 
     def refused(self, url: str, held: HeldLease, kind: str | None = None) -> Capture | None:
         """The attempt on a URL that the gate refuses, which ends before its host is asked for anything."""
@@ -60,7 +65,7 @@ class PoliteFetcher:
 
     def _forbidden_by(self, url: str) -> int:
         """What a refusal by robots.txt stands for: where we may not connect, we could not ask for it."""
-        return PRIVATE if self._robots.out_of_reach(url) else ROBOTS
+        return PRIVATE if self.robots.out_of_reach(url) else ROBOTS
 
     def _unwanted(self, target: str, task: Task) -> Stop | None:
         refusal = self._admission.refusal(target, task.depth)
@@ -72,7 +77,7 @@ class PoliteFetcher:
     async def _follow(self, target: str, held: HeldLease) -> Stop | None:
         """A redirect within the queue is followed if robots.txt allows it."""
         try:
-            refusal = await self._robots.refusal(target, held)
+            refusal = await self.robots.refusal(target, held)
         except AskedToWait as wait:
             if wait.capture.retry_after_ms is None:
                 return Stop(Outcome.OK, f"redirects to {target}, which is visited when it can be reached")

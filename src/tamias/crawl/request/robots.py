@@ -1,14 +1,14 @@
-"""Asks robots.txt before a URL is fetched: from memory, from the database, or from the host itself."""
+"""Asks robots.txt before a URL is fetched: from memory, from the store, or from the host itself."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots_redirects import RobotsRedirects
+from tamias.crawl.worker_store import WorkerStore
 from tamias.model.capture import Body, Capture, Request, Stop, Unreached
 from tamias.model.kind import ROBOTS
 from tamias.model.outcome import Outcome
@@ -23,11 +23,9 @@ from tamias.permit.availability import (
 )
 from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import MOST_BYTES, Rules, Verdict
-from tamias.permit.store import Known, RobotsStore
+from tamias.permit.store import Known
 from tamias.settings import Settings
 
-T = TypeVar("T")
-InDatabase = Callable[..., Awaitable[T]]
 _REMEMBERED = 10_000
 _REFUSAL_SECONDS = 60
 _OUR_WORD = (Outcome.REFUSED, Outcome.SKIPPED)
@@ -45,15 +43,12 @@ class RobotsCache:
     """Gives the rules of authorities, fetching robots.txt at most once a day for all workers."""
 
     def __init__(
-        self, settings: Settings, gate: Gate, store: RobotsStore, in_database: InDatabase[Known | None],
-        now: Callable[[], int], elsewhere: RobotsRedirects,
-    ) -> None:  # fmt: skip
+        self, settings: Settings, gate: Gate, store: WorkerStore, redirects: RobotsRedirects
+    ) -> None:
         self._settings = settings
         self._gate = gate
-        self._elsewhere = elsewhere
+        self._redirects = redirects
         self._store = store
-        self._in_database = in_database
-        self._now = now
         self._known: dict[str, Known] = {}
         self._out_of_reach: set[str] = set()
 
@@ -100,10 +95,10 @@ class RobotsCache:
     async def _rules(self, url: str, held: HeldLease) -> Rules:
         place = authority(url)
         known = self._known.get(place)
-        if known is None or known.expires_at <= self._now():
-            known = await self._in_database(self._store.read, held.lease.bucket, held.lease.qid, place)
+        if known is None or known.expires_at <= self._store.now():
+            known = await self._store.read_robots(held.lease, place)
             known = known or await self._fetch(url, place, held)
-            known = await self._elsewhere.rules(known, held)
+            known = await self._redirects.rules(known, held)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
                 self._out_of_reach.clear()
@@ -124,15 +119,11 @@ class RobotsCache:
             # Our own guard or filters forbid the address: that is not the host's word, and is not kept.
             if capture.outcome is Outcome.REFUSED:
                 self._out_of_reach.add(place)
-            return Known(rules, self._now() + _REFUSAL_SECONDS * 1000)
+            return Known(rules, self._store.now() + _REFUSAL_SECONDS * 1000)
         header = capture.hops[-1].header("cache-control") if capture.hops else None
         status = _status(capture)
         seconds = expires_after(status, header)
-        known = await self._in_database(
-            self._store.write, held.lease.bucket, held.lease.qid, place, rules, status, seconds
-        )
-        assert known is not None
-        return known
+        return await self._store.write_robots(held.lease, place, rules, status, seconds)
 
     async def _ask(self, address: str, held: HeldLease) -> Capture:
         """Once: if it cannot be reached, that is tried again later, not in this slot."""

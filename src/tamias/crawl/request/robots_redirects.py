@@ -4,16 +4,11 @@ It is an item of the frontier, as a JSON-LD context is. The host whose robots.tx
 meanwhile, and looks again a little later. The rules hold for the host that was asked first (RFC 9309).
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import msgspec
 
-from tamias.archive.contexts import read_contexts
 from tamias.crawl.admit import Admission, first
-from tamias.crawl.commit.committer import Committer
 from tamias.crawl.held_lease import HeldLease, NotNow
-from tamias.database.connect import Session
+from tamias.crawl.worker_store import WorkerStore
 from tamias.model.item import Item
 from tamias.model.kind import ROBOTS, kind_key
 from tamias.permit.availability import LONGEST_CACHED, MOST_REDIRECTS, meaning
@@ -31,19 +26,9 @@ TOO_MANY = Rules(blanket=Verdict(True, meaning(302).reason))
 class RobotsRedirects:
     """Finds the rules at the end of redirects from queue to queue."""
 
-    def __init__(
-        self,
-        session: Session,
-        in_database: Callable[..., Awaitable[dict[str, bytes | None]]],
-        admission: Admission,
-        committer: Committer,
-        now: Callable[[], int],
-    ) -> None:
-        self._session = session
-        self._in_database = in_database
+    def __init__(self, store: WorkerStore, admission: Admission) -> None:
+        self._store = store
         self._admission = admission
-        self._committer = committer
-        self._now = now
         self._waits: dict[str, int] = {}
 
     async def rules(self, known: Known, held: HeldLease) -> Known:
@@ -59,19 +44,19 @@ class RobotsRedirects:
         reason = self._admission.blocked(address, ROBOTS)
         if reason is not None:
             return Rules(blanket=Verdict(False, f"it redirects to {address}, which is not wanted: {reason}"))
-        key, since = kind_key(address, ROBOTS), self._now() // _DAY_MS * _DAY_MS
-        packed = (await self._in_database(read_contexts, self._session, [key], since)).get(key)
+        key, since = kind_key(address, ROBOTS), self._store.now() // _DAY_MS * _DAY_MS
+        packed = (await self._store.read_contexts([key], since)).get(key)
         if packed is not None:
             self._waits.pop(address, None)
             return msgspec.msgpack.decode(packed, type=Rules)
-        await asyncio.to_thread(self._committer.put_items, [self._item(address, held)])
-        held.blocked_until = self._now() + self._wait(address)
+        await self._store.put([self._item(address, held)])
+        held.blocked_until = self._store.now() + self._wait(address)
         raise NotNow
 
     def _item(self, address: str, held: HeldLease) -> Item:
         """One for each day, so that the file is asked for again when its rules are too old."""
         item = first(self._admission, address, ROBOTS, held.tasks[0])
-        return msgspec.structs.replace(item, key=f"{item.key} {self._now() // _DAY_MS}")
+        return msgspec.structs.replace(item, key=f"{item.key} {self._store.now() // _DAY_MS}")
 
     def _wait(self, address: str) -> int:
         if len(self._waits) > _REMEMBERED:

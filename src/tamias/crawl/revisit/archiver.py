@@ -7,7 +7,6 @@ import random
 import tempfile
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -28,20 +27,19 @@ from tamias.archive.resources import (
     read_watched,
 )
 from tamias.crawl.revisit.timetable import Timetable
+from tamias.crawl.threads import SessionThread
 from tamias.database.connect import Cursor, Session
+from tamias.frontier.service import WATCH
 from tamias.model.capture import Body, Capture
 from tamias.model.faults import reached
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
-from tamias.model.url import without_password
+from tamias.model.url import host, without_password
 from tamias.schedule.hints import Told, Trust, first_interval, said_changed, told_by_http
 from tamias.schedule.history import pack, unpack
 from tamias.schedule.visit import NextVisit, Policy, next_visit
-
-WATCH = 2
-"""The crawl of what is under watch."""
 
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
@@ -155,22 +153,15 @@ class Archiver:
         policy: Policy,
         *,
         key: Callable[[str], str],
-        host: Callable[[str], str],
         everything: bool,
-        now: Callable[[], int],
     ) -> None:
-        """`everything`: whether all that is crawled is kept, or only what is under watch.
-
-        The session and `now` are used by the archive's thread only.
-        """
+        """`key` identifies a URL; `everything`: keep all that is crawled, not just what is watched."""
         self._writer = writer
         self._session = session
         self._policy = policy
         self._key = key
-        self._host = host
         self._everything = everything
-        self._now = now
-        self._thread = ThreadPoolExecutor(1, "archive")
+        self._thread = SessionThread(session, "archive")
         self._unsettled = 0
         self._lock = threading.Lock()
         self._timetable = Timetable(session)
@@ -187,7 +178,7 @@ class Archiver:
         """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
         self._count(1)  # before it is prepared, or its pack might be sealed too early
         try:
-            return self._thread.submit(self._keep, task, capture, media_type).result()
+            return self._thread.wait(self._keep, task, capture, media_type)
         except BaseException:
             self._count(-1)
             raise
@@ -200,7 +191,7 @@ class Archiver:
     def sync(self) -> None:
         """Makes durable what was written; before the transactions that rely on it."""
         if self._unsettled:
-            self._thread.submit(self._writer.sync).result()
+            self._thread.wait(self._writer.sync)
 
     def settle(self, kept: ArchiveResult) -> None:
         """The transaction has ended, whichever way."""
@@ -209,9 +200,8 @@ class Archiver:
 
     def close(self) -> None:
         """Lets go of the packs."""
-        self._thread.submit(self._writer.close).result()
-        self._thread.shutdown()
-        self._session.close()
+        self._thread.wait(self._writer.close)
+        self._thread.close()
 
     def _keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
         reached("body-fetched")
@@ -235,7 +225,7 @@ class Archiver:
             next=self._next(watched, judgement, capture),
             trust=self._tested(watched, judgement, capture.ended_at),
             is_new=is_new,
-            now=self._now(),
+            now=self._session.now(),
         )
 
     def _watched(self, task: Task) -> tuple[Watched, bool]:
@@ -244,10 +234,9 @@ class Archiver:
         watched = read_watched(self._session, identifier)
         if watched is not None:
             return watched, False
-        host = self._host(task.url)
         return Watched(
-            id=identifier, url=url, host=host, state="active", importance=1.0, versions=0, known=Known(),
-            history=None, visited_at=None, fails=0, hint_at=None,
+            id=identifier, url=url, host=host(task.url), state="active", importance=1.0, versions=0,
+            known=Known(), history=None, visited_at=None, fails=0, hint_at=None,
         ), True  # fmt: skip
 
     def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:

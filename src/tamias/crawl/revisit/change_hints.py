@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 from tamias.archive.hints import Said, note_hints, read_trust
 from tamias.crawl.admit import Admission
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.database.connect import Session
 from tamias.frontier.hasten import hasten
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.hint import Hint

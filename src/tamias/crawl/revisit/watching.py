@@ -6,10 +6,10 @@ import msgspec
 
 from tamias.archive.resources import put_resources, read_resources
 from tamias.crawl.admit import Admission
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.database.connect import Session
 from tamias.frontier.hasten import hasten
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.format_names import media_type_of
 from tamias.model.item import Item

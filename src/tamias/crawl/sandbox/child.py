@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,
@@ -24,7 +25,6 @@ from tamias.crawl.sandbox.frames import (
     orders,
 )
 from tamias.crawl.sandbox.walls import CpuAllowance, build_walls, die_with_parent
-from tamias.crawl.visit.contexts import ContextCache
 from tamias.model.capture import Body
 from tamias.model.record import Extent
 from tamias.settings import SandboxSettings

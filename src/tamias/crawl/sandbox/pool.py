@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.sandbox.sandbox import MakeRoom, Sandbox
 from tamias.crawl.sandbox.turns import Turn, Turns
 from tamias.crawl.threads import run_uncancelled
-from tamias.crawl.visit.contexts import ContextCache
 from tamias.settings import Settings
 
 T = TypeVar("T")
@@ -21,6 +21,8 @@ class SandboxPool:
 
     def __init__(self, settings: Settings, contexts: ContextCache) -> None:
         count = settings.sandbox.processes
+        self.takes_all = settings.sandbox.use == "always"
+        """Whether every document is analysed in a sandbox."""
         self._turns = Turns(count)
         self._sandboxes = [Sandbox(settings, contexts) for _ in range(count)]
         self._free = set(range(count))

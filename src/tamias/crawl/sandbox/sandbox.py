@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extraction, NewDocument, TakeLinks, Wanting
 from tamias.crawl.sandbox.frames import (
     Answer,
@@ -36,7 +37,6 @@ from tamias.crawl.sandbox.frames import (
     Wrote,
     answers,
 )
-from tamias.crawl.visit.contexts import ContextCache
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
 from tamias.protocols import DocumentSink

@@ -4,11 +4,11 @@ import time
 from collections.abc import Sequence
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.strategy.inbox import empty_inbox
 from tamias.crawl.strategy.rescoring import Rescoring
 from tamias.database.connect import Session
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service import WATCH
 from tamias.settings import Settings
 
 MOST_SECONDS = 0.25

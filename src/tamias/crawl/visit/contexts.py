@@ -5,74 +5,32 @@ A document that wants one waits for it; the context itself is an item of the fro
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
-from tamias.archive.contexts import read_contexts
 from tamias.crawl.admit import Admission, first
-from tamias.crawl.commit.committer import Committer
-from tamias.database.connect import Session
+from tamias.crawl.analysing.contexts import ContextCache
+from tamias.crawl.worker_store import WorkerStore
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT
 from tamias.model.lease import Task
 
-MAX_CONTEXT = 1 << 20
-MAX_CONTEXTS = 256
-ROUNDS = 10
-"""How often a document may be analysed again because a context named another context."""
-
-ACCEPT_CONTEXT = "application/ld+json, application/json;q=0.9, */*;q=0.1"
 FRESH_MS = 24 * 3600 * 1000
 _PATIENCE = 30.0
 _LOOK_SECONDS = 0.1
 
 
-class ContextCache:
-    """Answers from memory only; whoever analyses a document fetches what was wanted and analyses it again.
-
-    An address that gave nothing is remembered too, so that nobody asks for it over and over.
-    """
-
-    def __init__(self, most: int = MAX_CONTEXTS) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, bytes | None] = OrderedDict()
-
-    def __call__(self, address: str) -> bytes | None:
-        """The context, if it is at hand. Safe to call from any thread."""
-        return self._kept.get(address)
-
-    def to_fetch(self, wanted: Iterable[str]) -> list[str]:
-        """Of the addresses that were wanted, those on the Web that nobody has tried."""
-        addresses = dict.fromkeys(wanted)
-        return [
-            each for each in addresses if each.startswith(("http://", "https://")) and each not in self._kept
-        ]
-
-    def put(self, address: str, data: bytes | None) -> None:
-        """Keeps a context, or that there is none; one that is too large counts as none."""
-        self._kept[address] = data if data is not None and len(data) <= MAX_CONTEXT else None
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-
-
 class ContextLoader:
-    """Gets contexts that nobody has tried: from the database, or by having the frontier visit them."""
+    """Gets contexts that nobody has tried: from the store, or by having the frontier visit them."""
 
     def __init__(
         self,
         cache: ContextCache,
-        session: Session,
-        in_database: Callable[..., Awaitable[dict[str, bytes | None]]],
+        store: WorkerStore,
         admission: Admission,
-        committer: Committer,
-        now: Callable[[], int],
     ) -> None:
         self._cache = cache
-        self._session = session
-        self._in_database = in_database
+        self._store = store
         self._admission = admission
-        self._committer = committer
-        self._now = now
 
     async def supply(
         self, addresses: list[str], task: Task, ask: Callable[[str], Awaitable[bytes | None]] | None
@@ -81,7 +39,7 @@ class ContextLoader:
 
         `ask` fetches an address of the queue that the document's own visit holds, if it still does.
         """
-        since = self._now() - FRESH_MS
+        since = self._store.now() - FRESH_MS
         left = await self._take([each for each in addresses if self._is_wanted(each)], since)
         own = self._admission.queue(task.url)
         for address in [each for each in left if ask and self._admission.queue(each) == own]:
@@ -90,7 +48,7 @@ class ContextLoader:
             left.remove(address)
         if left:
             items = [self._item(address, task) for address in left]
-            await asyncio.to_thread(self._committer.put_items, items)
+            await self._store.put(items)
         deadline = time.monotonic() + _PATIENCE
         while left and time.monotonic() < deadline:
             await asyncio.sleep(_LOOK_SECONDS)
@@ -106,8 +64,8 @@ class ContextLoader:
         return wanted
 
     async def _take(self, addresses: list[str], since: int) -> list[str]:
-        """Takes over what the database has; returns what it has not."""
-        known = await self._in_database(read_contexts, self._session, addresses, since)
+        """Takes over what the store has; returns what it has not."""
+        known = await self._store.read_contexts(addresses, since)
         for address, body in known.items():
             self._cache.put(address, body)
         return [address for address in addresses if address not in known]

@@ -6,7 +6,7 @@ task over after a death goes on after the last step that was saved.
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -20,16 +20,15 @@ from tamias.archive.catalogues import note_whole
 from tamias.archive.harvests import HarvestKey, Progress, end_harvest, harvest_key, read_harvest, save_harvest
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction, Extractor
-from tamias.crawl.commit.committer import Committer
-from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.revisit.archiver import WATCH
-from tamias.crawl.revisit.change_hints import ChangeHints, said_by_catalogue
+from tamias.crawl.revisit.change_hints import said_by_catalogue
 from tamias.crawl.revisit.describing import describe
 from tamias.crawl.revisit.watching import Watcher, wanted_of
 from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.harvest_client import HarvestClient
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Cursor
+from tamias.frontier.service import WATCH
 from tamias.model.capture import Capture, Hop
 from tamias.model.finding import Datasets, Links, Problem, Quads
 from tamias.model.harvest import Harvest, HarvestEnd, Step
@@ -45,8 +44,6 @@ MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 DATA = frozenset({"sparql", "ldes"})
 """Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
-InDatabase = Callable[..., Any]
-"""Awaited: runs a function in the thread that the session belongs to."""
 
 
 class HarvestResult:
@@ -82,33 +79,17 @@ class HarvestRunner:
 
     def __init__(
         self,
-        harvesters: dict[str, Harvester],
-        folder: Path,
-        *,
-        session: Session,
-        in_database: InDatabase,
         extractor: Extractor,
-        segments: SegmentPool,
-        committer: Committer,
-        watcher: Watcher,
-        hints: ChangeHints,
-        now: Callable[[], int],
+        store: DatabaseStore,
     ) -> None:
-        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        self._harvesters = harvesters
-        self._folder = folder
-        self._session = session
-        self._in_database = in_database
+        self._harvesters = harvesters()
+        self._folder = store.data / "harvests"
+        self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._extractor = extractor
-        self._segments = segments
-        self._committer = committer
-        self._watcher = watcher
-        self._hints = hints
-        self._now = now
-
-    def opens(self, kind: str) -> bool:
-        """Whether there is a harvester for this kind of address."""
-        return kind in self._harvesters
+        self._store = store
+        self._session = store.thread.session
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self._session, store.context.frontier, store.context.admission)
 
     async def harvest(
         self, kind: str, task: Task, held: HeldLease, client: HarvestClient, *, last_try: bool
@@ -119,8 +100,8 @@ class HarvestRunner:
         """
         place = harvest_key(held.lease, task)
         path = self._folder / place.file_name
-        progress, bookmark = await self._in_database(read_harvest, self._session, place)
-        progress = await asyncio.to_thread(_sound, path, progress) or Progress(started_at=self._now())
+        progress, bookmark = await self._store.thread.run(read_harvest, self._session, place)
+        progress = await asyncio.to_thread(_sound, path, progress) or Progress(started_at=self._store.now())
         trusted = TRUSTED in task.tags
         if progress.end is None:
             harvest = Harvest(
@@ -138,7 +119,7 @@ class HarvestRunner:
                         break
         if progress.end is None:
             progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
-        capture = _capture(task, kind, progress, self._now(), later=bookmark is not None)
+        capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
         if last_try:
             capture = msgspec.structs.replace(capture, retry=False)
         harvested = HarvestResult(place, path, task.url, progress, capture)
@@ -157,7 +138,7 @@ class HarvestRunner:
         progress.steps += 1
         progress.end = step.end
         if step.end is None or not step.end.retry:
-            self._committer.in_thread(partial(save_harvest, self._session, place, progress))
+            self._store.thread.wait(partial(save_harvest, self._session, place, progress))
 
     def _taken_in(self, step: Step, progress: Progress, task: Task, kind: str) -> Iterator[bytes]:
         """The N-Quads of a step; all else it found is put where it belongs."""
@@ -172,7 +153,7 @@ class HarvestRunner:
             elif isinstance(finding, Links):
                 self._put(finding.references, finding.base, finding.kind, task, progress)
             elif isinstance(finding, Datasets):
-                self._committer.in_thread(partial(self._note, task, kind, progress, finding))
+                self._store.thread.wait(partial(self._note, task, kind, progress, finding))
             elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
                 progress.problems.append(finding.what)
         progress.quads -= naming.left_out
@@ -184,7 +165,8 @@ class HarvestRunner:
             depth = task.depth if task.crawl == WATCH else task.depth + 1
             tags = (TRUSTED,) if task.crawl == WATCH and TRUSTED in task.tags else ()
             reference = Reference(found, base, depth, task.crawl, kind, tags)
-            progress.cut |= self._committer.put_now(reference)
+            put = asyncio.run_coroutine_threadsafe(self._store.put_links(reference), self._loop)
+            progress.cut |= put.result()
 
     def _note(self, task: Task, kind: str, progress: Progress, found: Datasets) -> None:
         """What a catalogue describes is noted; if the catalogue is under watch, so is what it offers."""
@@ -193,7 +175,7 @@ class HarvestRunner:
         if task.crawl == WATCH:
             offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
             self._watcher.add(each for each in offered if is_address(each.url))
-        self._hints.take(said_by_catalogue(found.datasets))
+        self._store.hints.take(said_by_catalogue(found.datasets))
 
     async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Extraction:
         """What the harvest brought, its quads now in a segment."""
@@ -208,12 +190,12 @@ class HarvestRunner:
             renamed_graphs=tuple(progress.renamed.items()),
         )
         if progress.kept and shelve:
-            async with self._segments.one_large_at_a_time:
+            async with self._store.quads.one_large_at_a_time:
                 found.extent = await run_uncancelled(partial(self._shelve, path))
         return found
 
     def _shelve(self, path: Path) -> Extent:
-        with self._segments.large_document() as document, path.open("rb") as file:
+        with self._store.quads.large_document() as document, path.open("rb") as file:
             for chunk in _plain(file):
                 document.write(chunk)
             return document.extent

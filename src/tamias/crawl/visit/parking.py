@@ -6,15 +6,15 @@ of a lease, again and again, and committed when it was read. Who dies over it le
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
-from tamias.crawl.commit.committer import Committer, Visited
+from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.held_lease import Apart, HeldLease, NotNow
-from tamias.crawl.visit.runner import VisitResult
+from tamias.crawl.worker_store import VisitResult
 from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError
-from tamias.model.lease import Done, Task
+from tamias.model.lease import Task
 
 PATIENCE = 0.25
 """Seconds that a host is held for the sake of a document: most are read within that."""
@@ -24,49 +24,37 @@ MOST_DOCUMENTS = 500
 MOST_BYTES = 1 << 30
 """Of the bodies that wait on the disk."""
 
-HandOver = Callable[[VisitResult, Task, HeldLease, Apart | None], Awaitable[None]]
-
 
 class Parked:
     """One such document."""
 
-    def __init__(self, task: Task, held: HeldLease, apart: Apart, size: int) -> None:
+    def __init__(self, capture: Capture, task: Task, held: HeldLease) -> None:
+        self.capture = capture
         self.task = task
         self.held = held
-        self.apart = apart
-        self.size = size
+        self.apart = Apart()
+        self.size = capture.body.size if capture.body else 0
 
 
 class Parking:
     """Keeps a worker's visits that are only being read any more. For the event loop's thread."""
 
-    def __init__(self, committer: Committer, now: Callable[[], int], lease_ms: int) -> None:
-        self._committer = committer
-        self._now = now
-        self._lease_ms = lease_ms
+    def __init__(self, store: DatabaseStore) -> None:
+        self._store = store
+        self._lease_ms = int(store.context.settings.frontier.lease * 1000)
         self._parked: dict[asyncio.Task[None], Parked] = {}
         self._hosts: Counter[int] = Counter()
         self._bytes = 0
         self.trouble: Exception | None = None
         """What the worker cannot go on after."""
 
-    @property
-    def documents(self) -> list[Parked]:
-        """Those that are here now."""
-        return list(self._parked.values())
+    def __len__(self) -> int:
+        return len(self._parked)
 
-    async def wait(
-        self,
-        reading: Coroutine[Any, Any, VisitResult],
-        apart: Apart,
-        capture: Capture,
-        task: Task,
-        held: HeldLease,
-        hand_over: HandOver,
-    ) -> VisitResult | None:
-        """What was read, if that is soon or there is no room here; None: it will be handed over by itself."""
+    async def wait(self, reading: Coroutine[Any, Any, VisitResult], parked: Parked) -> VisitResult | None:
+        """What was read, if that is soon or there is no room here; None: it will be committed by itself."""
         work = asyncio.create_task(reading)
-        size = capture.body.size if capture.body else 0
+        held, apart, size = parked.held, parked.apart, parked.size
         try:
             await asyncio.wait([work], timeout=PATIENCE)
             if work.done() or not self._has_room(held, size):
@@ -75,11 +63,10 @@ class Parking:
             work.cancel()
             await asyncio.wait([work])
             raise
-        parked = Parked(task, held, apart, size)
-        apart.until = self._now() + self._lease_ms
+        apart.until = self._store.now() + self._lease_ms
         granted, held.granted = held.granted, None
         await self._put_off(parked, apart.until)
-        finishing = asyncio.create_task(self._finish(work, parked, granted, hand_over))
+        finishing = asyncio.create_task(self._finish(work, parked, granted))
         self._parked[finishing] = parked
         self._hosts[held.lease.qid] += 1
         self._bytes += size
@@ -98,28 +85,23 @@ class Parking:
             and self._bytes + size <= MOST_BYTES
         )
 
-    async def _put_off(self, parked: Parked, due: int, apart: Apart | None = None) -> None:
-        task = parked.task
-        done = Done(
-            task=task,
-            outcome=task.status,
-            due=due,
-            fails=task.fails,
-            etag=task.etag,
-            last_modified=task.last_modified,
-        )
-        await self._committer.add(Visited(held=parked.held, done=done, apart=apart))
+    async def renew(self) -> None:
+        """Keeps others away from the URLs whose documents are still being read."""
+        asked = [(each.held.lease, each.task, each.apart) for each in self._parked.values()]
+        await self._store.renew_apart(asked, self._store.now() + self._lease_ms)
 
-    async def _finish(
-        self, work: asyncio.Task[VisitResult], parked: Parked, granted: str | None, hand_over: HandOver
-    ) -> None:
+    async def _put_off(self, parked: Parked, due: int, apart: Apart | None = None) -> None:
+        nothing = VisitResult(parked.capture, put_off=True, due=due)
+        await self._store.commit(nothing, parked.task, parked.held, apart)
+
+    async def _finish(self, work: asyncio.Task[VisitResult], parked: Parked, granted: str | None) -> None:
         try:
             result = await work
             parked.held.granted = granted
-            await hand_over(result, parked.task, parked.held, parked.apart)
+            await self._store.commit(result, parked.task, parked.held, parked.apart)
         except (asyncio.CancelledError, NotNow):
             await asyncio.wait([work])
-            await self._put_off(parked, self._now(), parked.apart)
+            await self._put_off(parked, self._store.now(), parked.apart)
         except TamiasError as error:
             self.trouble = error
 

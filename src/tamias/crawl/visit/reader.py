@@ -1,5 +1,6 @@
 """Reads what was fetched: small bodies at once, large ones in a thread; waits for contexts they name."""
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -7,19 +8,19 @@ from functools import partial
 import msgspec
 
 from tamias.crawl.admit import FIRST, Reference
+from tamias.crawl.analysing.contexts import ROUNDS
 from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
-from tamias.crawl.commit.committer import Committer
-from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.held_lease import Apart, HeldLease, NotNow
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
-from tamias.crawl.steps import Steps
+from tamias.crawl.steps import step
 from tamias.crawl.threads import run_uncancelled
-from tamias.crawl.visit.contexts import ROUNDS, ContextLoader
+from tamias.crawl.visit.contexts import ContextLoader
+from tamias.crawl.worker_store import WorkerStore
+from tamias.frontier.service import WATCH
 from tamias.model.capture import Capture
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
@@ -42,23 +43,17 @@ class Reader:
         self,
         extractor: Extractor,
         contexts: ContextLoader,
-        segments: SegmentPool,
-        committer: Committer,
+        store: WorkerStore,
         marker: AnalysisMarker,
-        steps: Steps,
         sandboxes: SandboxPool | None = None,
-        *,
-        always_apart: bool = False,
     ) -> None:
-        """`sandboxes` extractor what is large, suspicious or has killed a worker; or everything."""
+        """`sandboxes` analyse what is large, suspicious or has killed a worker; or everything."""
         self.extractor = extractor
         self._sandboxes = sandboxes
-        self._always_apart = always_apart
         self._contexts = contexts
-        self._segments = segments
-        self._committer = committer
+        self._store = store
+        self._quads = store.quads
         self._marker = marker
-        self._steps = steps
 
     def is_read_at_once(self, capture: Capture, task: Task) -> bool:
         """Whether a document is read in the event loop, and not in a sandbox or a thread."""
@@ -66,7 +61,7 @@ class Reader:
         assert body is not None
         if self._sandboxes is None:
             return is_small(body)
-        return not self._always_apart and task.deaths == 0 and is_read_at_once(capture, body)
+        return not self._sandboxes.takes_all and task.deaths == 0 and is_read_at_once(capture, body)
 
     async def read(
         self, capture: Capture, task: Task, held: HeldLease, ask: AskContext, apart: Apart | None
@@ -91,31 +86,39 @@ class Reader:
         if at_once:
             references: list[Reference] = []
             take = self._collect(task, references)
-            with self._marker.analysing(held.lease, task), self._steps.step("analyse"):
+            with self._marker.analysing(held.lease, task), step("analyse"):
                 found = self.extractor.extract(
-                    capture, body, self._segments.small_document, take, kind_of(task.tags)
+                    capture, body, self._quads.small_document, take, kind_of(task.tags)
                 )
             if _is_sitemap(task):
-                found.cut |= await run_uncancelled(partial(self._put_now, references))
+                found.cut |= await self._put_now(references)
             return found, references
-        extract = partial(self._extract_large, capture, task)
+        extract = partial(self._extract_large, asyncio.get_running_loop(), capture, task)
         if self._sandboxes is not None:
             # What is analysed in a sandbox is not to blame for a worker's death.
             turn = Turn(held.lease.host, body.size, not is_plain(body))
             return await self._sandboxes.read(turn, extract)
-        async with self._segments.one_large_at_a_time:
+        async with self._quads.one_large_at_a_time:
             with self._marker.analysing(held.lease, task):
                 given_up = threading.Event()
                 return await run_uncancelled(partial(extract, self.extractor, given_up), given_up.set)
 
     def _extract_large(
-        self, capture: Capture, task: Task, reader: Extractor | Sandbox, given_up: threading.Event
+        self,
+        loop: asyncio.AbstractEventLoop,
+        capture: Capture,
+        task: Task,
+        reader: Extractor | Sandbox,
+        given_up: threading.Event,
     ) -> tuple[Extraction, list[Reference]]:
         """Where there are many links they are put as they come, so memory does not grow with the document."""
         assert capture.body is not None
         gathered: list[Reference] = []
         known: set[str] = set()
         cut = 0
+
+        def put() -> int:
+            return asyncio.run_coroutine_threadsafe(self._put_now(gathered), loop).result()
 
         def take(found: Sequence[str], base: str, kind: str | None) -> None:
             nonlocal cut
@@ -126,24 +129,33 @@ class Reader:
                 gathered.append(_reference(fresh, base, kind, task))
                 known.update(fresh)
             if len(known) > MOST_GATHERED:
-                cut |= self._put_now(gathered)
+                cut |= put()
                 known.clear()
 
-        with self._steps.step("analyse"):
+        with step("analyse"):
             kind = kind_of(task.tags)
-            found = reader.extract(capture, capture.body, self._segments.large_document, take, kind)
+            found = reader.extract(capture, capture.body, self._quads.large_document, take, kind)
         if found.limit:
             gathered.clear()
         elif _is_sitemap(task):
-            cut |= self._put_now(gathered)
+            cut |= put()
         found.cut |= cut
         return found, gathered
 
-    def _put_now(self, gathered: list[Reference]) -> int:
+    def stop(self) -> None:
+        """The worker is told to end: no document is to blame for its death any more."""
+        self._marker.close()
+
+    def close(self) -> None:
+        """Ends the sandboxes."""
+        if self._sandboxes is not None:
+            self._sandboxes.close()
+
+    async def _put_now(self, gathered: list[Reference]) -> int:
         """What kept some of them out: bits of `tamias.model.cut`."""
         cut = 0
         for reference in gathered:
-            cut |= self._committer.put_now(reference)
+            cut |= await self._store.put_links(reference)
         gathered.clear()
         return cut
 

@@ -1,36 +1,32 @@
-"""What an address brings, by the way that its kind asks for: one request and a extractor, or a harvest."""
+"""What an address brings, by the way that its kind asks for: one request and an analysis, or a harvest."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
 
 from tamias.archive.judgement import Judgement, Meaning
-from tamias.crawl.admit import Reference
+from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
-from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.held_lease import Apart, HeldLease, NotNow
 from tamias.crawl.request.polite import PoliteFetcher, asked_to_wait
-from tamias.crawl.request.reach import Reach, given_up_words
-from tamias.crawl.request.robots import AskedToWait, RobotsCache
-from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
+from tamias.crawl.request.reach import given_up_words
+from tamias.crawl.request.robots import AskedToWait
 from tamias.crawl.threads import run_uncancelled
-from tamias.crawl.visit.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.visit.harvest_client import HarvestClient
-from tamias.crawl.visit.harvesting import HarvestRunner
+from tamias.crawl.visit.harvesting import HarvestRunner, harvesters
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
-from tamias.database.connect import Cursor
+from tamias.crawl.worker_store import VisitResult, WorkerStore
 from tamias.model.capture import Capture, Request
-from tamias.model.item import Item
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.outcome import Outcome
 from tamias.permit.traps import Traps
 from tamias.seeds.well_known import kind_there
-from tamias.sinks.warc import WarcWriter
+from tamias.settings import Settings
 
 DEATHS_ALLOWED = 1
 TDMREP = "tdmrep"
@@ -39,77 +35,58 @@ _READ = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
 
 
-class VisitResult(msgspec.Struct):
-    """What one visit saw, before it is committed."""
-
-    capture: Capture
-    found: Extraction = msgspec.field(default_factory=Extraction)
-    references: list[Reference] = msgspec.field(default_factory=list)
-    items: list[Item] = msgspec.field(default_factory=list)
-    """To be put as they are."""
-    also: Callable[[Cursor], None] | None = None
-    afterwards: Callable[[bool], None] | None = None
-    archived: ArchiveResult | None = None
-    """What the archive makes of it."""
-    put_off: bool = False
-    """Nothing happened; the address is to be looked at again soon."""
-    due: int | None = None
-    """When it is tried again, because nobody could be reached."""
-    is_context: bool = False
-    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
-    context: bytes | None = None
-    capture_id: str | None = None
-    """Where it has one already."""
-    later: "Callable[[Apart], Awaitable[VisitResult]] | None" = None
-    """The rest of the visit, where reading the document may take long."""
-
-
 class VisitRunner:
-    """Sees one address after another, in hosts that are held."""
+    """Visits one address after another, in hosts that are held."""
 
     def __init__(
         self,
-        *,
-        asker: PoliteFetcher,
-        robots: RobotsCache,
-        reach: Reach,
-        usage: UsageSignals,
-        sites: SitemapDiscovery,
-        coverage: Coverage,
-        harvest_runner: HarvestRunner,
+        settings: Settings,
+        store: WorkerStore,
+        fetcher: PoliteFetcher,
         reader: Reader,
-        warc: WarcWriter | None,
-        archiver: Archiver | None,
-        retries: int,
-        traps: Traps,
+        admission: Admission,
+        harvests: HarvestRunner | None = None,
     ) -> None:
-        self._asker = asker
-        self._robots = robots
-        self._reach = reach
-        self._usage = usage
-        self._sites = sites
-        self._coverage = coverage
-        self._harvest_runner = harvest_runner
+        """Without `harvests` no address is lent to the worker that takes one."""
+        self._store = store
+        self._fetcher = fetcher
+        self._robots = fetcher.robots
+        self.reach = fetcher.reach
+        """Who can be reached."""
         self._reader = reader
-        self._warc = warc
-        self._archiver = archiver
-        self._retries = retries
-        self._traps = traps
+        self._harvests = harvests
+        self._harvested_kinds = frozenset(harvesters())
+        self._sites = SitemapDiscovery(settings, fetcher.robots, store, admission)
+        self._usage = UsageSignals(fetcher.robots, store, probed=settings.seeds.probe)
+        self._warc = store.sinks.warc
+        self._archiver = store.sinks.archiver
+        self._retries = settings.crawl.retries
+        permit = settings.permit
+        self._traps = Traps(permit.host_visits, permit.monotony, permit.host_budget)
+
+    def stop(self) -> None:
+        """The worker is told to end: if it dies from here on, no document is to blame."""
+        self._reader.stop()
+
+    async def close(self) -> None:
+        """Lets go of connections and sandboxes."""
+        await self._fetcher.close()
+        self._reader.close()
 
     def unasked(self, url: str, outcome: Outcome, reason: str) -> Capture:
         """An attempt that ended before any request."""
-        return self._asker.unasked(url, outcome, reason)
+        return self._fetcher.unasked(url, outcome, reason)
 
     async def run(self, task: Task, held: HeldLease) -> VisitResult:
         """What the address brings; if nobody can be reached there, when it is tried again."""
         if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
             return await self._look(task, held)
-        with self._reach.retrying(task.url, held):
-            state = self._reach.waiting(task.url, held)
+        with self.reach.retrying(task.url, held):
+            state = self.reach.waiting(task.url, held)
             if state is not None:
                 return self._unreached(task, state)
             result = await self._look(task, held)
-        state = self._reach.waiting(task.url, held)
+        state = self.reach.waiting(task.url, held)
         if state is None or not (result.capture.retry or result.capture.unreached):
             return result
         if state.given_up:
@@ -123,7 +100,7 @@ class VisitRunner:
     def _unreached(self, task: Task, state: Unreachable) -> VisitResult:
         """Without a request: it is too early to try the place again."""
         reason = given_up_words(state)
-        result = VisitResult(self._asker.unasked(task.url, Outcome.FAILED, reason))
+        result = VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
         if not state.given_up:
             result.put_off, result.due = True, state.next_at
         return result
@@ -131,12 +108,12 @@ class VisitRunner:
     async def _look(self, task: Task, held: HeldLease) -> VisitResult:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
-        if (refused := self._asker.refused(task.url, held, kind)) is not None:
+        if (refused := self._fetcher.refused(task.url, held, kind)) is not None:
             return VisitResult(refused)
         if kind == ROBOTS:
             return await self._robots_elsewhere(task, held)
         try:
-            if await self._sites.opened(task, held):
+            if await self._sites.open_site(task, held):
                 raise NotNow
         except AskedToWait as wait:
             return VisitResult(asked_to_wait(task.url, wait))
@@ -150,18 +127,18 @@ class VisitRunner:
     async def _run_kind(self, kind: str | None, task: Task, held: HeldLease) -> VisitResult:
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
-            return VisitResult(self._asker.unasked(task.url, Outcome.FAILED, reason))
-        if kind is not None and self._harvest_runner.opens(kind):
-            return await self._harvested(kind, task, held)
-        covering = await self._coverage.of(task, held.lease)
+            return VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
+        if kind in self._harvested_kinds:
+            return await self._harvest(kind, task, held)
+        covering = await self._store.covering(task, held.lease)
         if covering is not None:
-            skipped = self._asker.unasked(task.url, Outcome.SKIPPED, covering.reason)
+            skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
             return VisitResult(skipped, put_off=not covering.had)
         if task.depth and (trap := self._trap(task.url, held)) is not None:
-            return VisitResult(self._asker.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
+            return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
         held.visits += _is_first(task, kind)
-        capture = await self._asker.ask(_request(task, kind), task, held)
-        state = self._reach.waiting(task.url, held)
+        capture = await self._fetcher.fetch(_request(task, kind), task, held)
+        state = self.reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
             return self._context(capture) if kind == CONTEXT else VisitResult(capture)
         if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
@@ -216,13 +193,15 @@ class VisitRunner:
         found.signals = await self._usage.signals(capture, found.metas)
         return VisitResult(capture, found, references)
 
-    async def _harvested(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
+    async def _harvest(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
+        if self._harvests is None:
+            raise NotNow
         client = HarvestClient(
             partial(self._ask_of_harvest, task=task, held=held), self._reader.extractor, self._to_warc
         )
         try:
             last_try = task.fails >= self._retries
-            harvested = await self._harvest_runner.harvest(kind, task, held, client, last_try=last_try)
+            harvested = await self._harvests.harvest(kind, task, held, client, last_try=last_try)
         finally:
             client.step_ends()
         return VisitResult(
@@ -232,9 +211,9 @@ class VisitRunner:
     async def _ask_of_harvest(self, request: Request, task: Task, held: HeldLease) -> Capture:
         """Each request of a harvest counts as a visit: an endpoint may have no end either."""
         if (trap := self._trap(request.url, held)) is not None:
-            return self._asker.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
+            return self._fetcher.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
         held.visits += 1
-        capture = await self._asker.ask(request, task, held)
+        capture = await self._fetcher.fetch(request, task, held)
         self._earn(capture, held, quads=1)
         return capture
 
@@ -255,7 +234,7 @@ class VisitRunner:
 
     async def _context_here(self, address: str, task: Task, held: HeldLease) -> bytes | None:
         """A context of the queue that is held anyway."""
-        context = await self._asker.ask(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
+        context = await self._fetcher.fetch(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
         try:
             return whole(context.body, MAX_CONTEXT) if context.outcome is Outcome.OK else None
         finally:
@@ -264,7 +243,7 @@ class VisitRunner:
     def _usual(self, result: VisitResult, task: Task) -> VisitResult:
         """Something stands at a usual place: it is opened, or kept for those who ask for it."""
         kind = kind_there(task.url)
-        if kind is not None and self._harvest_runner.opens(kind):
+        if kind in self._harvested_kinds:
             result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
         elif kind == TDMREP:
             result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)

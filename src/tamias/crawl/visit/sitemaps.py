@@ -1,16 +1,10 @@
 """The sitemaps that robots.txt of a place names, and the usual places where a crawl begins."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-from tamias.archive.sites import open_site, site_is_open
 from tamias.crawl.admit import Admission, first
-from tamias.crawl.commit.committer import Committer
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.robots import RobotsCache
-from tamias.crawl.revisit.archiver import WATCH
-from tamias.database.connect import Session
+from tamias.crawl.worker_store import WorkerStore
+from tamias.frontier.service import WATCH
 from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
@@ -28,33 +22,25 @@ class SitemapDiscovery:
         self,
         settings: Settings,
         robots: RobotsCache,
-        *,
-        session: Session,
-        in_database: Callable[..., Awaitable[Any]],
+        store: WorkerStore,
         admission: Admission,
-        committer: Committer,
-        now: Callable[[], int],
     ) -> None:
         self._settings = settings
         self._robots = robots
-        self._session = session
-        self._in_database = in_database
+        self._store = store
         self._admission = admission
-        self._committer = committer
-        self._now = now
         self._open: dict[tuple[int, str], int] = {}
         """How deep the URL was that opened a place in a crawl."""
 
-    async def opened(self, task: Task, held: HeldLease) -> bool:
-        """Whether sitemaps were put just now; they want to be visited first. Raises `AskedToWait`."""
+    async def open_site(self, task: Task, held: HeldLease) -> bool:
+        """Puts the sitemaps of a new place; true if some were put: they come first. Raises `AskedToWait`."""
         place = authority(task.url) if self._wanted(task) else None
         if place is None or self._open.get((task.crawl, place), MOST_DEPTH) <= self._counting(task):
             return False
         items = await self._found(task, held, place)
         if items and not await self._is_open(task, held, place):
-            await asyncio.to_thread(self._committer.put_items, items)
-            opened = (held.lease, task.crawl, place, self._now(), task.depth)
-            await self._in_database(open_site, self._session, *opened)
+            await self._store.put(items)
+            await self._store.open_site(held.lease, task.crawl, place, task.depth)
         else:
             items = []
         if len(self._open) > _REMEMBERED:
@@ -63,8 +49,7 @@ class SitemapDiscovery:
         return bool(items)
 
     async def _is_open(self, task: Task, held: HeldLease, place: str) -> bool:
-        asked = (held.lease, task.crawl, place, self._counting(task))
-        return bool(await self._in_database(site_is_open, self._session, *asked))
+        return await self._store.is_site_open(held.lease, task.crawl, place, self._counting(task))
 
     def _counting(self, task: Task) -> int:
         """As near as this a place must have been opened before; only a limit or a seed makes a difference."""

@@ -1,12 +1,10 @@
 """What a site says about the use of what it serves, from all the places where it may say so."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tamias.archive.contexts import read_contexts
 from tamias.crawl.request.robots import RobotsCache
-from tamias.database.connect import Session
+from tamias.crawl.worker_store import WorkerStore
 from tamias.model.capture import Capture
 from tamias.model.signal import Signal
 from tamias.model.url import authority
@@ -23,15 +21,13 @@ class UsageSignals:
     def __init__(
         self,
         robots: RobotsCache,
-        session: Session,
-        in_database: Callable[..., Awaitable[Any]],
+        store: WorkerStore,
         *,
         probed: bool,
     ) -> None:
         """`probed`: whether tdmrep.json is looked for at all."""
         self._robots = robots
-        self._session = session
-        self._in_database = in_database
+        self._store = store
         self._probed = probed
         self._tdm: dict[str, tuple[tuple[TdmRule, ...], float]] = {}
 
@@ -49,7 +45,7 @@ class UsageSignals:
         rules, until = self._tdm.get(place, ((), 0.0))
         if until < time.monotonic():
             address = place + PLACE
-            known = await self._in_database(read_contexts, self._session, [address], 0)
+            known = await self._store.read_contexts([address], 0)
             rules = tdm_rules(known.get(address) or b"")
             if len(self._tdm) >= _REMEMBERED:
                 self._tdm.clear()

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.commit.committer import Tally
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.worker_store import WorkerStore
+from tamias.crawl.visit.visitor import Visitor
+from tamias.crawl.worker_store import Tally, WorkerStore
+from tamias.model.lease import Task
 from tamias.settings import Settings
 
 RENEW_PART = 3
 MOST_LEASED = 100
 IDLE_SECONDS = 0.25
 LOOK_SECONDS = 0.5
-SWEEP_SECONDS = 60.0
-COUNT_SECONDS = 5.0
+MAINTAIN_SECONDS = 5.0
 STOP_SECONDS = 1.0
 
 
@@ -41,14 +41,16 @@ class Replaced(Exception):
 class Worker:
     """Leases hosts, lets visits run side by side, renews, and stops cleanly."""
 
-    def __init__(self, settings: Settings, place: WorkerStore) -> None:
+    def __init__(self, settings: Settings, store: WorkerStore, visitor: Visitor) -> None:
         self._lease_seconds = settings.frontier.lease
         self._concurrency = settings.fetch.concurrency
         self._per_round = settings.frontier.per_round
         self._buffer = settings.frontier.buffer
         self._least_room = 0 if self._buffer else settings.fetch.concurrency // 8
-        self._place = place
-        place.reach.is_full = self._is_full
+        self._store = store
+        self._visitor = visitor
+        self._network = visitor.reach.network
+        visitor.reach.is_full = self._is_full
         self._held: set[HeldLease] = set()
         self._chance = asyncio.Event()
         self._stopped = False
@@ -62,38 +64,33 @@ class Worker:
 
     async def run(self, tell: Callable[[Progress], None]) -> None:
         """Until told to stop, or the share is used up and committed."""
-        committing = asyncio.create_task(self._place.commit(self._given_back))
+        committing = asyncio.create_task(self._store.run(self._after_commit))
         background = [
             asyncio.create_task(work)
             for work in (
                 self._renew_regularly(),
-                _regularly(SWEEP_SECONDS, self._place.repair),
-                _regularly(COUNT_SECONDS, self._place.count),
+                _regularly(MAINTAIN_SECONDS, self._store.maintain),
                 self._look_regularly(tell),
             )
         ]
         try:
-            await self._place.open()
+            await self._store.open()
             await self._lease_until_stopped([committing, *background])
         finally:
             await self._end(committing, background)
 
     async def _lease_until_stopped(self, background: list[asyncio.Task[None]]) -> None:
         while not self._stopped:
-            if self._trouble is not None:
-                raise self._trouble
+            if (trouble := self._trouble or self._visitor.trouble) is not None:
+                raise trouble
             for task in background:
                 if task.done():
                     task.result()
             self._chance.clear()
-            if self._place.allowance.used_up:
-                if not self._held and not self._place.parked():
+            if self._visitor.allowance.used_up:
+                if not self._held and not self._visitor.parked():
                     return
-            elif (
-                self._place.reach.network.may_lease()
-                and self._room() > self._least_room
-                and await self._lease_some()
-            ):
+            elif self._network.may_lease() and self._room() > self._least_room and await self._lease_some():
                 continue
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._chance.wait(), IDLE_SECONDS)
@@ -114,9 +111,9 @@ class Worker:
     async def _lease_some(self) -> bool:
         """Whether as many came as were asked for, so that more may be ready."""
         asked_at = time.monotonic()
-        most = 1 if self._place.reach.network.is_lost else MOST_LEASED
+        most = 1 if self._network.is_lost else MOST_LEASED
         seconds, wanted = self._lease_seconds, min(self._room(), most)
-        leases = await self._place.lease(wanted, self._per_round, seconds)
+        leases = await self._store.lease(wanted, self._per_round, seconds)
         anew = {lease.qid for lease in leases}
         for held in self._held:
             if held.lease.qid in anew:
@@ -130,7 +127,7 @@ class Worker:
 
     async def _work(self, held: HeldLease) -> None:
         try:
-            await self._place.work(held)
+            await self._visitor.work(held)
         except Exception as error:  # noqa: BLE001 (told by whoever waits for the worker)
             self._trouble = error
 
@@ -139,13 +136,15 @@ class Worker:
 
     def _let_go(self, held: HeldLease) -> None:
         self._held.discard(held)
-        if self._place.parked():
+        if self._visitor.parked():
             self._tell(self.progress())  # before the host is free in the database: the crawl is not over
         if self._room() == self._least_room + 1 or self._trouble or not self._held:
             self._chance.set()
 
-    def _given_back(self, released: Sequence[HeldLease]) -> None:
+    def _after_commit(self, released: Sequence[HeldLease], late: Sequence[Task]) -> None:
         """Hosts were given back and links put: there is a chance of work, now and after the hosts' delays."""
+        for task in late:
+            self._visitor.allowance.give_back(task)
         self._chance.set()
         loop = asyncio.get_running_loop()
         for delay_ms in {held.delay_ms for held in released if held.delay_ms}:
@@ -158,7 +157,8 @@ class Worker:
             await asyncio.sleep(seconds / RENEW_PART)
             holding = {held.lease.qid: held for held in self._held if not held.lost}
             asked_at = time.monotonic()
-            renewed = await self._place.renew([held.lease for held in holding.values()], seconds)
+            await self._visitor.renew()
+            renewed = await self._store.renew([held.lease for held in holding.values()], seconds)
             if renewed is None:
                 continue
             for lease in renewed:
@@ -180,25 +180,27 @@ class Worker:
     def progress(self) -> Progress:
         """What was done so far."""
         return Progress(
-            worker=self._place.number,
-            tally=self._place.tally,
-            in_flight=len(self._held) + self._place.parked(),
-            paused=self._place.reach.network.words,
+            worker=self._store.number,
+            tally=self._store.tally,
+            in_flight=len(self._held) + self._visitor.parked(),
+            paused=self._network.words,
         )
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
         """Visits under way are dropped, finished ones committed, hosts given back."""
-        self._place.stop()
+        self._visitor.stop()
+        self._store.stop()
         held = [each for each in self._held if not each.lost]
         tasks = [each.task for each in self._held if each.task is not None]
         for task in [*tasks, *background]:
             task.cancel()
         await asyncio.wait([*tasks, *background], timeout=STOP_SECONDS)
         for each in held:
-            self._place.release(each)
-        self._place.end()
+            self._store.release(each)
+        self._store.end()
         await asyncio.wait([committing])
-        await self._place.close()
+        await self._visitor.close()
+        await self._store.close()
         committing.result()
 
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
-from tamias.crawl.revisit.archiver import WATCH
 from tamias.crawl.revisit.watching import Added, Wanted
 from tamias.frontier.hasten import hasten
+from tamias.frontier.service import WATCH
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address
 from tamias.serve.answers import Page, json_answer, page_answer

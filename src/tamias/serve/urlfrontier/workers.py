@@ -53,10 +53,10 @@ class Workers:
     def routes(self) -> dict[str, Route]:
         """Each call by its path."""
         asked: dict[str, tuple[Any, Answer]] = {
-            "Mourn": (wire.Death, RemoteCommitter.mourn),
-            "GetRobots": (wire.RobotsAsked, RemoteCommitter.robots),
-            "PutRobots": (wire.RobotsTold, RemoteCommitter.keep_robots),
-            "GetContexts": (wire.ContextsAsked, RemoteCommitter.contexts),
+            "Mourn": (wire.Death, RemoteCommitter.note_death),
+            "GetRobots": (wire.RobotsAsked, RemoteCommitter.read_robots),
+            "PutRobots": (wire.RobotsTold, RemoteCommitter.write_robots),
+            "GetContexts": (wire.ContextsAsked, RemoteCommitter.read_contexts),
             "IsSiteOpen": (wire.Site, RemoteCommitter.is_site_open),
             "OpenSite": (wire.Site, RemoteCommitter.open_site),
             "PutItems": (list[Item], RemoteCommitter.put),

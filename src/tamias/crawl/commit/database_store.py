@@ -1,0 +1,185 @@
+"""A worker's store on a database: one session, the thread it belongs to, and all that is committed there."""
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.contexts import read_contexts
+from tamias.archive.sites import Covered, open_site, site_is_open
+from tamias.crawl.admit import Admission, Reference, open_frontier
+from tamias.crawl.commit.bulk_copies import Coverage
+from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.commit.recover import recover
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.commit.settling import Settler
+from tamias.crawl.disk_space import DiskSpace
+from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
+from tamias.crawl.steps import step, write_steps
+from tamias.crawl.threads import SessionThread
+from tamias.crawl.worker_store import After, Sinks, Tally, VisitResult
+from tamias.database.connect import Database
+from tamias.filters.blocked import count_blocked
+from tamias.frontier.terms import Terms
+from tamias.model.item import Item
+from tamias.model.lease import Lease, Task
+from tamias.permit.robots import Rules
+from tamias.permit.store import Known, RobotsStore
+from tamias.settings import Settings
+
+RECOVER_SECONDS = 60.0
+
+
+def worker_number(database: Database) -> int:
+    """A number of one's own, proven alive by a lock where the database is embedded."""
+    return database.embedded.enrol() if database.embedded else secrets.randbelow(2**31 - 1) + 1
+
+
+class DatabaseStore:
+    """Carries out `WorkerStore` on a database and a data directory."""
+
+    def __init__(
+        self,
+        database: Database,
+        data: Path,
+        settings: Settings,
+        admission: Admission,
+        *,
+        number: int,
+        terms: Terms | None = None,
+        sinks: Sinks = Sinks(),  # noqa: B008 (a value)
+    ) -> None:
+        """`terms`: what may be leased; without them anything."""
+        self.number = number
+        self.data = data
+        thread = SessionThread(database.session())
+        segments = SegmentPool(data / "rdf", number, thread, sinks.warc, settings.sinks.segments)
+        self.context = context = CommitContext(
+            thread=thread,
+            frontier=open_frontier(thread.session, settings, number, terms),
+            admission=admission,
+            settings=settings,
+            segments=segments,
+            coverage=Coverage(thread, data / "rdf"),
+            sinks=sinks,
+        )
+        self.thread = thread
+        self.quads = segments
+        self.sinks = sinks
+        self.now = context.now
+        self.hints = ChangeHints(thread.session, context.frontier, admission)
+        self._database = database
+        self._committer = Committer(context)
+        self._settler = Settler(context)
+        self._robots = RobotsStore(thread.session)
+        self._space = DiskSpace(data, settings.crawl.room)
+        self._recovered_at = float("-inf")
+
+    @property
+    def tally(self) -> Tally:
+        return self._committer.tally
+
+    async def open(self) -> None:
+        await self.thread.run(self.quads.reserve)
+        await self.maintain()
+
+    async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        return await self.thread.run(self._lease, hosts, per_host, seconds)
+
+    async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
+        return await self.thread.run(self.context.frontier.renew, leases, seconds)
+
+    async def renew_apart(self, asked: Sequence[tuple[Lease, Task, Apart]], until: int) -> None:
+        """Keeps others away from URLs whose documents are still being read."""
+        await self.thread.run(self._renew_apart, asked, until)
+
+    def release(self, held: HeldLease) -> None:
+        self._committer.release(held)
+
+    async def put(self, items: list[Item]) -> None:
+        await self._committer.put(items)
+
+    async def put_links(self, reference: Reference) -> int:
+        return await self._committer.put_links(reference)
+
+    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
+        return await self.thread.run(self._robots.read, lease.bucket, lease.qid, authority)
+
+    async def write_robots(
+        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> Known:
+        return await self.thread.run(
+            self._robots.write, lease.bucket, lease.qid, authority, rules, status, seconds
+        )
+
+    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+        return await self.thread.run(read_contexts, self.thread.session, addresses, since)
+
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        return await self.thread.run(site_is_open, self.thread.session, lease, crawl, authority, depth)
+
+    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
+        opened = (lease, crawl, authority, self.now(), depth)
+        await self.thread.run(open_site, self.thread.session, *opened)
+
+    async def covering(self, task: Task, lease: Lease) -> Covered | None:
+        return await self.context.coverage.of(task, lease)
+
+    async def commit(
+        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+    ) -> None:
+        if result.found.hints:
+            await self.thread.run(self.hints.take, said_by_sitemap(result.found.hints))
+        visited = await self._settler.settle(result, task, held)
+        await self._committer.add(visited if apart is None else msgspec.structs.replace(visited, apart=apart))
+
+    async def run(self, after: After) -> None:
+        await self._committer.run(after)
+
+    async def maintain(self) -> None:
+        await self.thread.run(self._count)
+        if time.monotonic() - self._recovered_at > RECOVER_SECONDS:
+            self._recovered_at = time.monotonic()
+            frontier = self.context.frontier
+            await self.thread.run(partial(recover, self._database, self.thread.session, frontier, self.data))
+            await self.thread.run(frontier.sweep)
+
+    def stop(self) -> None:
+        pass
+
+    def end(self) -> None:
+        self._committer.end()
+
+    async def close(self) -> None:
+        await self.thread.run(self._count)
+        self.thread.close()
+        if self.sinks.archiver is not None:
+            self.sinks.archiver.close()
+        if self.sinks.warc is not None:
+            self.sinks.warc.close()
+        write_steps(self.tally.visited)
+
+    def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        self._space.check()
+        with step("lease"):
+            leases = self.context.frontier.lease(hosts, per_host, seconds)
+            self.context.coverage.refresh()
+            return leases
+
+    def _renew_apart(self, asked: Sequence[tuple[Lease, Task, Apart]], until: int) -> None:
+        """In the thread of the commits: each of them must know until when its URL is put off."""
+        before = [(lease, task, apart.until or 0) for lease, task, apart in asked]
+        renewed = self.context.frontier.put_off_further(before, until)
+        for (_, _, apart), goes_on in zip(asked, renewed, strict=True):
+            if goes_on:
+                apart.until = until
+
+    def _count(self) -> None:
+        """What block lists kept out, and what links between hosts have earned, since the last time."""
+        count_blocked(self.thread.session, self.context.admission.blocked_counts())
+        self.context.frontier.credit(self._committer.invitations.take())

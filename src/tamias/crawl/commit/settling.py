@@ -1,0 +1,251 @@
+"""What a visit means: its outcome, when the URL is due again, its record, and what is put with it."""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+
+import msgspec
+
+from tamias.analyse.link_header import alternates
+from tamias.archive.contexts import keep_context
+from tamias.crawl.admit import Reference
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, News
+from tamias.crawl.commit.committer import Visited
+from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.commit.records import capture_record
+from tamias.crawl.commit.tagging import PageTags, tagged
+from tamias.crawl.fetch_options import user_agent
+from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.revisit.archiver import ArchiveResult
+from tamias.crawl.revisit.describing import describe
+from tamias.crawl.worker_store import VisitResult
+from tamias.database.connect import Cursor
+from tamias.frontier.service import WATCH
+from tamias.model.capture import Capture
+from tamias.model.capture_id import new_capture_id
+from tamias.model.cut import BELOW, LISTED
+from tamias.model.item import NEVER, Item
+from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
+from tamias.model.lease import Done, Task
+from tamias.model.outcome import Outcome
+from tamias.model.url import authority
+from tamias.settings import SeedsSettings
+
+
+class Settler:
+    """Settles visits, wherever they were made."""
+
+    def __init__(self, context: CommitContext) -> None:
+        self._settings = context.settings
+        self._admission = context.admission
+        self._archiver = context.sinks.archiver
+        self._now = context.now
+        self._agent = user_agent(context.settings)
+        self._bulk_copies = BulkCopies(context.thread, context.admission)
+        self._pages = PageTags(context.settings.tags, context.thread)
+
+    async def settle(self, result: VisitResult, task: Task, held: HeldLease) -> Visited:
+        """What is to be committed: the outcome, when the URL is due again, its record and its links."""
+        capture = result.capture
+        if result.put_off:
+            due = self._now() + WAIT_MS if result.due is None else result.due
+            done = _again_at(due, task, task.status)
+            return Visited(held=held, done=done, afterwards=result.afterwards)
+        if choices := _choices(capture):
+            reason = f"{capture.reason}: {len(choices)} alternates are visited"
+            capture = msgspec.structs.replace(capture, outcome=Outcome.OK, reason=reason)
+        if result.found.cut & LISTED:
+            result.found.problems.append(_too_many_listed(self._settings.seeds))
+        if result.found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=result.found.limit)
+        capture_id = result.capture_id or str(new_capture_id(capture.started_at))
+        told = await self._pages.told(result)
+        done = tagged(self._done(task, capture, held, result), told)
+        done = msgspec.structs.replace(done, cut=_cut(result, capture))
+        news = await self._news(result, task, capture, for_good=done.due == NEVER)
+        notes = [capture.reason, *filter(None, (held.granted, news.why))]
+        held.granted = None
+        capture = msgspec.structs.replace(capture, reason="; ".join(notes))
+        return Visited(
+            held=held,
+            done=done,
+            record=capture_record(
+                msgspec.structs.replace(result, capture=capture, capture_id=capture_id),
+                task,
+                worker=str(held.lease.token >> 32),
+                agent=self._agent,
+                deferred=_is_deferred(result, done),
+            ),
+            references=(
+                *self._pages.handed_on(result.references, told),
+                *self._redirect_links(capture, task),
+            ),
+            items=(*result.items, *news.items, *self._reached(capture, task, result.found)),
+            prepared=result.archived.prepared if result.archived else None,
+            also=_all(
+                result.also,
+                _context(result, task, settled=done.due == NEVER),
+                news.also,
+                _described(result.found, capture),
+                partial(result.archived.record, capture_id=capture_id) if result.archived else None,
+            ),
+            afterwards=self._settle(result.archived) or result.afterwards,
+        )
+
+    async def _news(self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool) -> News:
+        """What the visit means for datasets that are had as a whole."""
+        if result.found.semantic:
+            return await self._bulk_copies.found(task, capture.final_url, result.found.semantic)
+        if PART not in task.tags:
+            return News()
+        return await self._bulk_copies.visited(task, capture.outcome, result.found, for_good)
+
+    def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
+        """Where the last redirect leads, if it was not followed, or its choices: as deep as the URL."""
+        last = capture.hops[-1] if capture.hops else None
+        if last is None or capture.outcome is not Outcome.OK:
+            return []
+        targets = _choices(capture) if last.location is None else [last.location]
+        return [Reference(targets, last.url, task.depth, task.crawl)] if targets else []
+
+    def _reached(self, capture: Capture, task: Task, found: Extraction) -> tuple[Item, ...]:
+        """The addresses that redirects led through, their document now being had, as deep as the task."""
+        if capture.outcome is not Outcome.OK:
+            return ()
+        urls = [hop.url for hop in capture.hops[1:]]
+        if kind_of(task.tags) == DUMP:
+            urls.append(task.url)
+        items = [self._admission.item(url, task.depth, task.crawl) for url in urls]
+        cut = BELOW if found.links and self._settings.crawl.depth is not None else 0
+        return tuple(msgspec.structs.replace(item, due=NEVER, cut=cut) for item in items)
+
+    def _settle(self, archived: ArchiveResult | None) -> Callable[[bool], None] | None:
+        archiver = self._archiver
+        return None if archived is None or archiver is None else lambda _committed: archiver.settle(archived)
+
+    def _watched_again(self, task: Task, capture: Capture, archived: ArchiveResult) -> Done:
+        """When a resource under watch is due again. What is not believed leaves the old validators.
+
+        What is gone leaves none: if it comes back, it is to be read.
+        """
+        etag, modified = _validators(task, capture) if archived.believed else (task.etag, task.last_modified)
+        if capture.outcome is Outcome.GONE:
+            etag = modified = None
+        return Done(
+            task=task,
+            outcome=capture.outcome,
+            due=archived.next.due_ms,
+            fails=archived.next.history.fails,
+            etag=etag,
+            last_modified=modified,
+        )
+
+    def _done(self, task: Task, capture: Capture, held: HeldLease, result: VisitResult) -> Done:
+        """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
+        if capture.retry_after_ms is not None:
+            held.blocked_until = self._now() + capture.retry_after_ms
+        if self._settings.frontier.per_address and capture.hops:
+            held.address = capture.hops[0].address
+        if result.due is not None:
+            return _again_at(result.due, task, capture.outcome)
+        if result.archived is not None and task.crawl == WATCH:
+            return self._watched_again(task, capture, result.archived)
+        wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
+        if capture.retry_after_ms is not None:
+            wait = capture.retry_after_ms
+        if capture.retry and task.fails < self._settings.crawl.retries:
+            return Done(task=task, outcome=capture.outcome, due=self._now() + wait, fails=task.fails + 1)
+        fails = task.fails if capture.outcome is Outcome.FAILED else 0
+        etag, modified = _validators(task, capture)
+        due = NEVER
+        if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
+            due = self._now() + int(self._settings.schedule.harvests * 1000)
+        return Done(
+            task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
+        )
+
+
+def _again_at(due: int, task: Task, outcome: Outcome) -> Done:
+    """The URL is tried again as if nothing had happened."""
+    return Done(
+        task=task,
+        outcome=outcome,
+        due=due,
+        fails=task.fails,
+        etag=task.etag,
+        last_modified=task.last_modified,
+    )
+
+
+def _cut(result: VisitResult, capture: Capture) -> int | None:
+    """What cut the links of a visit, as far as is known before they are put; None if nothing was read."""
+    if capture.cut:
+        return capture.cut
+    if capture.outcome in (Outcome.OK, Outcome.GONE) or result.references:
+        return result.found.cut
+    return None
+
+
+def _choices(capture: Capture) -> list[str]:
+    """What a 300 without a preference offers."""
+    last = capture.hops[-1] if capture.hops else None
+    if last is None or last.status != HTTPStatus.MULTIPLE_CHOICES or last.location is not None:
+        return []
+    return alternates(last.headers)
+
+
+def _too_many_listed(settings: SeedsSettings) -> str:
+    return (
+        "not all that is listed was added: the sitemaps of a host may add "
+        f"seeds.host_sitemaps ({settings.host_sitemaps}) files and "
+        f"seeds.host_sitemap_urls ({settings.host_sitemap_urls}) URLs"
+    )
+
+
+def _is_deferred(result: VisitResult, done: Done) -> bool:
+    """Whether the attempt is repeated because nobody could be reached."""
+    return result.due is not None or (result.capture.unreached is not None and done.due < NEVER)
+
+
+def _context(result: VisitResult, task: Task, *, settled: bool) -> Also | None:
+    """What others wait for; for robots.txt they wait until no further attempt can help."""
+    is_robots = kind_of(task.tags) == ROBOTS
+    if not result.is_context or (is_robots and not settled):
+        return None
+    address = kind_key(task.url, ROBOTS) if is_robots else task.url
+    return partial(keep_context, address=address, body=result.context, now=result.capture.ended_at)
+
+
+def _described(found: Extraction, capture: Capture) -> Also | None:
+    """What a page says of datasets: its site counts as the catalogue."""
+    if not found.datasets:
+        return None
+    place = authority(capture.final_url) + "/"
+    return partial(
+        describe, portal=place, kind="schema.org", harvest=capture.started_at, datasets=found.datasets
+    )
+
+
+def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
+    """ETag and Last-Modified for the next visit, if they can be kept and sent."""
+    last = capture.hops[-1] if capture.hops else None
+    etag = last.header("etag") if last else None
+    modified = last.header("last-modified") if last else None
+    if capture.outcome is Outcome.UNCHANGED:
+        etag, modified = etag or task.etag, modified or task.last_modified
+    return _printable(etag), _printable(modified)
+
+
+def _printable(value: str | None) -> str | None:
+    return value if value is not None and value.isprintable() else None
+
+
+def _all(*parts: Also | None) -> Also | None:
+    wanted = [part for part in parts if part is not None]
+
+    def do(cursor: Cursor) -> None:
+        for part in wanted:
+            part(cursor)
+
+    return do if wanted else None
