@@ -1,7 +1,6 @@
 """Others that keep versions: each file by itself with zstd, and the backup programs borg and restic."""
 
 import os
-import resource
 import shutil
 import subprocess
 import time
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 from backports import zstd
+
+from benchmarks.measuring.peers import Skipped, children_seconds, skipped_program
 
 LEVEL = 3
 _SECONDS = 600
@@ -31,13 +32,6 @@ class Peer(msgspec.Struct, frozen=True):
     keep: Callable[[Sequence[Path], Path], PeerFigures]
 
 
-class Skipped(msgspec.Struct, frozen=True):
-    """One that is not, and why."""
-
-    name: str
-    reason: str
-
-
 def peers() -> list[Peer | Skipped]:
     """All, in the order of the report."""
     return [Peer("zstd -3", per_file), _program("borg", _borg), _program("restic", _restic)]
@@ -56,9 +50,7 @@ def per_file(files: Sequence[Path], folder: Path) -> PeerFigures:
 
 
 def _program(name: str, commands: Callable[[Path, Path], list[list[str]]]) -> Peer | Skipped:
-    if shutil.which(name) is None:
-        return Skipped(name, f"it is not installed (Debian: apt-get install {_DEBIAN[name]})")
-    return Peer(name, partial(_kept, commands))
+    return skipped_program(name, _DEBIAN[name]) or Peer(name, partial(_kept, commands))
 
 
 def _borg(store: Path, source: Path) -> list[list[str]]:
@@ -99,15 +91,10 @@ def _kept(
         stderr=subprocess.DEVNULL,
     )
     run(make)
-    before = _children_seconds()
+    before = children_seconds()
     for path in files:
         shutil.copyfile(path, source)
         run(keep)
-    seconds = _children_seconds() - before
+    seconds = children_seconds() - before
     source.unlink()
     return PeerFigures(sum(path.stat().st_size for path in store.rglob("*") if path.is_file()), seconds)
-
-
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

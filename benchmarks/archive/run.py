@@ -12,8 +12,10 @@ import msgspec
 
 from benchmarks.archive.corpus import FORMS, Form, versions
 from benchmarks.archive.ingest import Ingested, ingest
-from benchmarks.archive.peers import Peer, PeerFigures, Skipped, peers
+from benchmarks.archive.peers import Peer, PeerFigures, peers
 from benchmarks.archive.small import SmallFigures, measure_small
+from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.targets import BenchmarkTarget, at_least, report_targets
 from tamias import __version__
 from tamias.database.connect import Database, Session
 
@@ -49,15 +51,6 @@ class Row(msgspec.Struct, kw_only=True):
         return self.zstd.seconds / self.tamias.seconds
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What was promised, and what came of it."""
-
-    what: str
-    wanted: str
-    measured: str
-    met: bool
-
-
 def run(
     size: int = 20_000_000, count: int = 10, resources: int = 100_000, out: Out = print
 ) -> dict[str, Any]:
@@ -78,10 +71,7 @@ def run(
         out(f"{peer.name}: skipped, {peer.reason}")
     _tell_small(small, out)
     targets = _targets(rows, small)
-    for target in targets:
-        verdict = "met" if target.met else "MISSED"
-        out(f"target: {target.what}: {target.wanted}; {target.measured}: {verdict}")
-    return _figures(rows, skipped, small, targets)
+    return {**_figures(rows, skipped, small), **report_targets(targets, out)}
 
 
 def _measured(
@@ -142,45 +132,36 @@ def _tell_small(small: SmallFigures, out: Out) -> None:
     out(f"  {memory[0]:.0f} MB resident after a fifth of them, {memory[1]:.0f} MB at the end")
 
 
-def _targets(rows: list[Row], small: SmallFigures) -> list[Target]:
+def _targets(rows: list[Row], small: SmallFigures) -> list[BenchmarkTarget]:
     csv = next(row for row in rows if row.form == "CSV")
     less = csv.zstd.stored / csv.tamias.stored
     growth = small.end_memory - small.warm_memory
     return [
-        *(_at_least(RATIOS[row.form], f"ratio on {row.form}", row.ratio)
+        *(at_least(RATIOS[row.form], f"ratio on {row.form}", row.ratio)
           for row in rows if row.form in RATIOS),
-        _at_least(ZSTD_RATIO, "less than zstd file by file on CSV", less),
-        *(_at_least(INGEST_RATIO, f"ingest of {row.form} beside zstd -3", row.speed) for row in rows),
+        at_least(ZSTD_RATIO, "less than zstd file by file on CSV", less),
+        *(at_least(INGEST_RATIO, f"ingest of {row.form} beside zstd -3", row.speed) for row in rows),
         *(_restores(row) for row in rows),
-        Target(
-            "memory with small resources",
-            f"grows by less than {MOST_GROWTH / 1e6:.0f} MB",
+        BenchmarkTarget(
+            f"memory with small resources grows by less than {MOST_GROWTH / 1e6:.0f} MB",
             f"{growth / 1e6:.0f} MB",
             growth < MOST_GROWTH,
         ),
     ]  # fmt: skip
 
 
-def _at_least(wanted: float, what: str, ratio: float) -> Target:
-    return Target(what, f"at least {wanted:g} x", f"{ratio:.2f} x", ratio >= wanted)
-
-
-def _restores(row: Row) -> Target:
+def _restores(row: Row) -> BenchmarkTarget:
     slowest = max(row.tamias.oldest_seconds, row.tamias.newest_seconds)
-    what = f"oldest and newest of {row.form}"
-    return Target(what, f"each under {RESTORE_SECONDS:g} s", f"{slowest:.2f} s", slowest < RESTORE_SECONDS)
+    text = f"oldest and newest of {row.form} each under {RESTORE_SECONDS:g} s"
+    return BenchmarkTarget(text, f"{slowest:.2f} s", slowest < RESTORE_SECONDS)
 
 
-def _figures(
-    rows: list[Row], skipped: list[Skipped], small: SmallFigures, targets: list[Target]
-) -> dict[str, Any]:
+def _figures(rows: list[Row], skipped: list[Skipped], small: SmallFigures) -> dict[str, Any]:
     """The same as the report, for programs."""
     return {
         "datasets": [{**msgspec.to_builtins(row), "ratio": row.ratio, "speed": row.speed} for row in rows],
         "skipped": msgspec.to_builtins(skipped),
         "small": msgspec.to_builtins(small),
-        "targets": msgspec.to_builtins(targets),
-        "ok": all(target.met for target in targets),
     }
 
 

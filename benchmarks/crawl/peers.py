@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.measuring.measure import last_line
+from benchmarks.measuring.peers import Skipped
 from tamias.model.errors import TamiasError
 
 SPIDER = Path(__file__).with_name("spider.pyw")
@@ -34,13 +35,6 @@ class Contender(msgspec.Struct, frozen=True):
     terms: str
     """Under which settings, in words."""
     environment: dict[str, str] = {}
-
-
-class Skipped(msgspec.Struct, frozen=True):
-    """A crawler that cannot be run here."""
-
-    name: str
-    reason: str
 
 
 def cache_folder() -> Path:

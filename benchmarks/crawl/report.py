@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from benchmarks.crawl.peers import Skipped
 from benchmarks.crawl.web import Visits
+from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.proc import Glance
 from benchmarks.measuring.reaper import Measured
 

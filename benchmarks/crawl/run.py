@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.crawl.peers import PEERS, Contender, Skipped
+from benchmarks.crawl.peers import PEERS, Contender
 from benchmarks.crawl.report import Comparison, Row, lines
 from benchmarks.crawl.site import MEAN_BYTES, Site, Size, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
 from benchmarks.measuring.budget import PROFILE_VARIABLE, budget, read_profiles
 from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.ports import free_ports
 from tamias import __version__
 from tamias.model.errors import DiskFull, UsageError

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.peers import Skipped
 from benchmarks.dataweb.crawlers.rivals import TAMIAS, Rival, Task, finish
 from benchmarks.dataweb.scale import Scale
 from benchmarks.dataweb.serving.load import Load, load
@@ -17,6 +16,7 @@ from benchmarks.dataweb.trial import SCOPE, Out, Outcome, attempt, site, visit
 from benchmarks.dataweb.web.ground import Ports
 from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
 from benchmarks.dataweb.web.web import Web, build_web
+from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.ports import free_ports
 
 MOST_SECONDS = 1_200.0

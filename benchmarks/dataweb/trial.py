@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.peers import Skipped
 from benchmarks.dataweb.crawlers.rivals import Rival, Task
 from benchmarks.dataweb.serving.server import Site
 from benchmarks.dataweb.serving.serving import Servers, serving
@@ -15,6 +14,7 @@ from benchmarks.dataweb.visits import Account, account, read_visits
 from benchmarks.dataweb.web.web import Web
 from benchmarks.measuring.budget import read_profiles
 from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.reaper import Measured
 
 SCOPE = r"^(https?|ftp)://127\.[2-9]\."

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.measuring.children import end
 from benchmarks.measuring.proc import command_line, members
 from benchmarks.measuring.workspace import works_in
 from tamias.database.keeper import Running
@@ -18,10 +19,12 @@ from tamias.model.errors import TamiasError
 
 USUAL = {
     "TAMIAS_SEEDS__PROBE": "false",
+    "TAMIAS_PERMIT__ALLOW_PRIVATE": "true",
+    "TAMIAS_FRONTIER__QUEUE": "host",
     "TAMIAS_CRAWL__RETRY_WAIT": "0.2",
     "TAMIAS_SANDBOX__USE": "never",
 }
-"""No looking around on the hosts, and short waits."""
+"""Loopback addresses are hosts of their own; no looking around on them, and short waits."""
 _END_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
 
@@ -73,10 +76,7 @@ class Machine:
 
     def running(self) -> Running | None:
         """The keeper and the server of the database, if they are there."""
-        try:
-            return msgspec.json.decode((self.data / "pg" / "running.json").read_bytes(), type=Running)
-        except (OSError, msgspec.DecodeError):
-            return None
+        return database_processes(self.data)
 
     def kill_server(self) -> bool:
         """The server of the database, at once; false if there is none."""
@@ -96,11 +96,7 @@ class Machine:
                 process.terminate()
         deadline = time.monotonic() + _END_SECONDS
         for process in self.started:
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, max(0.1, deadline - time.monotonic()))
 
     def __enter__(self) -> "Machine":
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +104,14 @@ class Machine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def database_processes(data: Path) -> Running | None:
+    """The keeper and the server of the database of a data directory, as they noted it themselves."""
+    try:
+        return msgspec.json.decode((data / "pg" / "running.json").read_bytes(), type=Running)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> bool:

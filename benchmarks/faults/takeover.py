@@ -42,7 +42,7 @@ Away = Callable[[Machine, subprocess.Popen[bytes]], AbstractContextManager[None]
 
 def words(contact: str, *more: str) -> tuple[str, ...]:
     """How both crawls are started. The elder may hold half of the hosts, so that there are some for both."""
-    usual = ("--allow-private", "--delay", "0.5", "--workers", "1", "--sink", "archive", "--quiet")
+    usual = ("--delay", "0.5", "--workers", "1", "--sink", "archive", "--quiet")
     most = HOSTS // 2 if contact == ELDER else 4 * HOSTS
     return (*usual, "--contact", contact, "--concurrency", str(most), *more)
 
@@ -50,7 +50,7 @@ def words(contact: str, *more: str) -> tuple[str, ...]:
 def taken_over(ground: Ground, start: Start, away: Away, settings: dict[str, str]) -> Result:
     """The elder works alone, the younger joins, the elder is struck and comes back."""
     times, pages = Times.of(ground), Pages(EACH, pause=ANSWER_SECONDS)
-    settings = {"FRONTIER__QUEUE": "host", "FRONTIER__LEASE": str(times.lease), **settings}
+    settings = {"FRONTIER__LEASE": str(times.lease), **settings}
     with serving(pages, HOSTS) as web, Machine(ground.folder, **settings) as machine:
         elder = start(machine, pages.first(web))
         wait_until(lambda: len(web.pages()) > HOSTS, PATIENCE, "the first worker was at work")

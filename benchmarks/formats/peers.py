@@ -1,7 +1,5 @@
 """Other readers of RDF, where they are installed: rdflib, and the programs rapper and serdi."""
 
-import resource
-import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
@@ -15,6 +13,7 @@ import msgspec
 
 from benchmarks.formats.corpus import SITE
 from benchmarks.formats.step import cpu_seconds
+from benchmarks.measuring.peers import Skipped, children_seconds, skipped_program
 
 MOST_SECONDS = 600
 _RDFLIB = {
@@ -32,13 +31,6 @@ class Peer(msgspec.Struct, frozen=True):
     name: str
     forms: dict[str, str]
     seconds: Callable[[Path, str], float]
-
-
-class Skipped(msgspec.Struct, frozen=True):
-    """One that is not, and why."""
-
-    name: str
-    reason: str
 
 
 def peers() -> list[Peer | Skipped]:
@@ -65,9 +57,7 @@ def _rdflib_seconds(path: Path, form: str) -> float:
 
 
 def _program(name: str, forms: dict[str, str], command: Callable[[Path, str], list[str]]) -> Peer | Skipped:
-    if shutil.which(name) is None:
-        return Skipped(name, f"it is not installed (Debian: apt-get install {_DEBIAN[name]})")
-    return Peer(name, forms, partial(_program_seconds, command))
+    return skipped_program(name, _DEBIAN[name]) or Peer(name, forms, partial(_program_seconds, command))
 
 
 def _rapper(path: Path, form: str) -> list[str]:
@@ -79,12 +69,7 @@ def _serdi(path: Path, form: str) -> list[str]:
 
 
 def _program_seconds(command: Callable[[Path, str], list[str]], path: Path, form: str) -> float:
-    before = _children_seconds()
+    before = children_seconds()
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     subprocess.run(command(path, form), check=True, timeout=MOST_SECONDS, **quiet)
-    return _children_seconds() - before
-
-
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return children_seconds() - before

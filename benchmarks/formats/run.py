@@ -12,8 +12,10 @@ import pyoxigraph
 from benchmarks.formats.corpus import FORMS, Form, write_dump, written
 from benchmarks.formats.dump import DumpFigures, measure_dump
 from benchmarks.formats.pages import PageFigures, measure_pages
-from benchmarks.formats.peers import Peer, Skipped, peers
+from benchmarks.formats.peers import Peer, peers
 from benchmarks.formats.step import collected, cpu_seconds, fetched, parsed_alone
+from benchmarks.measuring.peers import Skipped
+from benchmarks.measuring.targets import BenchmarkTarget, at_least, report_targets
 from tamias import __version__
 from tamias.crawl.analysing.extractor import Extractor
 from tamias.settings import Settings
@@ -41,15 +43,6 @@ class Row(msgspec.Struct, kw_only=True):
         return self.tamias / self.pyoxigraph if self.pyoxigraph else None
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What was promised, and what came of it; None when it could not be measured."""
-
-    what: str
-    wanted: str
-    measured: str
-    met: bool | None
-
-
 def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_000) -> dict[str, Any]:
     """Measures all; `ok` is false when a target is missed or a triple is."""
     extractor = Extractor(Settings())
@@ -72,9 +65,7 @@ def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_0
         f"{dump.peak_bytes / 1e6:.0f} MB at the most"
     )
     targets = _targets(rows, pages, dump, dump_triples)
-    for target in targets:
-        out(f"target: {target.what}: {target.wanted}; {target.measured}: {_verdict(target.met)}")
-    return _figures(rows, skipped, pages, dump, targets)
+    return {**_figures(rows, skipped, pages, dump), **report_targets(targets, out)}
 
 
 def _measured(
@@ -124,31 +115,27 @@ def _tell_pages(pages: PageFigures, out: Out) -> None:
     )
 
 
-def _targets(rows: list[Row], pages: PageFigures, dump: DumpFigures, dump_triples: int) -> list[Target]:
+def _targets(
+    rows: list[Row], pages: PageFigures, dump: DumpFigures, dump_triples: int
+) -> list[BenchmarkTarget]:
     whole = sum(not row.fault for row in rows)
     all_read = dump.triples == dump_triples and not dump.problems
     peak = dump.peak_bytes
     return [
-        Target("every triple read", "in all formats", f"{whole} of {len(rows)}", whole == len(rows)),
-        *(_at_least(PARSER_RATIO, f"{row.form} beside pyoxigraph.parse", row.ratio)
+        BenchmarkTarget("every triple read in all formats", f"{whole} of {len(rows)}", whole == len(rows)),
+        *(at_least(PARSER_RATIO, f"{row.form} beside pyoxigraph.parse", row.ratio)
           for row in rows if row.pyoxigraph),
-        _at_least(EXTRUCT_RATIO, "four syntaxes of HTML beside extruct", pages.ratio),
-        Target(
-            f"dump of {dump_triples} triples",
-            f"all read in under {DUMP_MEMORY / 1e6:.0f} MB",
+        at_least(EXTRUCT_RATIO, "four syntaxes of HTML beside extruct", pages.ratio),
+        BenchmarkTarget(
+            f"dump of {dump_triples} triples: all read in under {DUMP_MEMORY / 1e6:.0f} MB",
             f"{dump.triples} in {peak / 1e6:.0f} MB",
             all_read and peak < DUMP_MEMORY,
         ),
     ]  # fmt: skip
 
 
-def _at_least(wanted: float, what: str, ratio: float | None) -> Target:
-    met = None if ratio is None else ratio >= wanted
-    return Target(what, f"at least {wanted:g} x", _times(ratio), met)
-
-
 def _figures(
-    rows: list[Row], skipped: list[Skipped], pages: PageFigures, dump: DumpFigures, targets: list[Target]
+    rows: list[Row], skipped: list[Skipped], pages: PageFigures, dump: DumpFigures
 ) -> dict[str, Any]:
     """The same as the report, for programs."""
     plain = [{**msgspec.to_builtins(row), "ratio": row.ratio} for row in rows]
@@ -157,8 +144,6 @@ def _figures(
         "skipped": msgspec.to_builtins(skipped),
         "html": {**msgspec.to_builtins(pages), "ratio": pages.ratio},
         "dump": msgspec.to_builtins(dump),
-        "targets": msgspec.to_builtins(targets),
-        "ok": all(target.met is not False for target in targets),
     }
 
 
@@ -172,7 +157,3 @@ def _thousands(rate: float | None) -> str:
 
 def _times(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.2f} x"
-
-
-def _verdict(met: bool | None) -> str:
-    return "NOT MEASURED" if met is None else "met" if met else "MISSED"

@@ -14,6 +14,7 @@ from benchmarks.frontier.load import check_load, load, settle
 from benchmarks.frontier.report import Figures, figures, heading, line, targets
 from benchmarks.frontier.stores import STORES, make_naive
 from benchmarks.frontier.workload import Workload
+from benchmarks.measuring.targets import report_targets
 from benchmarks.measuring.workspace import ground, wait_for_quiet
 from tamias.database.connect import Cursor, Database, Session
 from tamias.frontier.postgres import PostgresFrontier
@@ -63,14 +64,10 @@ def run(
                 for store, effort in _efforts(number, rounds, seconds).items():
                     measured.append(trial.measure(store, number, effort))
                     out(line(measured[-1]))
-    judged = targets(measured)
-    for target in judged:
-        out(target.sentence())
     return {
         "hosts": hosts,
         "figures": [msgspec.to_builtins(each) for each in measured],
-        "targets": [msgspec.to_builtins(target) for target in judged],
-        "ok": all(target.met is not False for target in judged),
+        **report_targets(targets(measured), out),
     }
 
 

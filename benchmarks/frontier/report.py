@@ -8,6 +8,7 @@ from math import ceil
 import msgspec
 
 from benchmarks.frontier.client import Tally, held_twice
+from benchmarks.measuring.targets import BenchmarkTarget
 
 PUTS_PER_SECOND = 25_000
 GROWTH = 2.0
@@ -42,19 +43,6 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     deadlocks: int
     load: float
     """The machine's load average at the end: much more than the clients means that others were at work."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """What the frontier promises. `met` is None where the run did not measure it."""
-
-    text: str
-    measured: str
-    met: bool | None
-
-    def sentence(self) -> str:
-        """The verdict as one line."""
-        word = {True: "met", False: "MISSED", None: "not measured"}[self.met]
-        return f"{word}: {self.text}" + (f" ({self.measured})" if self.measured else "")
 
 
 def figures(
@@ -119,7 +107,7 @@ def line(each: Figures) -> str:
     )
 
 
-def targets(measured: Sequence[Figures]) -> list[Target]:
+def targets(measured: Sequence[Figures]) -> list[BenchmarkTarget]:
     """The three promises, judged."""
     ours = [each for each in measured if each.store == "frontier"]
     alone = sorted((each for each in ours if each.clients == 1), key=lambda each: each.urls)
@@ -127,27 +115,29 @@ def targets(measured: Sequence[Figures]) -> list[Target]:
     return [_growth(alone), _puts(alone), _together(many)]
 
 
-def _growth(alone: Sequence[Figures]) -> Target:
+def _growth(alone: Sequence[Figures]) -> BenchmarkTarget:
     text = f"lease p50 at the largest size is at most {GROWTH:.0f}x that at the smallest"
     if len(alone) < 2:
-        return Target(text, "", None)
+        return BenchmarkTarget(text, "", None)
     ratio = alone[-1].lease.p50 / alone[0].lease.p50
-    return Target(text, f"{alone[0].urls} to {alone[-1].urls} URLs: {ratio:.2f}x", ratio <= GROWTH)
+    return BenchmarkTarget(text, f"{alone[0].urls} to {alone[-1].urls} URLs: {ratio:.2f}x", ratio <= GROWTH)
 
 
-def _puts(alone: Sequence[Figures]) -> Target:
+def _puts(alone: Sequence[Figures]) -> BenchmarkTarget:
     text = f"one client puts at least {PUTS_PER_SECOND} URLs/s in batches at every size"
     if not alone:
-        return Target(text, "", None)
+        return BenchmarkTarget(text, "", None)
     slowest = min(alone, key=lambda each: each.put_per_second)
     shown = f"slowest: {slowest.put_per_second:.0f}/s at {slowest.urls} URLs"
-    return Target(text, shown, slowest.put_per_second >= PUTS_PER_SECOND)
+    return BenchmarkTarget(text, shown, slowest.put_per_second >= PUTS_PER_SECOND)
 
 
-def _together(many: Sequence[Figures]) -> Target:
+def _together(many: Sequence[Figures]) -> BenchmarkTarget:
     text = "several clients: no host leased twice, no deadlock"
     if not many:
-        return Target(text, "", None)
+        return BenchmarkTarget(text, "", None)
     twice, deadlocks = sum(each.held_twice for each in many), sum(each.deadlocks for each in many)
     leases = sum(each.lease.count for each in many)
-    return Target(text, f"{twice} twice, {deadlocks} deadlocks in {leases} leases", twice == deadlocks == 0)
+    return BenchmarkTarget(
+        text, f"{twice} twice, {deadlocks} deadlocks in {leases} leases", twice == deadlocks == 0
+    )

@@ -2,11 +2,9 @@
 
 import http.client
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,10 +12,9 @@ import msgspec
 
 from benchmarks.hostile.attack import Probe
 from benchmarks.hostile.attacks.service import PAGE_URL
-from tamias.model.errors import TamiasError
+from benchmarks.measuring.children import answers, running
 
 PORT = 8099
-START_SECONDS = 60.0
 MOST_READ = 4 << 20
 HUGE = 100_000_000
 _ARCHIVED = quote(PAGE_URL, safe="")
@@ -55,37 +52,18 @@ def _number(url: str) -> str:
 
 @contextmanager
 def _serving(data: Path, folder: Path) -> Iterator[None]:
-    command = [
-        sys.executable,
-        "-m",
-        "tamias",
-        "serve",
-        "--no-crawl",
-        "--data",
-        str(data),
-        "--port",
-        str(PORT),
-    ]
-    with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, env={**os.environ, "TAMIAS_SECRET": "right"}
-        )
-    try:
-        _wait(process)
+    words = ["serve", "--no-crawl", "--data", str(data), "--port", str(PORT)]
+    with (
+        (folder / "serve.log").open("wb") as log,
+        running(
+            [sys.executable, "-m", "tamias", *words],
+            ready=lambda: answers(PORT, "/healthz"),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "TAMIAS_SECRET": "right"},
+        ),
+    ):
         yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError, http.client.HTTPException):
-            if _ask("GET", "/healthz").status < 600:
-                return
-        time.sleep(0.1)
-    raise TamiasError(f"the service did not start within {START_SECONDS:g} s")
 
 
 def _ask(method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Probe:

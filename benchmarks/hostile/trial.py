@@ -21,7 +21,7 @@ from benchmarks.hostile.good import good_names, good_sites, good_urls
 from benchmarks.hostile.ground import CANARIES, INSIDE, NAME_SERVER, WEB, enter
 from benchmarks.measuring.measure import last_line, measure
 from benchmarks.measuring.reaper import Measured
-from benchmarks.webs.names import Names
+from benchmarks.webs.names import NameTable
 from benchmarks.webs.server import Site, Web, addresses, in_thread
 from tamias.model.outcome import Outcome
 
@@ -242,7 +242,7 @@ def hosts_of(attacks: Sequence[Attack]) -> dict[str, Site]:
 
 async def _names(table: dict[str, list[list[str]]]) -> None:
     loop = asyncio.get_running_loop()
-    await loop.create_datagram_endpoint(lambda: Names(table), local_addr=(NAME_SERVER, 53))
+    await loop.create_datagram_endpoint(lambda: NameTable(table), local_addr=(NAME_SERVER, 53))
 
 
 def prepare(sites: dict[str, Site]) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.schedule.publishers import HABITS, Habit, Pages, draw_pages
 from benchmarks.schedule.rules import Contestant, Nutch, Oracle, Scheduled
 from benchmarks.schedule.simulation import Score, simulate
@@ -30,14 +31,6 @@ class Figures(msgspec.Struct, frozen=True):
     score: Score
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What the default rule promises."""
-
-    text: str
-    measured: str
-    met: bool
-
-
 def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
     """Lets each rule loose on each kind of publisher; returns what it printed, as figures."""
     out(f"{pages} pages, {days} days, measured after the first third; {VISITS} visits for each page and day")
@@ -50,8 +43,6 @@ def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
             measured.append(Figures(habit, rule, score))
             out(f"{habit:<12}{rule:<18}{score.freshness:>10.3f}{score.caught:>17.3f}{score.visits:>8.3f}")
     targets = [target for habit in HABITS for target in _targets(habit, measured)]
-    for target in targets:
-        out(f"{'met' if target.met else 'MISSED'}: {target.text} ({target.measured})")
     return {
         "pages": pages,
         "days": days,
@@ -60,8 +51,7 @@ def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
             {"publishers": each.habit, "rule": each.rule, **msgspec.to_builtins(each.score)}
             for each in measured
         ],
-        "targets": msgspec.to_builtins(targets),
-        "ok": all(target.met for target in targets),
+        **report_targets(targets, out),
     }
 
 
@@ -76,13 +66,13 @@ def _contestants(drawn: Pages) -> Iterator[tuple[str, Contestant]]:
     yield ORACLE, Oracle(drawn.rates, budget)
 
 
-def _targets(habit: Habit, measured: list[Figures]) -> Iterator[Target]:
+def _targets(habit: Habit, measured: list[Figures]) -> Iterator[BenchmarkTarget]:
     scores = {each.rule: each.score for each in measured if each.habit == habit}
     behind = scores[ORACLE].freshness - scores[OURS].freshness
-    yield Target(
+    yield BenchmarkTarget(
         f"{habit}: freshness within {FRESHNESS} of the oracle's", f"{-behind:+.4f}", behind <= FRESHNESS
     )
     missed = scores[SEED].caught - scores[OURS].caught
-    yield Target(
+    yield BenchmarkTarget(
         f"{habit}: versions caught within {CAUGHT} of the seed's rule", f"{-missed:+.4f}", missed <= CAUGHT
     )

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from benchmarks.measuring.ports import free_ports
+from benchmarks.measuring.targets import report_targets
 from benchmarks.measuring.workspace import ground
 from benchmarks.serve.fill import Filled, fill
 from benchmarks.serve.load import CONNECTIONS, Load, load, wrk
@@ -56,8 +57,7 @@ def run(
         report = _measure(data, filled, port, first, seconds=seconds, silent=silent, took=took)
     for line in lines(report):
         out(line)
-    told = msgspec.to_builtins(report)
-    return {**told, "targets": msgspec.to_builtins(report.targets), "ok": all(t.met for t in report.targets)}
+    return {**msgspec.to_builtins(report), **report_targets(report.targets, out)}
 
 
 def _fill(data: Path, filled: Filled, port: int, first: int) -> float:

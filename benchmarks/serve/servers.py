@@ -1,24 +1,21 @@
 """Starts the service and its peer as processes of their own, and tells what processor time they took."""
 
-import http.client
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.measuring.children import answers, running
 from benchmarks.measuring.ports import free_ports
 from benchmarks.measuring.proc import parse_stat, read
 from benchmarks.measuring.workspace import processes_in
-from tamias.model.errors import TamiasError
 
 HOST = "127.0.0.1"
 _START_SECONDS = 120.0
-_END_SECONDS = 60.0
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -60,32 +57,12 @@ def bare() -> Iterator[Server]:
         yield Server(port, process.pid)
 
 
-@contextmanager
-def _running(words: Sequence[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+def _running(words: Sequence[str], port: int) -> AbstractContextManager[subprocess.Popen[bytes]]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
-    process = subprocess.Popen([sys.executable, *words], env=clean, stdout=subprocess.DEVNULL)
-    try:
-        _wait(process, port)
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        connection = http.client.HTTPConnection(HOST, port, timeout=10)
-        with suppress(OSError, http.client.HTTPException), closing(connection):
-            connection.request("GET", "/")
-            connection.getresponse()
-            return
-        time.sleep(0.05)
-    raise TamiasError(f"the server at {HOST}:{port} did not answer within {_START_SECONDS:g} s")
+    command = [sys.executable, *words]
+    return running(
+        command, ready=lambda: answers(port), seconds=_START_SECONDS, env=clean, stdout=subprocess.DEVNULL
+    )
 
 
 def _cpu_seconds(pid: int) -> float:

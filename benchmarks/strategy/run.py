@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.strategy.cost import Cost, measure_cost
 from benchmarks.strategy.harvest import Harvest, harvest, plot
 from benchmarks.strategy.server import Served, Visit, serving
@@ -50,9 +51,7 @@ def run(
     costs = measure_cost(examples, kinds) if cost else []
     for each in costs:
         out(f"{each.strategy}: {each.milliseconds:.1f} ms for 1,000 new URLs with a link each")
-    for target, met in targets:
-        out(f"{'met' if met else 'MISSED'}: {target}")
-    return _figures(web, harvests, costs, targets)
+    return {**_figures(web, harvests, costs), **report_targets(targets, out)}
 
 
 def crawl(served: Served, data: Path, strategy: Path | None, most: int | None = None) -> list[Visit]:
@@ -108,32 +107,28 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def _targets(kind: str, harvests: Sequence[Harvest]) -> list[tuple[str, bool]]:
+def _targets(kind: str, harvests: Sequence[Harvest]) -> list[BenchmarkTarget]:
     by_crawl = {each.crawl: each for each in harvests if each.kind == kind}
     plain, focused = by_crawl[BREADTH_FIRST], by_crawl[kind]
     asked, allowed = focused.until["0.8"], (plain.until["0.8"] or 0) * HALF
     others, usual = focused.others_before, plain.others_before or 0
     return [
-        (
-            f"{kind}: 80 % of the relevant pages with at most half the fetches ({_count(asked)} of "
-            f"{_count(plain.until['0.8'])})",
+        BenchmarkTarget(
+            f"{kind}: 80 % of the relevant pages with at most half the fetches",
+            f"{_count(asked)} of {_count(plain.until['0.8'])}",
             asked is not None and asked <= allowed,
         ),
-        (
-            f"{kind}: its hosts first ({_count(others)} other hosts asked before all of them were, "
-            f"breadth-first {_count(usual)})",
+        BenchmarkTarget(
+            f"{kind}: its hosts first",
+            f"{_count(others)} other hosts asked before all of them were, breadth-first {_count(usual)}",
             others is not None and others <= usual * HALF,
         ),
     ]
 
 
-def _figures(
-    web: Web, harvests: Sequence[Harvest], costs: Sequence[Cost], targets: Sequence[tuple[str, bool]]
-) -> dict[str, Any]:
+def _figures(web: Web, harvests: Sequence[Harvest], costs: Sequence[Cost]) -> dict[str, Any]:
     return {
         "web": msgspec.to_builtins(web),
         "harvests": [{**msgspec.to_builtins(each), "rate": each.rate} for each in harvests],
         "costs": msgspec.to_builtins(costs),
-        "targets": [{"target": target, "met": met} for target, met in targets],
-        "ok": all(met for _, met in targets),
     }

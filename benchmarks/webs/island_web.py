@@ -9,16 +9,17 @@ exist. Ports other than 80 are closed.
 
 import asyncio
 import re
-import struct
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+from benchmarks.webs.names import NXDOMAIN, OK, SERVFAIL, NameService, Question
 
 _NAME = re.compile(r"(?P<kind>[hdtn])(?P<number>[0-9]{1,5})\.example")
 _NETS = {"h": 77, "d": 78, "t": 79, "n": 80}
 NET = "10.{net}.0.0/16"
 GATE = "10.76.0.1"
 """Where the name service listens."""
-OK, SERVFAIL, NXDOMAIN = 0, 2, 3
 PAGES = "pages"
 MODE = "dns-mode"
 LOG = "requests"
@@ -48,35 +49,19 @@ def page(name: str, path: str, pages: int) -> bytes | None:
     return f'<> <urn:island:number> {number} ; <urn:island:of> "{name}" .\n'.encode()
 
 
-def reply(query: bytes, mode: str) -> bytes:
-    """What the name service says to a query of one question; RFC 1035, as little of it as will do."""
-    labels, at = [], 12
-    while query[at]:
-        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii", "replace"))
-        at += 1 + query[at]
-    question = query[12 : at + 5]
-    wanted = struct.unpack("!H", query[at + 1 : at + 3])[0]
-    found = address(".".join(labels).lower())
-    code = SERVFAIL if mode == "servfail" else NXDOMAIN if found is None else OK
-    answers = b""
-    if code == OK and wanted == 1 and found is not None:
-        raw = bytes(map(int, found.split(".")))
-        answers = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 5, 4) + raw
-    flags = 0x8180 | code
-    return query[:2] + struct.pack("!HHHHH", flags, 1, 1 if answers else 0, 0, 0) + question + answers
+class _IslandNames(NameService):
+    """The mode stands in a file: empty, `servfail` or `silent`."""
 
-
-class _NameService(asyncio.DatagramProtocol):
     def __init__(self, folder: Path) -> None:
         self._mode = folder / MODE
 
-    def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
-        self._transport = transport
-
-    def datagram_received(self, data: bytes, peer: tuple[str, int]) -> None:
+    def answer(self, question: Question) -> tuple[int, Sequence[str]] | None:
         mode = self._mode.read_text() if self._mode.exists() else ""
-        if len(data) > 16 and mode != "silent":
-            self._transport.sendto(reply(data, mode), peer)
+        if mode == "silent":
+            return None
+        found = address(question.name)
+        code = SERVFAIL if mode == "servfail" else NXDOMAIN if found is None else OK
+        return code, [found] if found and code == OK and question.wants_address else []
 
 
 class _Web:
@@ -112,7 +97,7 @@ class _Web:
 async def _main(what: str, folder: Path) -> None:
     loop = asyncio.get_running_loop()
     if what == "dns":
-        await loop.create_datagram_endpoint(lambda: _NameService(folder), local_addr=(GATE, 53))
+        await loop.create_datagram_endpoint(lambda: _IslandNames(folder), local_addr=(GATE, 53))
     else:
         await asyncio.start_server(_Web(folder).serve, "0.0.0.0", 80, backlog=4096)  # noqa: S104 (a namespace)
     (folder / f"{what}-ready").touch()

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
+from benchmarks.webs.server import Listeners
 from benchmarks.webs.sites import reset
 
 PIECE = 64 * 1024
@@ -45,25 +46,21 @@ def to_socket(path: str) -> Open:
     return lambda _: asyncio.open_unix_connection(path)
 
 
-class Proxy:
+class Proxy(Listeners):
     """Takes connections on some addresses at one port and passes bytes on, as well as it is let."""
 
     def __init__(self, hosts: Sequence[str], behind: Open, chance: Chance = lambda: NO_TROUBLE) -> None:
+        super().__init__()
         self._hosts = hosts
         self._behind = behind
         self._chance = chance
         self._whole = asyncio.Event()
         self._whole.set()
-        self._servers: list[asyncio.Server] = []
-        self._talks: set[asyncio.Task[None]] = set()
-        self.port = 0
 
     async def open(self) -> None:
         """Listens."""
         for host in self._hosts:
-            server = await asyncio.start_server(self._taken, host, self.port)
-            self.port = server.sockets[0].getsockname()[1]
-            self._servers.append(server)
+            await self.accept(host, self.port, self._between)
 
     async def part(self) -> None:
         """Nothing passes any more, in either direction, and no connection is told of it."""
@@ -72,26 +69,6 @@ class Proxy:
     async def heal(self) -> None:
         """All that was held back passes now."""
         self._whole.set()
-
-    async def close(self) -> None:
-        """Ends all connections."""
-        for server in self._servers:
-            server.close()
-        for talk in self._talks:
-            talk.cancel()
-        await asyncio.gather(*self._talks, return_exceptions=True)
-        await asyncio.sleep(0.01)  # a closed connection lets go of its socket a turn later
-
-    async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = asyncio.current_task()
-        assert talk is not None
-        self._talks.add(talk)
-        try:
-            with suppress(OSError, asyncio.CancelledError):
-                await self._between(reader, writer)
-        finally:
-            self._talks.discard(talk)
-            writer.close()
 
     async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         trouble = self._chance()

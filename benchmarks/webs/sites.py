@@ -5,18 +5,16 @@ import socket
 import struct
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
-from benchmarks.webs.server import HEAD_LIMIT, HEAD_SECONDS, in_thread, parsed
-from benchmarks.webs.wire import Asked
+from benchmarks.webs.server import Listeners, in_thread, read_request
+from benchmarks.webs.wire import Asked, head
 
 ROBOTS = "/robots.txt"
-_DRIP_SECONDS = 1.0
 _BEAT_SECONDS = 0.01
 _RECENT_SECONDS = 0.5
 _RESET = struct.pack("ii", 1, 0)
@@ -30,17 +28,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/turtle"),)
     pause: float = 0.0
     """Seconds before it."""
-    cut: int | None = None
-    """The connection ends after so many bytes of the body, as if that were all."""
-    reset: bool = False
-    """The connection is reset instead."""
-    drip: bool = False
-    """One byte a second."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of it comes, and soon."""
-        return self.cut is None and not self.reset and not self.drip
 
 
 class Visit(msgspec.Struct, kw_only=True):
@@ -54,9 +41,6 @@ class Visit(msgspec.Struct, kw_only=True):
     """How late the server itself may have been to look at the clock."""
     ended: float | None = None
     status: int = 0
-    body: bytes = b""
-    """What the answer held, if it was sent whole."""
-    whole: bool = False
     retry_after: float = 0.0
 
 
@@ -64,16 +48,14 @@ Site = Callable[[Asked], Answer]
 NOTHING = Answer(status=404)
 
 
-class Web:
+class Web(Listeners):
     """Sites that are being served: the same site on every address."""
 
     def __init__(self, site: Site, hosts: Sequence[str]) -> None:
+        super().__init__()
         self.site = site
         self.hosts = hosts
         self.log: list[Visit] = []
-        self.port = 0
-        self._talks: set[asyncio.Task[None]] = set()
-        self._servers: list[asyncio.Server] = []
         self._lateness: deque[tuple[float, float]] = deque()
 
     def url(self, host: str, path: str, port: int | None = None) -> str:
@@ -87,21 +69,8 @@ class Web:
     async def open(self) -> None:
         """Listens everywhere, at one port."""
         for host in self.hosts:
-            server = await asyncio.start_server(self._taken, host, self.port, limit=HEAD_LIMIT, backlog=512)
-            self.port = server.sockets[0].getsockname()[1]
-            self._servers.append(server)
-        self._keep(self._watch_itself())
-
-    async def close(self) -> None:
-        """Ends all talks."""
-        for server in self._servers:
-            server.close()
-        for talk in self._talks:
-            talk.cancel()
-        await asyncio.gather(*self._talks, return_exceptions=True)
-
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        self._talks.add(asyncio.ensure_future(work))
+            await self.accept(host, self.port, self._talk)
+        self._tasks.add(asyncio.ensure_future(self._watch_itself()))
 
     async def _watch_itself(self) -> None:
         """How late this loop runs: by so much the log may be wrong."""
@@ -118,23 +87,9 @@ class Web:
         overdue = time.monotonic() - self._lateness[-1][0] - _BEAT_SECONDS if self._lateness else 0.0
         return max(overdue, *(late for _, late in self._lateness), 0.0)
 
-    async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = asyncio.current_task()
-        assert talk is not None
-        self._talks.add(talk)
-        try:
-            with suppress(OSError, EOFError, asyncio.LimitOverrunError, TimeoutError):
-                await self._talk(reader, writer)
-        except asyncio.CancelledError:
-            writer.transport.abort()
-        finally:
-            self._talks.discard(talk)
-            writer.close()
-
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = parsed(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS), "")
+        asked = await read_request(reader)
         answer = self.site(asked)
-        told = dict(answer.headers)
         visit = Visit(
             host=asked.host,
             path=asked.target,
@@ -142,35 +97,19 @@ class Web:
             at=asked.at,
             late=self._late(),
             status=answer.status,
-            retry_after=float(told.get("Retry-After", 0)),
+            retry_after=float(dict(answer.headers).get("Retry-After", 0)),
         )
         self.log.append(visit)
         try:
             await _give(writer, answer)
-            if answer.whole:
-                visit.body, visit.whole = answer.body, True
         finally:
             visit.ended = time.monotonic()
 
 
 async def _give(writer: asyncio.StreamWriter, answer: Answer) -> None:
     await asyncio.sleep(answer.pause)
-    if answer.reset:
-        reset(writer)
-        return
     length = ("Content-Length", str(len(answer.body)))
-    lines = [f"HTTP/1.1 {answer.status} Told", "Connection: close"]
-    lines += [f"{name}: {value}" for name, value in (*answer.headers, length)]
-    writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
-    if answer.drip:
-        for place in range(len(answer.body)):
-            if writer.is_closing():
-                return
-            writer.write(answer.body[place : place + 1])
-            await writer.drain()
-            await asyncio.sleep(_DRIP_SECONDS)
-        return
-    writer.write(answer.body[: answer.cut])
+    writer.write(head(answer.status, (*answer.headers, length)) + answer.body)
     await writer.drain()
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.peers import SCRAPY_LOOP, Contender, Skipped, cache_folder, find_scrapy, first_line
+from benchmarks.crawl.peers import SCRAPY_LOOP, Contender, cache_folder, find_scrapy, first_line
 from benchmarks.crawl.peers import install_peers as install_scrapy
 from benchmarks.measuring.budget import PROFILE_VARIABLE
 from benchmarks.measuring.measure import last_line, measure
+from benchmarks.measuring.peers import Skipped
 from tamias import __version__
 from tamias.model.errors import TamiasError, UsageError
 

@@ -14,14 +14,14 @@ HOSTS, EACH = 20, 30
 HOUR = 3600
 DELAY = 0.4
 MOST_OFF = 0.01
-_WORDS = ("--allow-private", "--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
     """Every process of Tamias sees the jumps; what counts is the database's time and the monotonic clock."""
     pages = Pages(ground.of(EACH, 8))
     offset = ground.folder / "offset"
-    with serving(pages, HOSTS) as web, Machine(ground.folder, FRONTIER__QUEUE="host") as machine:
+    with serving(pages, HOSTS) as web, Machine(ground.folder) as machine:
         machine.environment |= asking_for("clock", offset)
         crawl = machine.start("crawl", *_WORDS, *pages.first(web))
         for turn, jump in enumerate((HOUR, -HOUR, 0), 1):

@@ -1,7 +1,5 @@
 """The killer: strikes workers, keeper, server and its backends, at seeded random points of the crawl."""
 
-import os
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +8,9 @@ from random import Random
 import msgspec
 
 from benchmarks.faults.kills.nurse import Nurse
+from benchmarks.faults.machine import database_processes, kill
+from benchmarks.measuring.proc import command_line, processes
 from benchmarks.measuring.workspace import works_in
-from tamias.database.keeper import Running
 
 SHARES = {"worker": 0.70, "backend": 0.12, "server": 0.09, "keeper": 0.09}
 _TOGETHER = 0.3
@@ -55,8 +54,8 @@ class Killer:
         self._strikes: dict[str, Callable[[], bool]] = {
             "worker": self._strike_worker,
             "backend": self._strike_backend,
-            "server": lambda: self._strike_process(self._running("server_pid")),
-            "keeper": lambda: self._strike_process(self._running("keeper_pid")),
+            "server": lambda: self._strike_process(self._pid("server_pid")),
+            "keeper": lambda: self._strike_process(self._pid("keeper_pid")),
         }
         self.struck = dict.fromkeys(SHARES, 0)
 
@@ -80,37 +79,17 @@ class Killer:
         return True
 
     def _strike_backend(self) -> bool:
-        server = self._running("server_pid")
-        backends = _backends(server) if server is not None else []
+        server = self._pid("server_pid")
+        backends = [each.pid for each in processes() if each.parent == server and _serves_client(each.pid)]
         return bool(backends) and self._strike_process(self._random.choice(backends))
 
     def _strike_process(self, pid: int | None) -> bool:
         """Only what works in our data directory: the number in the note may be another's by now."""
-        if pid is None or not works_in(pid, self._data):
-            return False
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
+        return pid is not None and works_in(pid, self._data) and kill(pid)
 
-    def _running(self, name: str) -> int | None:
-        try:
-            note = (self._data / "pg" / "running.json").read_bytes()
-        except FileNotFoundError:
-            return None
-        return int(getattr(msgspec.json.decode(note, type=Running), name))
+    def _pid(self, name: str) -> int | None:
+        return getattr(database_processes(self._data), name, None)
 
 
-def _backends(server: int) -> list[int]:
-    """The server's children that serve a client."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            parent = int((entry / "stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
-            title = (entry / "cmdline").read_bytes()
-        except (OSError, ValueError):
-            continue
-        if parent == server and title.startswith(b"postgres: tamias"):
-            found.append(int(entry.name))
-    return found
+def _serves_client(pid: int) -> bool:
+    return command_line(pid).startswith(b"postgres: tamias")

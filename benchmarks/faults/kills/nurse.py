@@ -13,6 +13,7 @@ import msgspec
 
 from benchmarks.faults.kills.graph import Graph
 from benchmarks.faults.kills.orders import DELAY_MS, Orders
+from benchmarks.measuring.children import end
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import TamiasError
@@ -80,12 +81,8 @@ class Nurse(threading.Thread):
             patient.process.terminate()
         deadline = time.monotonic() + _END_SECONDS
         for patient in self.patients:
-            try:
-                patient.process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            if not end(patient.process, deadline - time.monotonic()):
                 self.trouble.append(f"worker {patient.process.pid} did not end when told to")
-                patient.process.kill()
-                patient.process.wait()
 
     def _fill_up(self) -> None:
         for _ in range(self._workers - len(self.living())):

@@ -32,11 +32,9 @@ _SETTINGS = {
     "SCHEDULE__MIN_INTERVAL": "1",
     "SCHEDULE__RETRY_WAIT": "2",
     "CRAWL__ROOM": "4",
-    "FRONTIER__QUEUE": "host",
     "FRONTIER__LEASE": "10",
     "FETCH__DELAY": str(DELAY),
     "FETCH__CONCURRENCY": str(CONCURRENCY),
-    "PERMIT__ALLOW_PRIVATE": "true",
     "SECRET": "for the soak alone",
 }
 

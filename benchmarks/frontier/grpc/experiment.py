@@ -1,7 +1,6 @@
 """Starts the service on an empty database, runs the phases at two numbers of queues, judges the figures."""
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,8 @@ import msgspec
 
 from benchmarks.frontier.grpc.lean import CallFailed, LeanClient
 from benchmarks.frontier.grpc.phases import Phase, Phases
-from benchmarks.frontier.report import Target
+from benchmarks.measuring.children import running
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 
 URLS = 400_000
 QUEUES = (4_000, 40_000)
@@ -57,13 +57,7 @@ def run(
         with _service(target) as address:
             runs.append(_run(address, urls, number, out))
     targets = [] if target else _targets(runs)
-    for each in targets:
-        out(each.sentence())
-    return {
-        "runs": runs,
-        "targets": targets,
-        "ok": all(each.met is not False for each in targets),
-    }
+    return {"runs": runs, **report_targets(targets, out)}
 
 
 def _run(address: str, urls: int, queues: int, out: Callable[[str], None]) -> Run:
@@ -93,20 +87,20 @@ def _line(phase: Phase) -> str:
     return f"  {phase.name:14} {phase.urls:>9} URLs {phase.per_second:>9.0f}/s {ratio:>6.2f}x{shown}"
 
 
-def _targets(runs: list[Run]) -> list[Target]:
+def _targets(runs: list[Run]) -> list[BenchmarkTarget]:
     first = runs[0]
     batch, stream, drain = (first.phase(name).per_second for name in ("put batch", "put stream", "drain"))
     slowest = max(each.phase("get 100x10").p50 or 0.0 for each in runs)
     judged = [
-        Target("batches are put at 30000 URLs/s or more", f"{batch:.0f}/s", batch >= 30_000),
-        Target("a stream is put at 0.3 of the reference", f"{stream:.0f}/s", stream >= 0.3 * 14_000),
-        Target("a drain is 0.3 of the reference", f"{drain:.0f}/s", drain >= 0.3 * 97_000),
-        Target("get 100x10 takes at most 120 ms (p50)", f"{slowest:.1f} ms", slowest <= 120),
+        BenchmarkTarget("batches are put at 30000 URLs/s or more", f"{batch:.0f}/s", batch >= 30_000),
+        BenchmarkTarget("a stream is put at 0.3 of the reference", f"{stream:.0f}/s", stream >= 0.3 * 14_000),
+        BenchmarkTarget("a drain is 0.3 of the reference", f"{drain:.0f}/s", drain >= 0.3 * 97_000),
+        BenchmarkTarget("get 100x10 takes at most 120 ms (p50)", f"{slowest:.1f} ms", slowest <= 120),
     ]
     if len(runs) > 1:
         p50 = [each.phase("get 100x10").p50 or 0.0 for each in runs]
         text = f"get 100x10 takes as long at {runs[-1].queues} queues as at {first.queues}, within 1.5x"
-        judged.append(Target(text, f"{p50[-1] / p50[0]:.2f}x", p50[-1] <= 1.5 * p50[0]))
+        judged.append(BenchmarkTarget(text, f"{p50[-1] / p50[0]:.2f}x", p50[-1] <= 1.5 * p50[0]))
     return judged
 
 
@@ -118,15 +112,9 @@ def _service(target: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="tamias-bench-", ignore_cleanup_errors=True) as data:
         words = [sys.executable, "-m", "tamias", "frontier", "--data", data, "--port", "0", "--json"]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE)
-        try:
+        with running(words, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
-            told = process.stdout.readline()
-            if not told:
+            line = process.stdout.readline()
+            if not line:
                 raise CallFailed("the service did not start")
-            yield msgspec.json.decode(told)["address"]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-            if process.stdout is not None:
-                process.stdout.close()
+            yield msgspec.json.decode(line)["address"]

@@ -13,6 +13,7 @@ import msgspec
 
 from benchmarks.harvesters.portal.server import MOST_ROWS, portal
 from benchmarks.harvesters.portal.walker import WalkFigures
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from tamias import __version__
 
 MOST_GROWTH = 1.25
@@ -47,11 +48,10 @@ def run(datasets: int = 10_000, small: int = 2_000, out: Out = print) -> dict[st
         figures.complete and figures.datasets == size
         for size, figures in ((small, little), (datasets, large))
     )
-    out(f"target: every dataset read: {'met' if whole else 'MISSED'}")
-    flat = growth <= MOST_GROWTH
-    out(
-        f"target: memory at {datasets:,} at most {MOST_GROWTH} x that at {small:,}: {growth:.2f} x: "
-        f"{'met' if flat else 'MISSED'}"
+    memory = f"memory at {datasets:,} at most {MOST_GROWTH} x that at {small:,}"
+    targets = (
+        BenchmarkTarget("every dataset read", "", whole),
+        BenchmarkTarget(memory, f"{growth:.2f} x", growth <= MOST_GROWTH),
     )
     return {
         "small": msgspec.to_builtins(little),
@@ -60,7 +60,7 @@ def run(datasets: int = 10_000, small: int = 2_000, out: Out = print) -> dict[st
         "datasets_per_second": rate,
         "ratio": rate / plain,
         "growth": growth,
-        "ok": whole and flat,
+        **report_targets(targets, out),
     }
 
 

@@ -13,7 +13,7 @@ from benchmarks.measuring.ports import free_ports
 from benchmarks.serve.fill import Filled, fill
 from benchmarks.serve.load import Load, load, wrk
 from benchmarks.serve.pages import measure_pages
-from benchmarks.serve.report import Report, Route, lines
+from benchmarks.serve.report import Report, Route
 from benchmarks.serve.servers import bare, service
 from benchmarks.serve.silence import Silence, silence
 from tamias.database.connect import Database
@@ -86,7 +86,7 @@ def test_a_ratio_below_the_target_is_told_as_missed():
         routes=[Route(load=slow, json=True, ratio=0.1, cpu_ratio=0.1)], pages=[],
         silence=Silence(connections=1, dropped=1, dropped_after=0, answered=1, asked=1, slowest_ms=1),
     )  # fmt: skip
-    assert "target: dataset JSON: at least 0.3 x of bare: MISSED" in list(lines(report))
+    assert "target: dataset JSON beside bare: at least 0.3 x (0.10 x): MISSED" in map(str, report.targets)
 
 
 def test_the_verb_tells_its_options():

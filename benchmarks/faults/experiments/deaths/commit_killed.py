@@ -29,7 +29,7 @@ PLACES = (
 DEATHS = 20
 HOSTS, EACH = 8, 12
 SECONDS = 120.0
-_WORDS = ("--allow-private", "--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
@@ -42,7 +42,7 @@ def run(ground: Ground) -> Result:
 
     with (
         serving(site, HOSTS, network="127.71") as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        Machine(ground.folder) as machine,
         closing(Database(machine.data)),  # open all the time, so that the server is started once
     ):
         wanted = ground.of(DEATHS, 2)

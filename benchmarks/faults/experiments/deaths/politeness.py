@@ -12,7 +12,7 @@ DELAY = 1.0
 PATIENCE = 90.0
 ROBOTS_TEXT = "User-agent: *\nCrawl-delay: 1\nDisallow: /2\n"
 """/2 and all that begins so."""
-_WORDS = ("--allow-private", "--delay", "0.1", "--quiet", "--sink", "archive")
+_WORDS = ("--delay", "0.1", "--quiet", "--sink", "archive")
 
 
 def run(ground: Ground) -> Result:
@@ -21,7 +21,7 @@ def run(ground: Ground) -> Result:
     deaths = joined = 0
     with (
         serving(Pages(100_000, robots=ROBOTS_TEXT), HOSTS) as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        Machine(ground.folder) as machine,
     ):
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(1, 10)]
         machine.start("crawl", *_WORDS, "--workers", "2", *seeds)

@@ -7,13 +7,13 @@ from benchmarks.faults.site import Pages
 from benchmarks.webs.sites import most_at_once, serving
 
 HOSTS, EACH = 20, 40
-_WORDS = ("--allow-private", "--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
     """Three supervisors share the work; the first of them is killed half way."""
     pages = Pages(ground.of(EACH, 10))
-    with serving(pages, HOSTS) as web, Machine(ground.folder, FRONTIER__QUEUE="host") as machine:
+    with serving(pages, HOSTS) as web, Machine(ground.folder) as machine:
         crawls = [machine.start("crawl", *_WORDS, *pages.first(web)) for _ in range(3)]
         half = HOSTS * pages.count // 2
         wait_until(lambda: len(web.pages()) >= half, 240, "half of the pages were asked for")

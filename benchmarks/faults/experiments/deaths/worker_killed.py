@@ -18,7 +18,7 @@ from tamias.database.connect import Database, Session
 HOSTS, EACH, KILLS = 25, 400, 100
 DELAY = 1.0
 MOST_EXTRA = 0.015
-_WORDS = ("--allow-private", "--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
@@ -27,7 +27,7 @@ def run(ground: Ground) -> Result:
     pages = Pages(ground.of(EACH, 8))
     with (
         serving(Staggered(pages, ground.seed), HOSTS) as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        Machine(ground.folder) as machine,
         closing(Database(machine.data)) as database,
         closing(database.session()) as session,
     ):

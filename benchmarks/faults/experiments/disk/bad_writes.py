@@ -11,13 +11,13 @@ VERSIONS, HOSTS = 5000, 50
 SHARE, FAILING = 0.01, 0.25
 MOST_STARTS = 200
 SECONDS = 300.0
-_WORDS = ("--allow-private", "--delay", "0.02", "--workers", "2", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0.02", "--workers", "2", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
     """1 % of the writes to the archive is broken, a quarter of these with EIO; then all is read again."""
     pages = Pages(ground.of(VERSIONS, 250) // HOSTS)
-    with serving(pages, HOSTS) as web, Machine(ground.folder, FRONTIER__QUEUE="host") as machine:
+    with serving(pages, HOSTS) as web, Machine(ground.folder) as machine:
         machine.run("check")  # the database is made before anything breaks
         more = asking_for("writes", machine.data, SHARE, FAILING, ground.seed)
         code, starts = 1, 0

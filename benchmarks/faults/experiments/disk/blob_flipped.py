@@ -13,7 +13,7 @@ from tamias.database.connect import Database
 from tamias.model.errors import TamiasError
 
 HOSTS, EACH, FLIPS = 10, 20, 50
-_WORDS = ("--allow-private", "--delay", "0", "--workers", "1", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0", "--workers", "1", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
@@ -21,7 +21,7 @@ def run(ground: Ground) -> Result:
     pages, random = Pages(EACH), ground.random()
     with (
         serving(pages, HOSTS) as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        Machine(ground.folder) as machine,
         closing(Database(machine.data)),  # open all the time, so that the server is started once
     ):
         code = machine.run("crawl", *_WORDS, *pages.first(web))

@@ -12,7 +12,7 @@ MEGABYTES = 64
 HOSTS, EACH = 10, 120
 FULL_SECONDS = 8.0
 MOST_PAUSE, MOST_RESUME = 2.0, 10.0
-_WORDS = ("--allow-private", "--delay", "0.2", "--workers", "1", "--sink", "archive")
+_WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive")
 
 
 def run(ground: Ground) -> Result:
@@ -24,7 +24,7 @@ def run(ground: Ground) -> Result:
     with (
         small_disk(ground.folder / "data" / "blobs", MEGABYTES) as disk,
         serving(pages, HOSTS) as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host", CRAWL__ROOM="4") as machine,
+        Machine(ground.folder, CRAWL__ROOM="4") as machine,
     ):
         crawl = machine.start("crawl", *_WORDS, *pages.first(web))
         wait_until(lambda: len(web.pages()) > 2 * HOSTS, 60, "the crawl was under way")

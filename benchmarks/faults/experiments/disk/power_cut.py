@@ -17,7 +17,7 @@ from tamias.archive.references import segments
 from tamias.database.connect import Database, Session
 
 CUTS, HOSTS, EACH = 200, 10, 40
-_WORDS = ("--allow-private", "--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
 
 
 def run(ground: Ground) -> Result:
@@ -28,7 +28,7 @@ def run(ground: Ground) -> Result:
     done = rows = 0
     with (
         serving(pages, HOSTS) as web,
-        Machine(ground.folder, FRONTIER__QUEUE="host") as machine,
+        Machine(ground.folder) as machine,
         closing(Database(machine.data)) as database,
         closing(database.session()) as session,
     ):

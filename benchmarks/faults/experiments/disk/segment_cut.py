@@ -10,14 +10,14 @@ from benchmarks.webs.sites import NOTHING, Answer, serving
 from benchmarks.webs.wire import Asked
 
 HOSTS, EACH, LINES, CUT, TIMES = 4, 10, 800, 100, 10
-_WORDS = ("--allow-private", "--delay", "0", "--workers", "1", "--depth", "0", "--quiet")
+_WORDS = ("--delay", "0", "--workers", "1", "--depth", "0", "--quiet")
 
 
 def run(ground: Ground) -> Result:
     """Export must give everything else and name the rest, and `check --repair` with a crawl must mend it."""
     random = ground.random()
     times, wrong, unsaid, unmended, most = ground.of(TIMES, 1), 0, 0, 0, 0
-    with serving(_page, HOSTS) as web, Machine(ground.folder, FRONTIER__QUEUE="host") as machine:
+    with serving(_page, HOSTS) as web, Machine(ground.folder) as machine:
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(EACH)]
         code = machine.run("crawl", *_WORDS, *seeds)
         whole = _exported(machine, ground.folder / "whole")[1]

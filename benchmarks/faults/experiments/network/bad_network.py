@@ -22,9 +22,8 @@ _SHARES = (
     (0.05, Trouble(delay=0.5)),
 )
 BUSY = 0.05
-_WORDS = ("--allow-private", "--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
+_WORDS = ("--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
 _SETTINGS = {
-    "FRONTIER__QUEUE": "host",
     "CRAWL__RETRIES": "12",
     "CRAWL__RETRY_WAIT": "0.1",
     "FETCH__FIRST_BYTE_TIMEOUT": "3",
