@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tarfile
 import tomllib
 from contextlib import closing
@@ -9,15 +10,23 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import settings as hypothesis_settings
-
-# Machines are noisy: how long an example takes, or takes to be made, is no reason to fail.
-hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis_settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))
+
+
+def pytest_collect_file(file_path, parent):
+    """Before a test file that uses Hypothesis is imported, and only then: to load it takes a second."""
+    if "hypothesis" not in sys.modules and b"\nfrom hypothesis import" in file_path.read_bytes():
+        _be_patient()
+
+
+def _be_patient():
+    """Machines are noisy: how long an example takes, or takes to be made, is no reason to fail."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
 
 
 def pytest_sessionstart(session):
