@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parent.parent / "src" / "tamias" / "analyse" / "contexts" / "schemaorg.json"
+TARGET = Path(__file__).parent.parent / "src" / "tamias" / "analyse" / "jsonld" / "schemaorg.json"
 
 
 def special_terms(context: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _graphs(said: Iterable[Triple], out: BinaryIO, form: RdfFormat) -> None:
 
 
 def _hdt(said: Iterable[Triple], out: BinaryIO) -> None:
-    from tamias.model.hdt.writer import write_hdt
+    from tamias.content.hdt.writer import write_hdt
 
     write_hdt(said, out, name=SITE, most=100_000_000)
 

@@ -3,8 +3,8 @@
 import pytest
 
 import tamias
-from tamias.archive.encodings import encoding_of
-from tamias.model.charset import believed_charset
+from tamias.content.charsets import believed_charset
+from tamias.content.encodings import encoding_of
 
 REFUSED = ["utf-7", "punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "hz", "rot13"]
 

@@ -10,7 +10,7 @@ from loopback_web import Web, go_anywhere, ok
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 import tamias
-from tamias.analyse.rdf import RdfAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.crawl.analysing.contexts import ROUNDS, ContextCache
 from tamias.model.capture import Request
 from tamias.model.document import Document

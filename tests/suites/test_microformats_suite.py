@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset
 
 from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.mf_quads import MF, quads
+from tamias.analyse.markup.microformats.quads import MF, quads
 from tamias.analyse.markup.page import Page
 from tamias.model.finding import Quads
 

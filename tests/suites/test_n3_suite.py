@@ -18,7 +18,7 @@ import pytest
 import rdflib
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from tamias.analyse.rdf import RdfAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Problem, Quads
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pyoxigraph import RdfFormat
 
-from tamias.archive.contents.blank_nodes import canonical_lines
-from tamias.archive.contents.canonical_json import canonical, canonical_pieces, value_of
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.forms import Form, form_of, syntax_of
-from tamias.archive.contents.members import members
-from tamias.archive.contents.statements import statement_lines
-from tamias.archive.contents.text import CHUNK, marked_chunks, plain_line_ends
+from tamias.content.canonical.blank_nodes import canonical_lines
+from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.forms import Form, form_of, syntax_of
+from tamias.content.canonical.statements import statement_lines
+from tamias.content.canonical.text import CHUNK, marked_chunks, plain_line_ends
+from tamias.content.containers.directory import members
 
 MOST_BYTES = 64 << 20
 STREAMED = 16

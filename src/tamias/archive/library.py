@@ -127,9 +127,9 @@ class Archive:
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
-        from tamias.archive.contents.faults import Unreadable
-        from tamias.archive.contents.forms import syntax_of
         from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
+        from tamias.content.canonical.faults import Unreadable
+        from tamias.content.canonical.forms import syntax_of
 
         old, new = self._pair(url, a, b)
         syntax = syntax_of(new.version.media_type)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.forms import Form, form_of
-from tamias.archive.contents.tables import found_table
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.forms import Form, form_of
+from tamias.content.canonical.tables import found_table
 from tamias.model.errors import TamiasError
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import BinaryIO
 import msgspec
 from pyoxigraph import Quad
 
-from tamias.analyse.links import rdf_links
+from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
+from tamias.content.containers.documents import documents
 from tamias.crawl.admit import Admission, resolved
 from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
@@ -23,7 +24,6 @@ from tamias.model.capture import Body, Capture, Request
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.profile import Profile
-from tamias.open.documents import documents
 from tamias.protocols import Analyser
 from tamias.settings import FiltersSettings, Settings, resolve
 

@@ -29,7 +29,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     """A guess of what the values of a column are, such as dates, countries or places."""
 
     type: str
-    """A word of `tamias.analyse.profile.meanings`: `date`, `country`, `latitude`, `email`, ..."""
+    """A word of `tamias.analyse.profile.values.meanings`: `date`, `country`, `latitude`, `email`, ..."""
     confidence: float
     """From 0 to 1: the share of the values that fit, more if the header says so, less if it does not."""
     range: str | None = None

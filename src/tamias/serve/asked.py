@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from tamias.archive.moments import milliseconds
-from tamias.model.format_names import media_type_of
+from tamias.content.formats import media_type_of
 from tamias.serve.problems import UNREAD, Problem
 
 T = TypeVar("T")

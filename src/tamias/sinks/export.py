@@ -82,7 +82,7 @@ def _jelly(chunks: Iterable[bytes], out: BinaryIO) -> None:
 
 
 def _hdt(chunks: Iterable[bytes], out: BinaryIO, most: int) -> int:
-    from tamias.model.hdt.writer import TooManyTriples, write_hdt
+    from tamias.content.hdt.writer import TooManyTriples, write_hdt
 
     try:
         return write_hdt(_triples(chunks), out, name=HDT_NAME, most=most).left_out

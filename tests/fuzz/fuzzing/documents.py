@@ -11,24 +11,24 @@ from unittest.mock import patch
 
 import pyoxigraph
 
-from tamias.analyse.ftp_listing import FtpListingAnalyser
-from tamias.analyse.hdt import HdtAnalyser
-from tamias.analyse.html import HtmlAnalyser
-from tamias.analyse.jelly import JellyAnalyser
+from tamias.analyse.binary.hdt import HdtAnalyser
+from tamias.analyse.binary.jelly import JellyAnalyser
+from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.linkset import LinksetAnalyser
-from tamias.analyse.rdf import RdfAnalyser
-from tamias.analyse.rdf_json import RdfJsonAnalyser
+from tamias.analyse.links.ftp_listing import FtpListingAnalyser
+from tamias.analyse.links.linkset import LinksetAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
+from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
+from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.analyse.rules.book import RuleBook
 from tamias.analyse.rules.loading import load_portal
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
-from tamias.analyse.trix import TrixAnalyser
+from tamias.content.hdt.parts import Cursor
+from tamias.content.sniff import found_charset
 from tamias.model.document import Document
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads
-from tamias.model.hdt.parts import Cursor
 from tamias.model.url import resolve
-from tamias.open.sniff import found_charset
 from tamias.protocols import Analyser
 from tamias.sinks.naming import Naming
 

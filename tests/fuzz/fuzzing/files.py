@@ -4,14 +4,14 @@ import codecs
 import hashlib
 
 from fuzzing.documents import scratch
+from tamias.content.containers.documents import documents
+from tamias.content.containers.limits import OpenLimits
+from tamias.content.sniff import found_charset, found_type
 from tamias.fetch.ftp_listing import TooLong, bare_line, listing, machine_line, plain_line
 from tamias.model.capture import Body
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.errors import TamiasError
 from tamias.model.url import fetch_url
-from tamias.open.documents import documents
-from tamias.open.limits import OpenLimits
-from tamias.open.sniff import found_charset, found_type
 from tamias.protocols import SeedSource
 from tamias.seeds.cdx import CdxSeeds
 from tamias.seeds.listing import ListSeeds

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tamias.analyse.link_header import json_ld_context, parsed_links, signposts
+from tamias.analyse.links.header import json_ld_context, parsed_links, signposts
 from tamias.fetch.ftp_address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import Collected, Table

@@ -1,8 +1,8 @@
 """A client for harvesters that asks real servers, without a delay and without robots.txt."""
 
+from tamias.content.containers.documents import documents
 from tamias.crawl.analysing.analysers import analysers
 from tamias.model.document import Document
-from tamias.open.documents import documents
 from tamias.settings import Settings
 
 

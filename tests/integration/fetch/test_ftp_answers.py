@@ -9,12 +9,12 @@ from loopback_ftp import Site
 from loopback_web import go_anywhere
 from pyftpdlib.handlers import FTPHandler
 
-from tamias.analyse.ftp_listing import FtpListingAnalyser
+from tamias.analyse.links.ftp_listing import FtpListingAnalyser
+from tamias.content.containers.documents import documents
 from tamias.model.capture import Request, Stop
 from tamias.model.finding import Links
 from tamias.model.outcome import Outcome
 from tamias.model.url import resolve
-from tamias.open.documents import documents
 
 DATE = "Sat, 03 Feb 2024 04:05:06 GMT"
 LISTING = "application/x-ftp-listing+json"

@@ -392,7 +392,7 @@ def turtle_quads(folder):
 
 
 def hdt_quads(folder):
-    from tamias.model.hdt.reader import Hdt
+    from tamias.content.hdt.reader import Hdt
 
     for name, file in read_index(folder).items():
         hdt = Hdt((folder / file).read_bytes(), most=10**6)

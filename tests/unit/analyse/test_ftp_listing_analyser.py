@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from tamias.analyse.ftp_listing import FtpListingAnalyser
 from tamias.analyse.limits import AnalyseLimits
+from tamias.analyse.links.ftp_listing import FtpListingAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Links, Problem
 from tamias.model.url import resolve

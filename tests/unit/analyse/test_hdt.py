@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
-from tamias.analyse.hdt import HdtAnalyser
+from tamias.analyse.binary.hdt import HdtAnalyser
 from tamias.analyse.limits import AnalyseLimits
+from tamias.content.hdt import layout
+from tamias.content.hdt.checks import crc8, crc16, crc32c
+from tamias.content.hdt.writer import write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
-from tamias.model.hdt import layout
-from tamias.model.hdt.checks import crc8, crc16, crc32c
-from tamias.model.hdt.writer import write_hdt
 
 MIB = 1 << 20
 DATA = Path(__file__).with_name("data")

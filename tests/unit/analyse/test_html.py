@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tamias.analyse.html import HtmlAnalyser
+from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem

@@ -19,7 +19,7 @@ from pyjelly.serialize.ioutils import write_delimited, write_single
 from pyjelly.serialize.streams import GraphStream, SerializerOptions
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.jelly import JellyAnalyser
+from tamias.analyse.binary.jelly import JellyAnalyser
 from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
@@ -272,7 +272,7 @@ def test_a_small_stream_does_not_say_gigabytes():
 
 def test_memory_does_not_grow_with_the_stream():
     program = (
-        "import io, resource, sys; from tamias.analyse.jelly import JellyAnalyser\n"
+        "import io, resource, sys; from tamias.analyse.binary.jelly import JellyAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "whole = sys.stdin.buffer.read()\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.analyse.jsonld import JsonLd
-from tamias.analyse.jsonld_contexts import known
-from tamias.analyse.rdf import RdfAnalyser
+from tamias.analyse.jsonld.contexts import known
+from tamias.analyse.jsonld.reading import JsonLd
+from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Problem, Quads
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 
-from tamias.analyse.links import rdf_links
-from tamias.analyse.plain import plain_lines
-from tamias.analyse.rdf import RdfAnalyser
-from tamias.analyse.written import written
+from tamias.analyse.links.statements import rdf_links
+from tamias.analyse.rdf.analyser import RdfAnalyser
+from tamias.analyse.rdf.plain import plain_lines
+from tamias.analyse.rdf.written import written
 from tamias.model.document import Document
 from tamias.model.finding import Quads
 from tamias.model.quad_lines import QuadLines

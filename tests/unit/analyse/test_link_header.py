@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.analyse.link_header import MOST_LINKS, json_ld_context, parsed_links, signposts
+from tamias.analyse.links.header import MOST_LINKS, json_ld_context, parsed_links, signposts
 
 BASE = "http://a.example/d/page"
 

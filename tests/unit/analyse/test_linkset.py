@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.linkset import LinksetAnalyser
+from tamias.analyse.links.linkset import LinksetAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
 

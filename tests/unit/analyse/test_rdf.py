@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import Literal, RdfFormat, parse
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf import RdfAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 
@@ -376,7 +376,7 @@ def test_memory_does_not_grow_with_the_document():
     script = textwrap.dedent(
         """
         import io, resource
-        from tamias.analyse.rdf import RdfAnalyser
+        from tamias.analyse.rdf.analyser import RdfAnalyser
         from tamias.model.document import Document
 
         class Endless(io.RawIOBase):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf_json import RdfJsonAnalyser
+from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
 
@@ -174,7 +174,7 @@ def test_a_long_subject_does_not_say_gigabytes():
 
 def test_memory_does_not_grow_with_the_document():
     program = (
-        "import io, resource; from tamias.analyse.rdf_json import RdfJsonAnalyser\n"
+        "import io, resource; from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "class Long(io.RawIOBase):\n"

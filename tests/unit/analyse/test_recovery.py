@@ -7,7 +7,7 @@ import re
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
-from tamias.analyse.rdf import RdfAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Problem, Quads
 

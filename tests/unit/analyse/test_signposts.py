@@ -3,7 +3,7 @@
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.signposts import kinds_in
+from tamias.analyse.links.discovery import kinds_in
 
 BASE = "http://a.example/doc"
 PREFIXES = """

@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from tamias.analyse.chunks import FEW, times
-from tamias.analyse.turtle import valid_base
+from tamias.analyse.rdf.turtle import valid_base
 from tamias.model.quad_lines import QuadLines
 
 ADDRESSES = [

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.trix import TrixAnalyser
+from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
 
@@ -190,7 +190,7 @@ def test_deep_nesting_is_a_problem():
 )
 def test_memory_does_not_grow_with_the_document(filler):
     program = (
-        "import io, resource; from tamias.analyse.trix import TrixAnalyser\n"
+        "import io, resource; from tamias.analyse.rdf.trix import TrixAnalyser\n"
         "from tamias.model.document import Document\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "class Long(io.RawIOBase):\n"

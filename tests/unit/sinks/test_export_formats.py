@@ -6,8 +6,8 @@ import pytest
 from pyjelly.integrations.generic.parse import parse_jelly_flat
 from pyoxigraph import Quad, RdfFormat, parse
 
+from tamias.content.hdt.reader import Hdt
 from tamias.model.errors import TamiasError
-from tamias.model.hdt.reader import Hdt
 from tamias.sinks.export import export
 
 LINES = (

@@ -6,12 +6,12 @@ from typing import cast
 import msgspec
 from lxml import etree
 
-from tamias.analyse.jsonld import JsonLd
-from tamias.analyse.jsonld_text import unwrapped
+from tamias.analyse.jsonld.reading import JsonLd
+from tamias.analyse.jsonld.text import unwrapped
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.page import Page
-from tamias.analyse.nesting import JSON, Nesting
-from tamias.analyse.recover import Faults, Read, batched
+from tamias.analyse.rdf.nesting import JSON, Nesting
+from tamias.analyse.rdf.recover import Faults, Read, batched
 from tamias.model.finding import Finding, Problem
 
 GATE = (b"ld+json",)

@@ -11,7 +11,7 @@ from lxml import etree
 from pyoxigraph import NamedNode
 
 from tamias.analyse.markup.page import Page
-from tamias.analyse.markup.rdfa_terms import OPEN_GRAPH
+from tamias.analyse.markup.rdfa.terms import OPEN_GRAPH
 from tamias.analyse.markup.statements import Statements
 from tamias.model.finding import Finding
 

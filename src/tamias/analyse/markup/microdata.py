@@ -15,8 +15,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from tamias.analyse.markup.dates import XSD, date_type
 from tamias.analyse.markup.iri import is_absolute
 from tamias.analyse.markup.page import Page
-from tamias.analyse.markup.rdfa_terms import RDF
-from tamias.analyse.markup.rdfa_values import text_of
+from tamias.analyse.markup.rdfa.terms import RDF
+from tamias.analyse.markup.rdfa.values import text_of
 from tamias.analyse.markup.statements import Node, Statements, Term
 from tamias.model.finding import Finding
 

@@ -8,9 +8,9 @@ from typing import cast
 
 from lxml import etree
 
-from tamias.analyse.entities import flat_entities
-from tamias.analyse.jsonld_contexts import Contexts
+from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
+from tamias.analyse.xml.entities import flat_entities
 
 XHTML = "application/xhtml+xml"
 XML = frozenset({"application/xml", "image/svg+xml"})

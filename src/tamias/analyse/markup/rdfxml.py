@@ -6,9 +6,9 @@ from lxml import etree
 
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.page import Page
-from tamias.analyse.markup.rdfa_terms import RDF
-from tamias.analyse.rdf_xml import rdf_xml_quads
-from tamias.analyse.recover import Faults, batched
+from tamias.analyse.markup.rdfa.terms import RDF
+from tamias.analyse.rdf.rdf_xml import rdf_xml_quads
+from tamias.analyse.rdf.recover import Faults, batched
 from tamias.model.finding import Finding, Problem
 
 GATE = (RDF.encode(),)

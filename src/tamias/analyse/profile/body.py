@@ -8,15 +8,15 @@ import msgspec
 
 from tamias.analyse.profile import kinds
 from tamias.analyse.profile.encoding import as_utf8
-from tamias.analyse.profile.json_shape import JsonReader
+from tamias.analyse.profile.files.json_shape import JsonReader
+from tamias.analyse.profile.files.members import ARCHIVES, archive_members
+from tamias.analyse.profile.files.parquet import parquet_table
+from tamias.analyse.profile.files.sheets import sheet_tables
+from tamias.analyse.profile.files.xml_paths import XmlReader
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
-from tamias.analyse.profile.members import ARCHIVES, archive_members
-from tamias.analyse.profile.parquet import parquet_table
-from tamias.analyse.profile.sheets import sheet_tables
 from tamias.analyse.profile.tables import Tables
 from tamias.analyse.profile.void import RDF_TYPES, StatementReader
-from tamias.analyse.profile.xml_paths import XmlReader
 from tamias.model.document import Document
 from tamias.model.profile import Profile, TableProfile
 

@@ -6,15 +6,15 @@ from contextlib import suppress
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from tamias.analyse.profile.cells import usual_shape
 from tamias.analyse.profile.dialect import Dialect
-from tamias.analyse.profile.form import NULLS, TEXT, TYPED_NULLS, Form
-from tamias.analyse.profile.forms import form_of
 from tamias.analyse.profile.limits import ProfileLimits
-from tamias.analyse.profile.meanings import Column, meaning_of
-from tamias.analyse.profile.number_forms import decimal_sign
 from tamias.analyse.profile.sketch import HASH_SQL, SIZE, packed
-from tamias.analyse.profile.words import says
+from tamias.analyse.profile.values.cells import usual_shape
+from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, Form
+from tamias.analyse.profile.values.forms import form_of
+from tamias.analyse.profile.values.meanings import Column, meaning_of
+from tamias.analyse.profile.values.number_forms import decimal_sign
+from tamias.analyse.profile.values.words import says
 from tamias.model.profile import ColumnProfile, Meaning, TopValue
 
 if TYPE_CHECKING:

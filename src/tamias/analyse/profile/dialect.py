@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from tamias.analyse.profile.cells import kind_of
+from tamias.analyse.profile.values.cells import kind_of
 
 if TYPE_CHECKING:
     import _csv

@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.analyse.profile.code_pages import code_page
 from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
-from tamias.model.charset import believed_charset
+from tamias.content.charsets import believed_charset
 
 CHUNK = MIB
 _SAMPLE = 256 * 1024

@@ -3,7 +3,7 @@
 import mimetypes
 from pathlib import Path
 
-from tamias.analyse.profile import zips
+from tamias.analyse.profile.files import zips
 from tamias.analyse.profile.limits import LimitReached
 from tamias.model.profile import Types
 

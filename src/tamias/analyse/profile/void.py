@@ -5,14 +5,14 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
-from tamias.analyse.hdt import HdtAnalyser
-from tamias.analyse.jelly import JellyAnalyser
+from tamias.analyse.binary.hdt import HdtAnalyser
+from tamias.analyse.binary.jelly import JellyAnalyser
 from tamias.analyse.profile.encoding import found_encoding
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
 from tamias.analyse.profile.sketch import Distinct
-from tamias.analyse.rdf import RdfAnalyser
-from tamias.analyse.rdf_json import RdfJsonAnalyser
-from tamias.analyse.trix import TrixAnalyser
+from tamias.analyse.rdf.analyser import RdfAnalyser
+from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
+from tamias.analyse.rdf.trix import TrixAnalyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 from tamias.model.profile import Statements, Usage

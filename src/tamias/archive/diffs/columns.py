@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.contents.tables import Row, Table
 from tamias.archive.diffs.values import Columns
+from tamias.content.canonical.tables import Row, Table
 
 _KEY_NAME = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|identifier|uuid|guid|key|code|no|nr|num|number|uri|url|iri)|fid|gid|oid|\w+id"

@@ -11,9 +11,6 @@ from pathlib import Path
 import msgspec
 from pyoxigraph import RdfFormat
 
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.forms import Form, form_of, syntax_of
-from tamias.archive.contents.packed import looked_at, unpack
 from tamias.archive.diffs.json_paths import json_diff, json_lines_diff
 from tamias.archive.diffs.lines import lines_diff
 from tamias.archive.diffs.member_files import members_diff
@@ -21,6 +18,9 @@ from tamias.archive.diffs.octets import bytes_diff
 from tamias.archive.diffs.rows import rows_diff
 from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Diff, DiffLimits, Kind
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.forms import Form, form_of, syntax_of
+from tamias.content.containers.packed import looked_at, unpack
 
 _KINDS = {
     Form.ROWS: Kind.ROWS,

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.contents.canonical_json import canonical, canonical_pieces, value_of
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.text import marked_chunks
 from tamias.archive.diffs.alignment import gaps
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.text import marked_chunks
 
 MAX_DEPTH = 100
 _KEYS = (

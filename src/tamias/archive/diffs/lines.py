@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tamias.archive.contents.text import Text, found_text
 from tamias.archive.diffs.alignment import Gap, gaps
 from tamias.archive.diffs.matching import surplus
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.content.canonical.text import Text, found_text
 
 MAX_ALIGNED = 2_000_000
 """Texts of more lines are compared without regard to the order of the lines."""

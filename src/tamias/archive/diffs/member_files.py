@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tamias.archive.contents.members import Member, members
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.content.containers.directory import Member, members
 
 
 def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:

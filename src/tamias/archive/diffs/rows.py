@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.tables import Row, Table, found_table
 from tamias.archive.diffs.columns import Pairing, paired
 from tamias.archive.diffs.matching import Digests, Matched, by_content, by_key, repeated, shared
 from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What, fair_shares, told_text
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.tables import Row, Table, found_table
 
 
 def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limits: DiffLimits) -> Diff:

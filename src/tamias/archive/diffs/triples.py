@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 from pyoxigraph import RdfFormat
 
-from tamias.archive.contents.blank_nodes import Statement, with_gaps
-from tamias.archive.contents.statements import parsed_lines, read_document, statement_lines
 from tamias.archive.diffs.blank_matching import named_alike
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
+from tamias.content.canonical.blank_nodes import Statement, with_gaps
+from tamias.content.canonical.statements import parsed_lines, read_document, statement_lines
 
 _ONE_A_LINE = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from tamias.model.format_names import media_type_of
+from tamias.content.formats import media_type_of
 
 _REGISTERED: Final = re.compile(
     r"(application|audio|font|haptics|image|message|model|multipart|text|video)/(?!x-|x\.)[a-z0-9][\w.+-]{0,120}",

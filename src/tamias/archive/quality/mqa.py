@@ -14,7 +14,7 @@ from tamias.archive.quality.formats import is_machine_readable, is_open, is_regi
 from tamias.archive.quality.got import Got
 from tamias.archive.quality.portal_watch import is_web_address
 from tamias.archive.quality.told import Told, ToldForm
-from tamias.model.format_names import media_type_of
+from tamias.content.formats import media_type_of
 
 Rating = Literal["excellent", "good", "sufficient", "bad"]
 _ACCESS_RIGHTS: Final = "http://publications.europa.eu/resource/authority/access-right/"

@@ -5,10 +5,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from tamias.analyse.jsonld_contexts import Contexts
+from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rules import RuleBook, load_rules
-from tamias.open.limits import OpenLimits
+from tamias.content.containers.limits import OpenLimits
 from tamias.plugins import load_all
 from tamias.protocols import Analyser
 from tamias.settings import Settings

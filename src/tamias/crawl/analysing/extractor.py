@@ -7,9 +7,14 @@ from pathlib import Path
 import msgspec
 from pyoxigraph import NamedNode, Quad
 
-from tamias.analyse.link_header import signposts
-from tamias.analyse.links import rdf_links
-from tamias.analyse.signposts import kinds_in
+from tamias.analyse.links.discovery import kinds_in
+from tamias.analyse.links.header import signposts
+from tamias.analyse.links.statements import rdf_links
+from tamias.content.containers.codecs import CODECS
+from tamias.content.containers.documents import ARCHIVES, body_stream, documents
+from tamias.content.containers.streams import HEAD
+from tamias.content.signatures import signed_type
+from tamias.content.sniff import found_type
 from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.linked_context import in_linked_context
@@ -25,11 +30,6 @@ from tamias.model.quad_lines import QuadLines
 from tamias.model.record import Extent
 from tamias.model.semantic import SemanticDataset, SemanticDatasets
 from tamias.model.signal import Metas, Signal
-from tamias.open.codecs import CODECS
-from tamias.open.documents import ARCHIVES, body_stream, documents
-from tamias.open.signatures import signed_type
-from tamias.open.sniff import found_type
-from tamias.open.streams import HEAD
 from tamias.permit.signals import signals_of, verdict
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there

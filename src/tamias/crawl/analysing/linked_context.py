@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tamias.analyse.link_header import json_ld_context
+from tamias.analyse.links.header import json_ld_context
+from tamias.content.sniff import bare_type
 from tamias.model.capture import Capture
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Problem
 from tamias.model.url import resolve
-from tamias.open.sniff import bare_type
 
 JSON_LD = "application/ld+json"
 _OWN_MEANING = frozenset({"application/rdf+json", "application/linkset+json"})

@@ -1,19 +1,19 @@
 """A small RDF document that is what it is declared to be: a strict parse proves it, nothing is guessed.
 
-Everything else (faults, headers that say more, other types) goes the long way, through `open` and `analyse`.
+Everything else (faults, headers that say more, other types) goes through `content` and `analyse`.
 """
 
 import re
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.plain import plain_lines
-from tamias.analyse.written import written
-from tamias.analyse.xml_leniency import has_unheeded
-from tamias.analyse.xml_nodes import has_forbidden
+from tamias.analyse.rdf.plain import plain_lines
+from tamias.analyse.rdf.written import written
+from tamias.analyse.xml.leniency import has_unheeded
+from tamias.analyse.xml.nodes import has_forbidden
+from tamias.content.sniff import claimed_types, found_charset
 from tamias.model.capture import Capture
 from tamias.model.quad_lines import QuadLines
-from tamias.open.sniff import claimed_types, found_charset
 from tamias.permit.signals import SIGNAL_HEADERS
 from tamias.settings import AnalyseSettings
 

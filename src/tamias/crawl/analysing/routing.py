@@ -4,14 +4,14 @@ Almost everything is small and harmless, also when it is packed: waiting for a s
 hold up all of it. So a small packed body is unpacked on the spot, within the size of a small document.
 """
 
+from tamias.content.containers.documents import documents
+from tamias.content.containers.limits import OpenLimits
+from tamias.content.containers.streams import HEAD
+from tamias.content.signatures import signed_type
+from tamias.content.sniff import bare_type
 from tamias.crawl.analysing.extractor import PACKED_TYPES, SMALL_BODY, is_small, start_of
 from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded
-from tamias.open.documents import documents
-from tamias.open.limits import OpenLimits
-from tamias.open.signatures import signed_type
-from tamias.open.sniff import bare_type
-from tamias.open.streams import HEAD
 
 NATIVE_TYPES = frozenset({"application/vnd.hdt", "application/vnd.apache.parquet"})
 """Formats whose numbers say how much memory to take; none of them is common."""

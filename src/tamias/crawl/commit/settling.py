@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from tamias.analyse.link_header import alternates
+from tamias.analyse.links.header import alternates
 from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tamias.archive.resources import put_resources, read_resources
+from tamias.content.formats import media_type_of
 from tamias.crawl.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.hasten import hasten
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import WATCH
 from tamias.model.dataset import Dataset, Distribution
-from tamias.model.format_names import media_type_of
 from tamias.model.item import Item
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.seed import Seed

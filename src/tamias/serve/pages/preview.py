@@ -12,11 +12,11 @@ from starlette.requests import Request
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.content import Content
-from tamias.archive.contents.faults import Unreadable
-from tamias.archive.contents.forms import SYNTAXES, Form, form_of
-from tamias.archive.contents.tables import found_table
 from tamias.archive.library import NotArchived
 from tamias.archive.resources import read_versions
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.forms import SYNTAXES, Form, form_of
+from tamias.content.canonical.tables import found_table
 from tamias.model.resource import Resource, Version
 from tamias.serve.asked import number
 from tamias.serve.desks import Desk

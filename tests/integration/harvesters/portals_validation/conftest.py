@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tamias.content.containers.documents import documents
 from tamias.crawl.analysing.analysers import analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
@@ -18,7 +19,6 @@ from tamias.model.document import Document
 from tamias.model.finding import Datasets, Links, Problem, Quads
 from tamias.model.harvest import Harvest
 from tamias.model.outcome import Outcome
-from tamias.open.documents import documents
 from tamias.permit.retry_after import retry_after_ms
 from tamias.settings import Settings
 

@@ -7,9 +7,17 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
 from tamias.analyse.markup.extraction import _stands
-from tamias.analyse.markup.mf_items import microformats
-from tamias.analyse.markup.mf_quads import ADDRESSES, HAS_ALT, HAS_CHILD, HAS_ITEM, MF, RDF_HTML, RELATIONS
 from tamias.analyse.markup.microformats import GATE, MAX_QUADS, extract
+from tamias.analyse.markup.microformats.items import microformats
+from tamias.analyse.markup.microformats.quads import (
+    ADDRESSES,
+    HAS_ALT,
+    HAS_CHILD,
+    HAS_ITEM,
+    MF,
+    RDF_HTML,
+    RELATIONS,
+)
 from tamias.analyse.markup.page import Page
 from tamias.model.finding import Problem, Quads
 

@@ -7,7 +7,7 @@ import zipfile
 import duckdb
 import pytest
 
-from tamias.analyse.profile import zips
+from tamias.analyse.profile.files import zips
 from tamias.model.profile import MemberProfile, Usage
 
 TURTLE = """

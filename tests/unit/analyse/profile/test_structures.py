@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.analyse.profile.json_items import Items
+from tamias.analyse.profile.files.json_items import Items
 
 FEATURES = ",".join(
     f'{{"type": "Feature", "geometry": {{"type": "Point", "coordinates": [{n}.5, 47.25]}},'

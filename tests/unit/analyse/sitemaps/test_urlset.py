@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
+from tamias.content.containers.documents import documents
 from tamias.model.capture import Body
 from tamias.model.hint import Hint
-from tamias.open.documents import documents
 
 PROTOCOL = "http://www.sitemaps.org/schemas/sitemap/0.9"
 DAY = 24 * 3_600_000

@@ -1,0 +1,1 @@
+"""Binary serialisations of RDF: HDT and Jelly."""

@@ -1,0 +1,71 @@
+"""The triples of an HDT file as quads. Apart from its analyser because numpy takes long to load."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad
+
+from tamias.analyse.rdf.statements import Statements
+from tamias.analyse.rdf.terms import blank_node, iri, literal
+from tamias.content.hdt.layout import Numbers
+from tamias.content.hdt.reader import Hdt, Terms, Triples
+from tamias.model.finding import Finding
+
+WINDOW = 16_384
+"""Triples whose terms are made at once."""
+
+Term = NamedNode | BlankNode | Literal
+
+
+def said(data: bytes, dictionary_bytes: int, statements: Statements) -> Iterator[Finding]:
+    """What a file says. Raises `HdtError` or `HdtTooLarge`."""
+    hdt = Hdt(data, dictionary_bytes)
+    for triples in hdt.batches(WINDOW):
+        yield from _quads(hdt, triples, statements, len(data))
+
+
+def _quads(hdt: Hdt, triples: Triples, statements: Statements, read: int) -> Iterator[Finding]:
+    columns = (
+        _column(hdt.subjects, triples.subjects),
+        _column(hdt.predicates, triples.predicates),
+        _column(hdt.objects, triples.objects),
+    )
+    sizes = np.sum([sizes for _, sizes in columns], axis=0)
+    for subject, predicate, value, size in zip(*(made for made, _ in columns), sizes.tolist(), strict=True):
+        try:
+            quad = Quad(subject, predicate, value)
+        except TypeError as error:
+            terms = (subject, predicate, value)
+            yield from statements.fault(next((term for term in terms if isinstance(term, str)), str(error)))
+            continue
+        if statements.say(quad, size):
+            yield statements.take(read)
+
+
+def _column(terms: Terms, numbers: Numbers) -> tuple[list[Term | str], Numbers]:
+    """The terms of one position, each made once, and their sizes; a bad one is a text that says why."""
+    known, places = np.unique(numbers, return_inverse=True)
+    strings = terms.strings(known)
+    made = [_term(string) for string in strings]
+    sizes = np.array([len(string) for string in strings], dtype=np.int64)
+    return [made[place] for place in places.tolist()], sizes[places]
+
+
+def _term(string: bytes) -> Term | str:
+    text = string.decode("utf-8", "replace")
+    try:
+        if text.startswith('"'):
+            return _literal(text)
+        return blank_node(text[2:]) if text.startswith("_:") else iri(text)
+    except ValueError as error:
+        return str(error)
+
+
+def _literal(text: str) -> Literal:
+    end = text.rindex('"')
+    value, suffix = text[1:end], text[end + 1 :]
+    if end == 0 or (suffix and not suffix.startswith(("@", "^^"))):
+        raise ValueError(f"{text[:200]!r} is no literal")
+    if suffix.startswith("@"):
+        return literal(value, language=suffix[1:])
+    return literal(value, datatype=suffix[2:].removeprefix("<").removesuffix(">"))

@@ -1,0 +1,1 @@
+"""HTML pages: links, metas, and the structured data that stands in them."""

@@ -1,0 +1,270 @@
+"""Pages: their links, by selectolax, on every one; structured data where the bytes show that there is any.
+
+Links come in document order, each once, as they stand.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tamias.analyse.html.anchors import anchored, links_with_words
+from tamias.analyse.html.markers import portal_links
+from tamias.analyse.jsonld.contexts import Contexts
+from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.markup.extraction import extracted
+from tamias.analyse.markup.page import XHTML, XML, Page
+from tamias.analyse.rules import RuleBook
+from tamias.model.document import Document
+from tamias.model.errors import UrlError
+from tamias.model.finding import Finding, Links, Problem
+from tamias.model.kind import REFRESH
+from tamias.model.signal import Metas
+from tamias.model.url import resolve
+
+_LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"
+_NOWHERE = ("#", "javascript:", "mailto:", "tel:", "data:")
+_LOOKS = frozenset({"stylesheet", "icon", "mask-icon", "apple-touch-icon", "manifest", "pingback"})
+_HINTS = frozenset({"preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
+_FURNITURE = _LOOKS | _HINTS | {"nofollow"}
+"""What a link is not followed for: refused by the page, or part of its looks."""
+_RELATIONS_OF_KINDS = {
+    "sitemap": "sitemap",
+    "sparql": "sparql",
+    "http://rdfs.org/ns/void#sparqlendpoint": "sparql",
+    "void:sparqlendpoint": "sparql",
+}
+"""Of `<link>` only: what `<a rel=sitemap>` leads to is mostly a page."""
+_ROBOTS = ("robots", "tamias")
+_SIGNALS = frozenset({*_ROBOTS, "tdm-reservation", "tdm-policy"})
+_MOST_METAS = 100
+_LONGEST_META = 8192
+_FEW_TAGS = 2000
+"""Up to here even the worst formatting takes about 200 MB."""
+_MANY_TAGS = 8000
+"""Up to here even the worst nesting is parsed in a tenth of a second."""
+_COPY_WEIGHT = 40
+"""An open formatting element is copied into every paragraph: 370 bytes each, where depth costs 2 ns."""
+
+_FORMATTING = re.compile(rb"(?i)<(?:b|i|u|s|em|tt|big|code|font|nobr|small|strike|strong)[\s/]")
+_EMPTY_RAW_TEXT = re.compile(rb"<(script|style|title|textarea|iframe|noscript)\b([^<>]*)/>")
+_SHORT_PAGE = 16_384
+"""Its tags have a few thousand attributes at most."""
+_REFRESH = re.compile(r"(?is)\s*[0-9.]+(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)")
+_QUOTED = re.compile(rb"""\"[^"]*+"|'[^']*+'""")
+_TAG = re.compile(rb"<(/?)([A-Za-z][^\s/>]{0,20})")
+_FORMATTING_TAGS = frozenset(b"b i u s em tt big code font nobr small strike strong".split())
+_UNCLOSED = frozenset(
+    b"area base br col embed hr img input link meta source track wbr param"
+    b" p li dt dd tr td th thead tbody tfoot colgroup option optgroup rp rt html head body a".split()
+)
+"""Elements without an end tag, or that the next of their kind ends."""
+_LONGEST_BASE = 8192
+"""Every reference would be made as long."""
+FALLBACK = "cp1252"
+_BROWSER_NAMES = {
+    **dict.fromkeys(("iso8859-1", "ascii", "latin-1"), "cp1252"),
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+"""What browsers read in place of an encoding that it extends (Encoding Standard, section 4.2)."""
+
+
+class HtmlAnalyser:
+    """Reads links and structured data of HTML and XHTML, and RDFa in any other XML."""
+
+    media_types = frozenset({"text/html", XHTML, *XML})
+
+    def __init__(
+        self,
+        limits: AnalyseLimits | None = None,
+        rules: Sequence[RuleBook] = (),
+        contexts: Contexts | None = None,
+        *,
+        anchors: bool = False,
+    ) -> None:
+        """`contexts` gives the remote JSON-LD contexts at hand; with `anchors`, links have their words."""
+        self._anchors = anchors
+        self._limits = limits or AnalyseLimits()
+        self._rules = rules
+        self._contexts = contexts
+
+    def analyse(self, document: Document) -> Iterator[Finding]:
+        data = document.stream.read(self._limits.html_bytes)
+        if document.stream.read(1):
+            yield Problem(
+                f"only the first {len(data)} bytes of the page were read (limit analyse.html_bytes)"
+            )
+        page = Page(
+            _utf8(data, document.charset, is_page=document.media_type not in XML),
+            url=document.base,
+            base=document.base,
+            media_type=document.media_type,
+            entity_bytes=self._limits.entity_bytes,
+            contexts=self._contexts,
+        )
+        try:
+            _check_tags(page, self._limits.html_nesting)
+            if not page.is_xml:
+                _check_nesting(page.data, self._limits.html_nesting)
+        except RefusedError as refusal:
+            yield Problem(str(refusal))
+            return
+        if not page.is_xml:
+            yield from self._seen(page)
+        yield from extracted(page)
+        for book in self._rules:
+            if book.applies(page.url):
+                yield from book.extract(page.url, page.data, base=page.base)
+
+    def _seen(self, page: Page) -> Iterator[Finding]:
+        """What a browser's eyes see: metas and links. Sets the page's base."""
+        parsed = _parsed(page.data, page.media_type)
+        metas = _metas(parsed)
+        signals = [(name, content) for name, content in metas if name in _SIGNALS]
+        if signals:
+            yield Metas(signals[:_MOST_METAS])
+        page.base = _base(parsed, page.base)
+        if any(book.narrows(page.url) for book in self._rules):
+            return
+        if _forbids_following(metas):
+            yield Links([], page.base)
+            return
+        if (target := _refresh(parsed)) is not None:
+            yield Links([target], page.base, REFRESH)
+        with_words = anchored(parsed) if self._anchors else {}
+        for links in _links(parsed, page.base):
+            yield links_with_words(links, with_words) if with_words else links
+        yield from portal_links(page, parsed, [content for name, content in metas if name == "generator"])
+
+
+def _utf8(page: bytes, charset: str | None, *, is_page: bool) -> bytes:
+    """The text in UTF-8; of a page that declares no encoding and is no UTF-8, as browsers take it."""
+    if charset is None and is_page and not _may_be_utf8(page):
+        charset = FALLBACK
+    if charset in (None, "utf-8"):
+        return page.removeprefix(codecs.BOM_UTF8)
+    charset = charset or "utf-8"
+    text = page.decode(_BROWSER_NAMES.get(charset, charset), "replace")
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def _may_be_utf8(page: bytes) -> bool:
+    """Whether it is, but for a character that may be cut off at the end (HTML standard, 13.2.3.2, step 7)."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(page)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parsed(page: bytes, media_type: str) -> LexborHTMLParser:
+    """The parser takes bytes for UTF-8, and what XML ends at once for something that goes on."""
+    return LexborHTMLParser(_EMPTY_RAW_TEXT.sub(rb"<\1\2></\1>", page) if media_type == XHTML else page)
+
+
+def _metas(page: LexborHTMLParser) -> list[tuple[str, str]]:
+    return [
+        ((meta.attrs.get("name") or "").strip().lower(), (meta.attrs.get("content") or "")[:_LONGEST_META])
+        for meta in page.css("meta[name]")
+    ]
+
+
+def _refresh(page: LexborHTMLParser) -> str | None:
+    """Where the first `<meta http-equiv=refresh>` sends the reader, unless it only loads the page again."""
+    for meta in page.css("meta[http-equiv]"):
+        if (meta.attrs.get("http-equiv") or "").strip().lower() == "refresh":
+            found = _REFRESH.match((meta.attrs.get("content") or "")[:_LONGEST_META])
+            target = found[1].strip() if found else ""
+            quote = target[:1]
+            if quote in ("'", '"'):
+                target = target[1:].partition(quote)[0].strip()
+            return None if not target or target.startswith(_NOWHERE) else target
+    return None
+
+
+def _links(page: LexborHTMLParser, base: str) -> Iterator[Links]:
+    """Those without a kind, even if there are none; then those of each kind."""
+    found: dict[str | None, dict[str, None]] = {None: {}}
+    for node in page.css(_LINKING):
+        attributes = node.attrs
+        reference = (attributes.get("href") or attributes.get("src") or "").strip()
+        relation = attributes.get("rel")
+        if reference and not reference.startswith(_NOWHERE) and _is_followed(relation):
+            kind = _kind(relation) if relation and node.tag == "link" else None
+            found.setdefault(kind, {})[reference] = None
+    for kind, references in found.items():
+        yield Links(list(references), base, kind)
+
+
+def _kind(relation: str) -> str | None:
+    return next(filter(None, map(_RELATIONS_OF_KINDS.get, relation.lower().split())), None)
+
+
+def _is_followed(relation: str | None) -> bool:
+    return relation is None or _FURNITURE.isdisjoint(relation.lower().split())
+
+
+def _forbids_following(metas: list[tuple[str, str]]) -> bool:
+    said = [content.lower().replace(",", " ").split() for name, content in metas if name in _ROBOTS]
+    return any("nofollow" in words or "none" in words for words in said)
+
+
+def _base(page: LexborHTMLParser, url: str) -> str:
+    """The first `<base href>`, unless it is no address of the Web."""
+    node = page.css_first("base[href]")
+    if node is None:
+        return url
+    try:
+        base = resolve((node.attrs.get("href") or "").strip(), url)
+    except UrlError:
+        return url
+    return base if base.startswith(("http:", "https:", "ftp:")) and len(base) <= _LONGEST_BASE else url
+
+
+def _check_tags(page: Page, limit: int) -> None:
+    """Refuses a page with a tag of so many attributes that comparing each with each would take too long."""
+    if len(page.data) <= _SHORT_PAGE or max(map(len, page.tags), default=0) <= _SHORT_PAGE:
+        return
+    for tag in page.tags:
+        if len(tag) > _SHORT_PAGE:
+            attributes = len(_QUOTED.sub(b" ", tag).replace(b"/", b" ").split())
+            if attributes * attributes > limit:
+                raise RefusedError(
+                    f"a tag with about {attributes} attributes (limit analyse.html_nesting), not read"
+                )
+
+
+def _check_nesting(page: bytes, limit: int) -> None:
+    """Refuses a page on which the parser's work would grow with the square of its size."""
+    tags = page.count(b"<")
+    if tags <= _FEW_TAGS:
+        return
+    if tags <= _MANY_TAGS and _COPY_WEIGHT * tags * len(_FORMATTING.findall(page)) <= limit:
+        return
+    depth, formatting = _deepest(page)
+    if tags * max(depth, _COPY_WEIGHT * formatting) > limit:
+        raise RefusedError(
+            f"{tags} tags nested up to {max(depth, formatting)} deep (limit analyse.html_nesting), not read"
+        )
+
+
+def _deepest(page: bytes) -> tuple[int, int]:
+    """About how many elements, and how many formatting elements, are open at once at the worst place."""
+    depth = deepest = formatting = most = 0
+    for slash, name in _TAG.findall(page):
+        tag = name.lower()
+        if tag in _UNCLOSED:
+            continue
+        step = -1 if slash else 1
+        depth = max(0, depth + step)
+        deepest = max(deepest, depth)
+        if tag in _FORMATTING_TAGS:
+            formatting = max(0, formatting + step)
+            most = max(most, formatting)
+    return deepest, most

@@ -1,0 +1,45 @@
+"""Microformats 1 and 2 of a page: items and relations into quads, as docs/microformats.md describes."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from tamias.analyse.markup.microformats.items import microformats
+from tamias.analyse.markup.microformats.names import LAYOUT
+from tamias.analyse.markup.microformats.quads import quads
+from tamias.analyse.markup.page import Page
+from tamias.model.finding import Finding, Problem, Quads
+
+_VERSION_1 = (
+    *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
+    *(b'"adr"', b'"geo"'),
+)
+_HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
+_VERSION_2 = re.compile(
+    rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]"""
+    % _HEIGHTS
+)
+_RELATED = (b'rel="license', b'rel="tag', b' tag"', b'rel="me')
+GATE: Final = (*_VERSION_1, *_RELATED, _VERSION_2)
+
+BATCH = 1000
+MAX_QUADS = 100_000
+ROOM_PER_BYTE = 8
+LEAST_ROOM = 1_000_000
+MOST_ROOM = 20_000_000
+
+
+def extract(page: Page) -> Iterator[Finding]:
+    """The microformats of the page, unless they repeat its text beyond eight times its size."""
+    room = min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_BYTE * len(page.data)))
+    found, complete = microformats(page.tree, base=page.base, room=room)
+    if not complete:
+        yield Problem(f"microformats that repeat the page's text beyond {room} characters were not read on")
+    statements = quads(found, page.url)
+    written = 0
+    while batch := list(islice(statements, min(BATCH, MAX_QUADS - written))):
+        yield Quads(batch)
+        written += len(batch)
+    if next(statements, None) is not None:
+        yield Problem(f"only the first {MAX_QUADS} statements of the microformats were taken")

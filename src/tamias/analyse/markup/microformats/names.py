@@ -1,0 +1,147 @@
+"""Which class names are microformats: those of version 2 by their form, those of version 1 by a table."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from lxml import etree
+
+from tamias.analyse.markup.microformats.text import words
+
+_NAME = re.compile(r"(h|p|u|dt|e)-((?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*)")
+LAYOUT = frozenset(
+    f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
+)
+"""Heights in a widespread style sheet, which look like roots."""
+
+
+class Property(NamedTuple):
+    """A property as its class names it: `p-name` is ("p", "name")."""
+
+    prefix: str
+    name: str
+
+
+class Root(NamedTuple):
+    """What makes an element an item."""
+
+    types: tuple[str, ...]
+    classic: tuple[str, ...]
+    """The class names of version 1 it is made from; none for version 2."""
+
+
+_ROOTS = {
+    "adr": "h-adr",
+    "geo": "h-geo",
+    "hentry": "h-entry",
+    "hfeed": "h-feed",
+    "hnews": "h-news",
+    "hproduct": "h-product",
+    "hrecipe": "h-recipe",
+    "hresume": "h-resume",
+    "hreview": "h-review",
+    "hreview-aggregate": "h-review-aggregate",
+    "item": "h-item",
+    "vcard": "h-card",
+    "vevent": "h-event",
+}
+
+_ADR = """p-post-office-box p-extended-address p-street-address p-locality p-region p-postal-code
+    p-country-name"""
+_GEO = "p-latitude p-longitude"
+_ITEM = "fn=p-name u-url u-photo"
+_RATED = "summary=p-name p-rating p-best p-worst p-item u-url"
+_TABLES = {
+    "adr": _ADR,
+    "geo": _GEO,
+    "item": _ITEM,
+    "vcard": f"""{_ADR} {_GEO} fn=p-name u-url p-honorific-prefix p-given-name p-additional-name p-family-name
+        p-honorific-suffix p-nickname u-email u-logo u-photo u-uid p-key p-org p-organization-name
+        p-organization-unit p-tel p-note dt-bday dt-rev p-adr p-geo p-label title=p-job-title p-role
+        p-category p-sort-string p-mailer p-tz p-class u-sound p-agent""",
+    "vevent": """summary=p-name dtstart=dt-start dtend=dt-end dt-duration p-description u-url p-category
+        p-location p-geo p-attendee p-contact p-organizer u-uid p-status""",
+    "hentry": """entry-title=p-name entry-summary=p-summary entry-content=e-content dt-published dt-updated
+        p-author p-category""",
+    "hfeed": "p-author u-url u-photo p-category",
+    "hnews": "p-entry p-geo p-dateline p-source-org u-principles u-item-license",
+    "hproduct": "fn=p-name u-photo p-brand p-category p-description u-identifier u-url p-review p-price",
+    "hrecipe": """fn=p-name p-ingredient p-yield e-instructions dt-duration u-photo p-summary p-author
+        p-nutrition p-category dt-published""",
+    "hresume": "p-contact p-summary p-education p-experience p-skill p-affiliation p-publications",
+    "hreview": f"{_RATED} reviewer=p-author dtreviewed=dt-published description=e-content p-category",
+    "hreview-aggregate": f"{_RATED} p-average p-count p-votes",
+}
+_TAGS_AND_ADDRESS = "tag=p-category bookmark=u-url"
+_RELATIONS = {
+    "hentry": _TAGS_AND_ADDRESS,
+    "hfeed": "tag=p-category",
+    "hnews": "principles=u-principles item-license=u-item-license",
+    "hrecipe": "tag=p-category",
+    "hreview": _TAGS_AND_ADDRESS,
+    "hreview-aggregate": _TAGS_AND_ADDRESS,
+}
+
+
+def root_of(element: etree._Element, within: Root | None = None) -> Root | None:
+    """What the element is the root of, if of anything. Version 1 counts where there is none of version 2."""
+    value = element.get("class")
+    return _root(value, within is not None and _holds_item(within)) if value else None
+
+
+def properties_of(element: etree._Element, item: Root) -> list[Property]:
+    """The properties of `item` that the element is: by its classes, or in version 1 also by its relations."""
+    if not item.classic:
+        return [] if "class" not in element.attrib else list(_properties(element.attrib["class"]))
+    found = dict.fromkeys(
+        by[word]
+        for by, attribute in zip(_classic(item.classic), ("class", "rel"), strict=True)
+        for word in words(element.get(attribute))
+        if word in by
+    )
+    return list(found)
+
+
+def _holds_item(root: Root) -> bool:
+    return any(name.startswith("hreview") for name in root.classic)
+
+
+@lru_cache(maxsize=4096)
+def _root(value: str, is_reviewed: bool) -> Root | None:
+    classes = words(value)
+    types = {name for name in classes if (found := _NAME.fullmatch(name)) and found[1] == "h"} - LAYOUT
+    if types:
+        return Root(tuple(sorted(types)), ())
+    classic = [name for name in classes if name in _ROOTS and name != "item"]
+    if not classic and is_reviewed and "item" in classes:
+        classic = ["item"]
+    if not classic:
+        return None
+    return Root(tuple(sorted({_ROOTS[name] for name in classic})), tuple(classic))
+
+
+@lru_cache(maxsize=4096)
+def _properties(value: str) -> tuple[Property, ...]:
+    matches = (_NAME.fullmatch(word) for word in words(value))
+    return tuple(Property(found[1], found[2]) for found in matches if found and found[1] != "h")
+
+
+@lru_cache(maxsize=256)
+def _classic(names: tuple[str, ...]) -> tuple[dict[str, Property], dict[str, Property]]:
+    """The tables of classes and of relations for these roots together."""
+    classes: dict[str, Property] = {}
+    relations: dict[str, Property] = {}
+    for name in names:
+        classes |= _table(_TABLES[name])
+        relations |= _table(_RELATIONS.get(name, ""))
+    return classes, relations
+
+
+def _table(text: str) -> dict[str, Property]:
+    """`fn=p-name u-url`: the class `fn` is the property `p-name`, the class `url` is `u-url`."""
+    table = {}
+    for entry in text.split():
+        word, _, full = entry.rpartition("=")
+        prefix, _, name = full.partition("-")
+        table[word or name] = Property(prefix, name)
+    return table

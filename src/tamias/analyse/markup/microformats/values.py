@@ -1,0 +1,100 @@
+"""The value of a property: text, address, date or HTML, from an element and its `value` parts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from tamias.analyse.markup.microformats.dates import joined
+from tamias.analyse.markup.microformats.names import Root, properties_of, root_of
+from tamias.analyse.markup.microformats.text import Source, children, tag, words
+
+Value = str | dict[str, Any]
+"""A text, or as in the microformats' JSON an image with its `alt`, content with its `html`, or an item."""
+
+
+def read_value(prefix: str, element: etree._Element, source: Source, item: Root) -> Value:
+    """What the element says as a property of `item` with this prefix."""
+    if prefix == "e":
+        return {"value": source.text(element), "html": source.inner_html(element)}
+    if prefix == "u":
+        return _address(element, source, item)
+    return _moment(element, source, item) if prefix == "dt" else _phrase(element, source, item)
+
+
+def image(element: etree._Element, source: Source) -> Value:
+    """The address of an image, with its `alt` where it has one."""
+    where, alt = source.address(element.get("src") or ""), element.get("alt")
+    return where if alt is None else {"value": where, "alt": alt}
+
+
+def _phrase(element: etree._Element, source: Source, item: Root) -> str:
+    parts = list(_parts(element, item))
+    if parts:
+        return "".join(_part(part, source) for part in parts)
+    said = _said(element, {"abbr": "title", "link": "title", "data": "value", "input": "value",
+                           "img": "alt", "area": "alt"})  # fmt: skip
+    return source.text(element) if said is None else said
+
+
+def _address(element: etree._Element, source: Source, item: Root) -> Value:
+    """An address made absolute. In version 1 an image has no `alt` of its own."""
+    if tag(element) == "img" and not item.classic and element.get("src") is not None:
+        return image(element, source)
+    found = _said(element, {"a": "href", "area": "href", "link": "href", "img": "src", "audio": "src",
+                            "video": "src", "source": "src", "iframe": "src", "object": "data"})  # fmt: skip
+    if found is None and tag(element) == "video":
+        found = element.get("poster")
+    return source.address(_spelled(element, source, item) if found is None else found)
+
+
+def _spelled(element: etree._Element, source: Source, item: Root) -> str:
+    """An address that stands as text."""
+    parts = list(_parts(element, item))
+    if parts:
+        return "".join(_part(part, source) for part in parts)
+    said = _said(element, {"abbr": "title", "data": "value", "input": "value"})
+    return source.text(element) if said is None else said
+
+
+def _moment(element: etree._Element, source: Source, item: Root) -> str:
+    """A date or time; where it is written in pieces they are joined."""
+    together = joined(_piece(part, source) for part in _parts(element, item))
+    if together:
+        return together
+    said = _said(element, {"time": "datetime", "ins": "datetime", "del": "datetime", "abbr": "title",
+                           "data": "value", "input": "value"})  # fmt: skip
+    return source.text(element) if said is None else said
+
+
+def _parts(element: etree._Element, item: Root) -> Iterator[etree._Element]:
+    """The elements marked as `value` or `value-title` below this one, not those inside another property."""
+    waiting = children(element)[::-1]
+    while waiting:
+        child = waiting.pop()
+        classes = words(child.get("class"))
+        if tag(child) == "template":
+            continue
+        if "value" in classes or "value-title" in classes:
+            yield child
+        elif not (classes and (root_of(child, item) or properties_of(child, item))):
+            waiting.extend(children(child)[::-1])
+
+
+def _part(part: etree._Element, source: Source) -> str:
+    if "value" not in words(part.get("class")):
+        return part.get("title") or ""
+    said = _said(part, {"img": "alt", "area": "alt", "data": "value", "abbr": "title"})
+    return source.text(part) if said is None else said
+
+
+def _piece(part: etree._Element, source: Source) -> str:
+    """A part of a date, which may also be told by `datetime`."""
+    said = _said(part, {"time": "datetime", "ins": "datetime", "del": "datetime"})
+    return _part(part, source) if said is None or "value" not in words(part.get("class")) else said
+
+
+def _said(element: etree._Element, attributes: dict[str, str]) -> str | None:
+    """What the attribute says that speaks for an element of its tag."""
+    attribute = attributes.get(tag(element))
+    return element.get(attribute) if attribute else None

@@ -1,0 +1,1 @@
+"""Files that are profiled by their structure: workbooks, Parquet, JSON, XML, archives."""

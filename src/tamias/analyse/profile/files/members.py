@@ -1,0 +1,76 @@
+"""What archives hold: names and sizes from their directories; nothing is unpacked."""
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tamias.analyse.profile.files import zips
+from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.model.profile import MemberProfile, Members
+
+ARCHIVES = frozenset({"application/zip", "application/x-tar", "application/x-7z-compressed"})
+_LONGEST_NAME = 500
+_MOST = 200_000
+"""Members that are counted."""
+
+
+def archive_members(
+    path: Path, media_type: str, limits: ProfileLimits, watch: Watch, problems: list[str]
+) -> Members | None:
+    """The members of an archive, or what can be read of them; None where nothing can."""
+    listed: list[MemberProfile] = []
+    count = size = encrypted = 0
+    complete = True
+    try:
+        for member in _READERS[media_type](path):
+            watch.check()
+            count += 1
+            size += member.size
+            encrypted += member.encrypted
+            if len(listed) < limits.members:
+                listed.append(member)
+            if count == _MOST:
+                raise LimitReached(f"members beyond the first {_MOST} not counted")
+    except LimitReached as limit:
+        complete = False
+        problems.append(str(limit))
+    except Exception as error:  # noqa: BLE001 - the readers of archives raise whatever the bytes make them
+        complete = False
+        problems.append(f"the archive cannot be read: {type(error).__name__}: {str(error)[:200]}")
+    if encrypted:
+        problems.append(f"{encrypted} of {count} members are encrypted")
+    if not count and not complete:
+        return None
+    return Members(count=count, size=size, encrypted=encrypted, members=tuple(listed), complete=complete)
+
+
+def _of_zip(path: Path) -> Iterator[MemberProfile]:
+    with zips.opened(path) as archive:
+        for each in archive.infolist():
+            if not each.is_dir():
+                yield MemberProfile(each.filename[:_LONGEST_NAME], each.file_size, bool(each.flag_bits & 1))
+
+
+def _of_tar(path: Path) -> Iterator[MemberProfile]:
+    with tarfile.open(path, "r:") as archive:
+        while each := archive.next():
+            archive.members = []  # type: ignore[attr-defined]  # else they are all kept
+            if each.isfile():
+                yield MemberProfile(each.name[:_LONGEST_NAME], each.size)
+
+
+def _of_7z(path: Path) -> Iterator[MemberProfile]:
+    from py7zr import SevenZipFile, archiveinfo
+
+    # py7zr's own bounds, drawn tighter: with them a directory takes 4 GB of memory.
+    archiveinfo.MAX_HEADER_SIZE = zips.MOST_DIRECTORY
+    archiveinfo.MAX_NUMFILES = archiveinfo.MAX_SUBSTREAMS = _MOST
+    archiveinfo.MAX_NUMFOLDERS = archiveinfo.MAX_NUMSTREAMS
+    with SevenZipFile(path) as archive:
+        locked = archive.needs_password()
+        for each in archive.list():
+            if not each.is_directory:
+                yield MemberProfile(each.filename[:_LONGEST_NAME], each.uncompressed or 0, locked)
+
+
+_READERS = {"application/zip": _of_zip, "application/x-tar": _of_tar, "application/x-7z-compressed": _of_7z}

@@ -1,0 +1,177 @@
+"""Guesses what the values of a column mean: by their form and proof, and by the column's name."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tamias.analyse.profile.values import checks
+from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.names import country_codes, country_names, folded, language_codes
+from tamias.analyse.profile.values.words import says
+from tamias.model.profile import Meaning
+
+LEAST = 0.5
+"""A guess that is less sure is not told."""
+
+_DBPEDIA = "http://dbpedia.org/ontology/"
+_BIBO = "http://purl.org/ontology/bibo/"
+_VCARD = "http://www.w3.org/2006/vcard/ns#"
+RANGES = {
+    "country": _DBPEDIA + "Country",
+    "place": _DBPEDIA + "Place",
+    "postcode": _DBPEDIA + "Place",
+    "region": _DBPEDIA + "AdministrativeRegion",
+    "coordinate": "http://www.opengis.net/ont/geosparql#Geometry",
+    "email": _VCARD + "Email",
+    "url": "http://xmlns.com/foaf/0.1/Document",
+    "isbn": _BIBO + "Book",
+    "issn": _BIBO + "Periodical",
+    "doi": _BIBO + "Document",
+    "orcid": "http://xmlns.com/foaf/0.1/Person",
+    "language": "http://purl.org/dc/terms/LinguisticSystem",
+    "address": _VCARD + "Address",
+    "money": "http://schema.org/MonetaryAmount",
+}
+"""The class of what such values name; a date or a number is a literal and has none."""
+
+_POSTCODE = re.compile(
+    r"\d{4,5}|\d{5}-\d{4}|\d{4}-\d{3}|\d{2}-\d{3}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|(?:[A-Z]{1,2}-?)\d{4,5}"
+    r"|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"
+)
+_PAIR = re.compile(r"[\[(]?\s*(-?\d{1,3}(?:\.\d+)?)\s*[,; ]\s*(-?\d{1,3}(?:\.\d+)?)\s*[\])]?")
+_ANY = re.IGNORECASE | re.DOTALL
+_WKT = re.compile(
+    r"(?:SRID=\d+;\s*)?(?:MULTI)?(?:POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION)\s*(?:Z\s*)?\(.*",
+    _ANY,
+)
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d{2}")
+_NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{1,3}")
+_NUMBERS = frozenset({"integer", "decimal", "double"})
+_TEXT = frozenset({"string"})
+_CODES = frozenset({"string", "integer"})
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """What a guess is made from."""
+
+    name: str
+    form: Form
+    values: Sequence[str]
+    """Different ones, trimmed."""
+    unique: bool = False
+    pattern: str | None = None
+    serial: bool = False
+    """Whole numbers that count on, from the least to the greatest without a gap."""
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """A test for single values, and what it is worth where the column's name does not say the same."""
+
+    type: str
+    fits: Callable[[str], bool]
+    alone: float
+    datatypes: frozenset[str] = _TEXT
+    named: float = 1.0
+    """What it is worth where the name does."""
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _within(most: float) -> Callable[[str], bool]:
+    def fits(text: str) -> bool:
+        number = _number(text)
+        return number is not None and abs(number) <= most
+
+    return fits
+
+
+def _is_pair(text: str) -> bool:
+    found = _PAIR.fullmatch(text)
+    return found is not None and "." in text and all(abs(float(part)) <= 180 for part in found.groups())
+
+
+def _is_region(text: str) -> bool:
+    return _NUTS.fullmatch(text) is not None and text[:2] in country_codes()[0]
+
+
+def _is_words(text: str) -> bool:
+    return any(sign.isalpha() for sign in text) and len(text) <= 100
+
+
+_RULES = (
+    _Rule("email", checks.is_email, 1.0),
+    _Rule("doi", checks.is_doi, 1.0),
+    _Rule("orcid", checks.is_orcid, 1.0),
+    _Rule("url", checks.is_url, 0.98),
+    _Rule("uuid", checks.is_uuid, 1.0),
+    _Rule("iban", checks.is_iban, 1.0),
+    _Rule("isbn", checks.is_isbn, 0.9, _CODES),
+    _Rule("issn", checks.is_issn, 0.95),
+    _Rule("ip", checks.is_ip, 0.9),
+    _Rule("coordinate", lambda text: _WKT.fullmatch(text) is not None, 1.0),
+    _Rule("coordinate", _is_pair, 0.7),
+    _Rule("country", lambda text: folded(text) in country_names(), 0.95),
+    _Rule("country", lambda text: text.upper() in country_codes()[1], 0.7),
+    _Rule("country", lambda text: text.upper() in country_codes()[0], 0.4),
+    _Rule("language", lambda text: text.lower().partition("-")[0] in language_codes(), 0.3),
+    _Rule("region", _is_region, 0.45),
+    _Rule("phone", checks.is_phone, 0.7, _CODES),
+    _Rule("postcode", lambda text: _POSTCODE.fullmatch(text) is not None, 0.0, _CODES),
+    _Rule("latitude", _within(90), 0.0, _NUMBERS),
+    _Rule("longitude", _within(180), 0.0, _NUMBERS),
+    _Rule("year", lambda text: _YEAR.fullmatch(text) is not None, 0.5, frozenset({"integer"})),
+    _Rule("address", _is_words, 0.0, named=0.7),
+    _Rule("place", _is_words, 0.0, named=0.75),
+)
+
+
+def meaning_of(column: Column) -> Meaning | None:
+    """The surest guess; None where none is sure enough."""
+    if not column.values:
+        return None
+    guesses = [*_by_form(column), *(_by_rule(rule, column) for rule in _RULES), *_identifier(column)]
+    type_, confidence = max(guesses, key=lambda guess: guess[1])
+    if confidence < LEAST:
+        return None
+    return Meaning(type=type_, confidence=round(min(confidence, 0.99), 2), range=RANGES.get(type_))
+
+
+def _by_rule(rule: _Rule, column: Column) -> tuple[str, float]:
+    worth = rule.named if says(column.name, rule.type) else rule.alone
+    if not worth or column.form.datatype not in rule.datatypes:
+        return rule.type, 0.0
+    share = sum(map(rule.fits, column.values)) / len(column.values)
+    return rule.type, worth * share if share >= 0.7 else 0.0
+
+
+def _by_form(column: Column) -> list[tuple[str, float]]:
+    form = column.form
+    if form.datatype in ("date", "dateTime", "gYearMonth"):
+        return [("date", 0.7 if form.odd else 0.97)]
+    if form.datatype == "time":
+        return [("time", 0.95)]
+    if not form.is_number:
+        return [("", 0.0)]
+    if form.unit is not None:
+        return [("percent" if form.unit == "%" else "money", 0.97)]
+    return [(each, 0.6) for each in ("percent", "money") if says(column.name, each)] or [("", 0.0)]
+
+
+def _identifier(column: Column) -> list[tuple[str, float]]:
+    """A code: no value twice, or all of one shape; and of a form that nobody calculates with."""
+    whole = column.form.datatype == "integer" and column.form.format is None
+    shaped = column.form.datatype == "string" and column.pattern is not None
+    if not whole and not shaped:
+        return []
+    if says(column.name, "identifier"):
+        return [("identifier", 0.95 if column.unique else 0.65)]
+    digits = shaped and "9" in (column.pattern or "")
+    return [
+        ("identifier", 0.6 if column.unique and len(column.values) > 2 and (column.serial or digits) else 0.0)
+    ]

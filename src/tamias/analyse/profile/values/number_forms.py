@@ -1,0 +1,128 @@
+"""Numbers as people write them: decimal commas, groups of thousands, percent signs, currencies."""
+
+import re
+from collections.abc import Sequence
+
+from tamias.analyse.profile.values.form import Form
+
+FITTING = 0.95
+"""The share of a sample that must be of a form."""
+
+UNITS = ("%", "€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "Kč", "zł", "kr")
+_SPACES = " \u00a0\u202f"
+_UNIT = re.compile("|".join(re.escape(unit) for unit in UNITS))
+_MAYBE = re.compile(rf"[-+\u2212(]?[\d.,'\u2019{_SPACES}]*\d[\d.,'\u2019{_SPACES}eE+-]*\)?")
+_PADDED = re.compile(r"[-+]?0\d+")
+_STYLES = ((".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
+"""Decimal sign and sign between groups, the plainest first."""
+
+
+def _pattern(decimal: str, group: str) -> re.Pattern[str]:
+    signs = {"": "", " ": f"[{_SPACES}]", "'": "['\u2019]"}.get(group, re.escape(group))
+    grouped = rf"|[1-9]\d{{0,2}}(?:{signs}\d{{3}})+" if group else ""
+    point = re.escape(decimal)
+    return re.compile(
+        rf"[-+\u2212]?(?:(?:\d+{grouped})(?:{point}\d+|{point})?|{point}\d+)(?:[eE][-+]?\d{{1,3}})?"
+    )
+
+
+_PATTERNS = {style: _pattern(*style) for style in _STYLES}
+
+
+def decimal_sign(columns: Sequence[Sequence[str]]) -> str | None:
+    """The decimal sign of a table, where some number can be read in one way only."""
+    for values in columns:
+        for value in values:
+            if "," not in value and "." not in value:
+                continue
+            bare = _bare(value)
+            fits = {style[0] for style, pattern in _PATTERNS.items() if pattern.fullmatch(bare)}
+            if len(fits) == 1:
+                return fits.pop()
+    return None
+
+
+def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) -> Form | None:
+    """The form of a column of numbers; None if it is none.
+
+    `sign` is the table's decimal sign, where it is known. A code such as `00601` is no number.
+    """
+    bare = [_bare(value) for value in values]
+    least = FITTING * len(bare)
+    if sum(_MAYBE.fullmatch(value) is not None for value in bare) < least or any(
+        map(_PADDED.fullmatch, bare)
+    ):
+        return None
+    fits = {
+        style: sum(pattern.fullmatch(value) is not None for value in bare)
+        for style, pattern in _PATTERNS.items()
+    }
+    best = max(fits.values())
+    if best < least:
+        return None
+    styles = [style for style, count in fits.items() if count == best]
+    style = _chosen(styles, sign, delimiter, bare)
+    fitting = [value for value in bare if _PATTERNS[style].fullmatch(value)]
+    return _form(style, fitting, _unit_of(values), odd=len({decimal for decimal, _ in styles}) > 1)
+
+
+def _bare(value: str) -> str:
+    """Without a unit, and `(5)` of accountants as `-5`."""
+    value = _UNIT.sub("", value).strip(_SPACES) if not value.isdigit() else value
+    return "-" + value[1:-1] if value.startswith("(") and value.endswith(")") else value
+
+
+def _chosen(
+    styles: list[tuple[str, str]], sign: str | None, delimiter: str | None, bare: list[str]
+) -> tuple[str, str]:
+    """Where 1.234 or 1,234 may be read in two ways: as the rest of the table, else as is usual.
+
+    A decimal has its zeros, if it always has three digits: where there is also a 285, 1.234 has a group.
+    """
+    signs = {sign for value in bare for sign in ",." if sign in value}
+    if not signs:
+        return styles[0]
+    grouped = [style for style in styles if style[1] in signs]
+    if len(signs) == 1 and grouped and sum(value.isdigit() for value in bare) * 20 >= len(bare):
+        return grouped[0]
+    if sign is None:
+        commas = any("," in value for value in bare)
+        sign = "," if commas and delimiter == ";" else "."
+    return next((style for style in styles if style[0] == sign), styles[0])
+
+
+def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: bool) -> Form:
+    decimal, group = style
+    whole = not any(decimal in value or "e" in value.lower() for value in bare)
+    big = whole and max(len(value) for value in bare) > 36
+    return Form(
+        datatype="string" if big else "integer" if whole else "decimal",
+        format=None if whole and not group else _shown(decimal, group, whole=whole),
+        sql="{v}" if big else _sql(decimal, group, "HUGEINT" if whole else "DOUBLE"),
+        told="{x}" if big else "CAST({x} AS VARCHAR)",
+        unit=unit,
+        odd=odd and any(decimal in value or (group and group in value) for value in bare),
+    )
+
+
+def _shown(decimal: str, group: str, *, whole: bool) -> str | None:
+    if decimal == "." and not group:
+        return None
+    return f"#{group}##0" + ("" if whole else f"{decimal}0")
+
+
+def _sql(decimal: str, group: str, kind: str) -> str:
+    text = f"regexp_replace({{v}}, '{'|'.join(map(re.escape, UNITS))}|[\\s{_SPACES[1:]}''\u2019)]', '', 'g')"
+    text = f"replace(replace({text}, '(', '-'), '\u2212', '-')"
+    if group in ",." and group:
+        text = f"replace({text}, '{group}', '')"
+    if decimal == ",":
+        text = f"replace({text}, ',', '.')"
+    return f"TRY_CAST({text} AS {kind})"
+
+
+def _unit_of(values: Sequence[str]) -> str | None:
+    """The unit that most of the values stand with."""
+    units = [found[0] for value in values if (found := _UNIT.search(value))]
+    unit = max(units, key=units.count, default=None)
+    return unit if unit and units.count(unit) * 2 > len(values) else None

@@ -1,0 +1,126 @@
+"""Dates and times as people write them."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.number_forms import FITTING
+
+_CLOCK = re.compile(
+    r"(?P<date>.*?\d)(?P<gap>[T ])\d{1,2}:\d{2}(?P<second>:\d{2}(?:[.,]\d{1,9})?)?"
+    r"(?P<zone> ?(?:Z|[+-]\d{2}:?\d{2}))?"
+)
+_TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?P<second>:[0-5]\d)?")
+
+
+class _Day(msgspec.Struct, frozen=True):
+    """A way to write a day: what it looks like, for DuckDB, and as CSVW says it."""
+
+    pattern: re.Pattern[str]
+    duckdb: str
+    shown: str
+
+
+def _day(pattern: str, duckdb: str, shown: str) -> _Day:
+    return _Day(re.compile(pattern), duckdb, shown)
+
+
+_YEAR, _MONTH, _DAY = r"(?:1[0-9]|20|21)\d{2}", r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
+_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_YEAR_MONTH = re.compile(rf"{_YEAR}-(?:0[1-9]|1[0-2])")
+_DAYS = (
+    _day(rf"{_YEAR}-{_MONTH}-{_DAY}", "%Y-%m-%d", "yyyy-MM-dd"),
+    _day(rf"{_YEAR}/{_MONTH}/{_DAY}", "%Y/%m/%d", "yyyy/MM/dd"),
+    _day(rf"{_YEAR}\.{_MONTH}\.{_DAY}\.?", "%Y.%m.%d", "yyyy.MM.dd"),
+    _day(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", "%Y%m%d", "yyyyMMdd"),
+    *(
+        _day(rf"{first}{re.escape(sign)}{second}{re.escape(sign)}{year}", sign.join(codes), sign.join(words))
+        for sign in "./-"
+        for year, code, word in ((_YEAR, "%Y", "yyyy"), (r"\d{2}", "%y", "yy"))
+        for first, second, codes, words in (
+            (_DAY, _MONTH, ("%d", "%m", code), ("dd", "MM", word)),
+            (_MONTH, _DAY, ("%m", "%d", code), ("MM", "dd", word)),
+        )
+    ),
+    *(
+        _day(rf"{_DAY}{sign}{_NAME}{sign}{year}", f"%d{sign}%b{sign}{code}", f"d{sign}MMM{sign}{word}")
+        for sign in (" ", "-")
+        for year, code, word in ((_YEAR, "%Y", "yyyy"), (r"\d{2}", "%y", "yy"))
+    ),
+)  # fmt: skip
+
+
+def time_form(values: Sequence[str]) -> Form | None:
+    """The form of a column of dates, times, or both; None if it is none of them."""
+    least = FITTING * len(values)
+    if sum(_TIME.fullmatch(value) is not None for value in values) >= least:
+        return _of_day(values)
+    if sum(_YEAR_MONTH.fullmatch(value) is not None for value in values) >= least:
+        if all(_is_season(value) for value in values):
+            return None
+        return Form(datatype="gYearMonth", sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')")
+    clocks = [found for value in values if (found := _CLOCK.fullmatch(value))]
+    if len(clocks) < least:
+        return _date(values, least)
+    days = [found["date"] for found in clocks]
+    form = _date(days, least)
+    return None if form is None or form.format is None else _with_clock(form.format, clocks, odd=form.odd)
+
+
+def _date(values: Sequence[str], least: float) -> Form | None:
+    likely = [day for day in _DAYS if any(map(day.pattern.fullmatch, values[:5]))]
+    fits = [(sum(day.pattern.fullmatch(value) is not None for value in values), day) for day in likely]
+    most = max((count for count, _ in fits), default=0)
+    if most < least or not fits:
+        return None
+    best = [day for count, day in fits if count == most]
+    return Form(
+        datatype="date",
+        format=best[0].shown,
+        sql=f"TRY_CAST(try_strptime({{v}}, '{best[0].duckdb}') AS DATE)",
+        told="CAST({x} AS VARCHAR)",
+        odd=len(best) > 1 and "." not in best[0].shown,
+    )
+
+
+def _is_season(value: str) -> bool:
+    """2010-11 may be a month, or the year from 2010 to 2011."""
+    year, _, end = value.partition("-")
+    return (int(year) + 1) % 100 == int(end)
+
+
+_ZONE_SQL = "regexp_replace(regexp_replace({v}, ' ?Z$', '+00:00'), ' ([+-])', '\\1')"
+"""A zone as DuckDB's `%z` takes it."""
+
+
+def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Form:
+    day = next(each.duckdb for each in _DAYS if each.shown == shown)
+    gap = "T" if clocks[0]["gap"] == "T" else " "
+    hours = [f"{day}{gap}%H:%M", f"{day}{gap}%H:%M:%S", f"{day}{gap}%H:%M:%S.%n"]
+    zoned = any(found["zone"] for found in clocks)
+    codes = [hour + "%z" for hour in hours] if zoned else hours
+    second = ":ss" if any(found["second"] for found in clocks) else ""
+    mark = "'T'" if gap == "T" else " "
+    listed = ", ".join(f"'{code}'" for code in codes)
+    value = f"try_strptime({{v}}, [{listed}])"
+    if zoned:
+        value = f"timezone('UTC', {value.format(v=_ZONE_SQL)})"
+    return Form(
+        datatype="dateTime",
+        format=f"{shown}{mark}HH:mm{second}" + ("X" if zoned else ""),
+        sql=value,
+        told="strftime({x}, '%Y-%m-%dT%H:%M:%S')" + (" || 'Z'" if zoned else ""),
+        odd=odd,
+    )
+
+
+def _of_day(values: Sequence[str]) -> Form:
+    seconds = any(value.count(":") == 2 for value in values)
+    return Form(
+        datatype="time",
+        format="HH:mm:ss" if seconds else "HH:mm",
+        sql="TRY_CAST(CASE WHEN {v} SIMILAR TO '\\d\\d?:\\d\\d' THEN {v} || ':00' ELSE {v} END AS TIME)",
+        told="CAST({x} AS VARCHAR)",
+    )

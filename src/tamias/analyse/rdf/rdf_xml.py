@@ -1,0 +1,43 @@
+"""RDF/XML that is held in memory, as a document or inside other XML, into quads."""
+
+from collections.abc import Iterator
+
+from pyoxigraph import RdfFormat, parse
+
+from tamias.analyse.rdf.recover import Faults, Place, Read
+from tamias.analyse.rdf.written import written
+from tamias.analyse.xml.leniency import Note, has_unheeded, mended
+from tamias.analyse.xml.nodes import Nodes, has_forbidden
+from tamias.model.finding import Problem
+from tamias.model.quad_lines import QuadLines
+
+
+def rdf_xml_quads(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
+    """As it stands; else with its legacy and its slips mended, and told; else node by node."""
+    notes: list[Note] = []
+    try:
+        found = None if has_unheeded(text) else _strictly(text, base)
+    except SyntaxError:
+        found = None
+    if found is None:
+        text, notes = mended(text, base)
+        try:
+            found = _strictly(text, base)
+        except SyntaxError as fault:
+            yield from Nodes(text, base).found(faults)
+            yield from if_silent(fault, faults)
+    yield from found or ()
+    for note in notes:
+        yield from faults.note(note.what, note.place)
+
+
+def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
+    if has_forbidden(text):
+        raise SyntaxError("a character that XML forbids")
+    return written(parse(text, format=RdfFormat.RDF_XML, base_iri=base), has_graphs=False)
+
+
+def if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:
+    """The fault of the whole, where no part of it has one."""
+    if not faults.count:
+        yield from faults.told(fault.msg, Place(fault.lineno, fault.offset or 1) if fault.lineno else None)

@@ -1,0 +1,290 @@
+"""N-Triples, N-Quads and Turtle as text: blocks of whole lines or statements, and their parts."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import BinaryIO, TypeVar
+
+from pyoxigraph import Quad, RdfFormat, parse
+
+from tamias.analyse.chunks import as_stream, read_chunks
+from tamias.analyse.rdf.plain import plain_lines
+from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, read_on, taken_apart
+from tamias.analyse.rdf.written import written
+from tamias.model.quad_lines import QuadLines
+from tamias.model.turtle_text import ATOM, BOUNDARY
+
+BLOCK = 1 << 17
+MAX_STATEMENT = 1 << 22
+"""A longer line is left out; a longer statement is left to a parser that reads on after faults."""
+MAX_TRIPLE_TERMS = 1000
+"""In one line of N-Triples or N-Quads."""
+
+_ENDS = re.compile(rb"\.[ \t]{0,9}\r?\n")
+_LONGEST_END = 12
+_NEAR = 4096
+_CLAUSE = re.compile(ATOM + rb"|(?P<open>[\[(])|(?P<close>[\])])|(?P<end>;)", re.DOTALL)
+_SUBJECT = re.compile(
+    rb'(?:\s|#[^\n]*\n)*(<[^<>"{}|^`\\\s]*>|_:[^\s;,<"\[\](){}]+|[^\s;,<>"\[\](){}:@]*:[^\s;,<>"\[\](){}]*)(?=[\s<])'
+)
+_STRING_OR_IRI = re.compile(ATOM, re.DOTALL)
+_MARGIN = re.compile(rb"(?:.*\n)?\Z", re.DOTALL)
+_MAX_JOINTS = 20
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~/\-]*)?")
+"""An IRI beyond doubt, as most addresses are; of others the parser is asked."""
+
+_T = TypeVar("_T")
+
+
+class Lines:
+    """N-Triples or N-Quads: every line for itself."""
+
+    def __init__(self, syntax: RdfFormat) -> None:
+        self._syntax = syntax
+
+    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+        """Reads blocks of lines; of one with a fault, every good line."""
+        place = Place()
+        for block in _line_blocks(stream):
+            if len(block) > MAX_STATEMENT:
+                yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
+            elif block.count(b"<<(") > MAX_TRIPLE_TERMS:
+                yield from self._of_deep(block, place, faults)
+            else:
+                yield from self._of_block(block, place, faults)
+            if faults.given_up:
+                return
+            place = place.after(block)
+
+    def _of_deep(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        """Line by line: the parser would die of triple terms that are nested too deep."""
+        for line in block.splitlines(keepends=True):
+            if line.count(b"<<(") > MAX_TRIPLE_TERMS:
+                yield from faults.told(
+                    f"more than {MAX_TRIPLE_TERMS} triple terms in a line, left out", place
+                )
+            else:
+                yield from self._of_block(line, place, faults)
+            place = place.after(line)
+
+    def _of_block(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        plain = plain_lines(block, has_graphs=self._syntax == RdfFormat.N_QUADS)
+        yield from plain
+        faults.good += sum(map(len, plain))
+        end = sum(len(lines.nquads) for lines in plain)
+        if end < len(block):
+            yield from self._of_lines(block[end:], place.after(block[:end]), faults)
+
+    def _of_lines(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+        parser = parse(block, format=self._syntax)
+        try:
+            found = written(parser, has_graphs=self._syntax == RdfFormat.N_QUADS)
+        except SyntaxError:
+            lines = block.splitlines(keepends=True)
+            pieces = [Piece(line, Place(place.line + number)) for number, line in enumerate(lines)]
+            yield from taken_apart(pieces, self, faults)
+        else:
+            faults.good += sum(map(len, found))
+            yield from found
+
+    def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        return list(parse(text, format=self._syntax, lenient=lenient))
+
+    def salvage(self, piece: Piece) -> list[Quad]:
+        return []
+
+
+class Turtle:
+    """Turtle: every statement for itself, under the prefixes and the base that stand before it."""
+
+    syntax = RdfFormat.TURTLE
+
+    def __init__(self, base: str | None) -> None:
+        self._base = base
+        self._prefixes: dict[str, str] = {}
+
+    def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
+        """Reads blocks of statements; of one with a fault, every good statement and clause."""
+        place, begun = Place(), b""
+        for block in _statement_blocks(stream):
+            text, begun = begun + block, b""
+            if len(text) > MAX_STATEMENT:
+                yield from self._streamed(text, stream, place, faults)
+                return
+            try:
+                found = self.written(text)
+            except SyntaxError:
+                *pieces, last = statements(text, place)
+                begun = last.text
+                yield from taken_apart(pieces, self, faults)
+            else:
+                faults.good += sum(map(len, found))
+                yield from found
+            if faults.given_up:
+                return
+            place = place.after(text[: len(text) - len(begun)])
+        if begun:
+            yield from taken_apart([Piece(begun, place)], self, faults)
+
+    def _streamed(self, text: bytes, stream: BinaryIO, place: Place, faults: Faults) -> Iterator[Read]:
+        """A statement too large to hold: as the parser goes on, from here to the end."""
+        rest = as_stream(chain((self.header, text), read_chunks(stream)))
+        parser = parse(rest, format=self.syntax, base_iri=self._base, lenient=True)
+        return read_on(parser, faults, place)
+
+    @property
+    def header(self) -> bytes:
+        """The prefixes so far, as one line without its end."""
+        return b"".join(b"@prefix %b: <%b> . " % (n.encode(), i.encode()) for n, i in self._prefixes.items())
+
+    def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        return self._taken(list, text, lenient=lenient)
+
+    def written(self, text: bytes) -> list[QuadLines]:
+        """The same, not lenient, as lines. Raises `SyntaxError` likewise."""
+        return self._taken(partial(written, has_graphs=self.syntax != RdfFormat.TURTLE), text)
+
+    def _taken(self, take: Callable[[Iterator[Quad]], _T], text: bytes, *, lenient: bool = False) -> _T:
+        header = self.header
+        parser = parse(header + text, format=self.syntax, base_iri=self._base, lenient=lenient)
+        try:
+            quads = take(parser)
+        except SyntaxError as fault:
+            if fault.lineno == 1 and fault.offset is not None:
+                fault.offset -= len(header.decode())
+            raise
+        self._prefixes = parser.prefixes
+        if parser.base_iri != self._base:
+            self._base = valid_base(parser.base_iri)
+        return quads
+
+    def salvage(self, piece: Piece) -> list[Quad]:
+        """The clauses before the fault; those after it too, where the fault cannot hide a new subject."""
+        found = _SUBJECT.match(piece.text)
+        if found is None:
+            return []
+        subject, rest = found[1], piece.text[found.end() :].rstrip()
+        clauses = list(_clauses(rest.removesuffix(b".")))
+        if not rest.endswith(b"."):
+            del clauses[-1]  # which may be cut off
+        is_at_margin = _MARGIN.match(piece.text[: found.start(1)]) is not None
+        quads: list[Quad] = []
+        for clause, start in clauses:
+            read = self._clause(subject, clause)
+            if read is None and not (
+                _is_plain(clause, 1 if start else 2) or (is_at_margin and _is_indented(clause))
+            ):
+                return quads + self._after_joint(subject, clause, rest.removesuffix(b".")[start:])
+            quads += read or []
+        return quads
+
+    def _clause(self, subject: bytes, clause: bytes) -> list[Quad] | None:
+        try:
+            return self.read(b"%b %b ." % (subject, clause))
+        except SyntaxError:
+            return None
+
+    def _after_joint(self, subject: bytes, clause: bytes, rest: bytes) -> list[Quad]:
+        """Of two statements without a dot between them, the second: if there is a line end that fits."""
+        joints = [found.start() for found in re.finditer(rb"\n", clause)]
+        for joint in joints[:_MAX_JOINTS]:
+            first, second = clause[:joint], self._clause(b"", rest[joint:])
+            if second and (first.rstrip().endswith(b".") or self._clause(subject, first)):
+                return second
+        return []
+
+
+def valid_base(url: str | None) -> str | None:
+    """None for a URL that is no IRI; relative references then become problems."""
+    if url is None or _PLAIN_URL.fullmatch(url):
+        return url
+    try:
+        parse(b"", format=RdfFormat.TURTLE, base_iri=url)
+    except ValueError:
+        return None
+    return url
+
+
+def statements(text: bytes, place: Place) -> list[Piece]:
+    """The text cut after each statement and directive; last comes what no dot ends, perhaps nothing."""
+    ends = []
+    for found in BOUNDARY.finditer(text):
+        if found.lastgroup == "before":
+            ends.append(found.start())
+        elif found.lastgroup is not None:
+            ends.append(found.end())
+    pieces, start = [], 0
+    for end in [*ends, len(text)]:
+        piece = text[start:end]
+        pieces.append(Piece(piece, place))
+        place, start = place.after(piece), end
+    return pieces
+
+
+def _clauses(rest: bytes) -> Iterator[tuple[bytes, int]]:
+    """What stands between the semicolons of a statement, and where; brackets hide theirs."""
+    depth = start = 0
+    for found in _CLAUSE.finditer(rest):
+        if found.lastgroup == "end" and depth == 0:
+            yield rest[start : found.start()], start
+            start = found.end()
+        elif found.lastgroup in ("open", "close"):
+            depth += 1 if found.lastgroup == "open" else -1
+    yield rest[start:], start
+
+
+def _is_plain(clause: bytes, least: int) -> bool:
+    """Whether it is so short that one of its terms must be at fault: no subject hides in it, or is lost."""
+    values = _STRING_OR_IRI.sub(b"x", clause).split(b",")
+    terms = [len(value.split()) for value in values]
+    return least <= terms[0] <= 2 and all(count <= 1 for count in terms[1:])
+
+
+def _is_indented(clause: bytes) -> bool:
+    """Whether each of its lines is a short one with space before it, where a subject would have none."""
+    first, *lines = _STRING_OR_IRI.sub(b"x", clause).split(b"\n")
+    return (
+        bool(lines)
+        and all(line[:1].isspace() or not line for line in lines)
+        and all(len(line.split()) <= 2 for line in (first, *lines))
+    )
+
+
+def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, about `BLOCK` bytes at a time; a line beyond `MAX_STATEMENT` comes alone, and cut."""
+    begun = b""
+    while data := stream.read(BLOCK):
+        begun += data
+        end = max(begun.rfind(b"\n"), begun.rfind(b"\r", 0, -1)) + 1
+        if end and len(begun) > MAX_STATEMENT:
+            first = begun.find(b"\n") + 1 or end
+            yield begun[:first]
+            begun, end = begun[first:], end - first
+        if end:
+            yield begun[:end]
+            begun = begun[end:]
+        elif len(begun) > MAX_STATEMENT:
+            begun = begun[: MAX_STATEMENT + 1]
+    if begun:
+        yield begun
+
+
+def _last_end(text: bytes, start: int) -> int:
+    return max((found.end() for found in _ENDS.finditer(text, start)), default=0)
+
+
+def _statement_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Text up to where a statement seems to end; a guess, which the reader has to correct."""
+    begun = b""
+    while data := stream.read(BLOCK):
+        seen = max(0, len(begun) - _LONGEST_END)
+        begun += data
+        end = _last_end(begun, max(seen, len(begun) - _NEAR)) or _last_end(begun, seen)
+        if end == 0 and len(begun) > MAX_STATEMENT:
+            end = len(begun)
+        if end:
+            yield begun[:end]
+            begun = begun[end:]
+    if begun:
+        yield begun

@@ -1,0 +1,238 @@
+"""RDF/XML with a fault in it: its node elements one by one, and of a bad one its good properties."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from pyoxigraph import Quad, RdfFormat, parse
+
+from tamias.analyse.chunks import times
+from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, taken_apart
+
+_ASIDE = (
+    rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
+    rb"|<\?(?:[^?]++|\?(?!>))*(?:\?>|\Z)|<!DOCTYPE"
+)
+TOKEN = re.compile(
+    _ASIDE + rb"""|<(/?)([^\s/>"'<=!?]+)((?:[^<>"'/]++|"[^"<]*"|'[^'<]*'|/(?!>))*)(/?)>|(<)""", re.DOTALL
+)
+"""A tag (whether it ends an element, its name, its attributes, whether it is empty), or what is none."""
+_ROOT = re.compile(rb"""<([^\s/>"'<=!?]*:)?RDF(?=[\s>])(?:[^<>"']++|"[^"<]*"|'[^'<]*')*>""")
+_ABOUT = re.compile(rb"""\s[^\s=]*:about\s*=""")
+_IDENTITY = re.compile(rb"""\s[^\s=]*:(?:about|ID|nodeID)\s*=""")
+_RESOURCE = re.compile(rb"""\s[^\s=]*:parseType\s*=\s*["']Resource""")
+_BAD_BUT_WHOLE = re.compile(rb"""<([^\s/>"'<=!?]+)[^<]*(?:/>|</\1\s*>|/\s*(?=<))""")
+"""A property whose own tag is at fault, without elements in it: what follows stands on the same level."""
+_COUNTED = re.compile(rb"<[^\s/>]*:li[\s/>]")
+
+
+class _Open:
+    """A start tag that waits for its end; `holds_nodes` where nodes, not properties, stand in it."""
+
+    def __init__(self, name: bytes, attributes: bytes, *, is_property: bool) -> None:
+        self.name = name
+        self.holds_nodes = is_property and not _RESOURCE.search(attributes)
+        self.is_full = False
+        """It has text or an element, so that no further element can stand in it."""
+        self._holds_many = not self.holds_nodes or b"parseType" in attributes
+
+    def fill(self) -> None:
+        """Text or an element stands in it."""
+        self.is_full = not self._holds_many
+
+
+class Nodes:
+    """One RDF/XML document that has been read in vain."""
+
+    def __init__(self, text: bytes, base: str | None) -> None:
+        root = _ROOT.search(text)
+        self._base = base
+        self._text = text
+        self._start = root.end() if root else 0
+        self._head = text[: self._start]
+        self._tail = b"</%bRDF>" % (root[1] or b"") if root else b""
+
+    def found(self, faults: Faults) -> Iterator[Read]:
+        """All good nodes, and the good properties of bad ones."""
+        yield from taken_apart(self._pieces(), self, faults)
+
+    def read(self, text: bytes, *, lenient: bool = False) -> list[Quad]:
+        source = self._head + text + self._tail
+        if has_forbidden(text):
+            raise SyntaxError("a character that XML forbids")
+        try:
+            quads = list(parse(source, format=RdfFormat.RDF_XML, base_iri=self._base, lenient=lenient))
+        except SyntaxError as fault:
+            raise SyntaxError(fault.msg) from fault  # its place, if any, is not that of this piece
+        if ends_early(text):
+            raise SyntaxError("an element has no end")
+        return quads
+
+    def salvage(self, piece: Piece) -> list[Quad]:
+        """Its complete properties before the first doubtful tag, where the node has a name of its own.
+
+        Where that tag stands in a node of the last property, the complete properties of that node too.
+        """
+        quads: dict[Quad, None] = {}
+        text = piece.text
+        while (node := _named_node(text)) and not _COUNTED.search(text):
+            end = node.end()
+            contents = [b""]
+            for begin, end in _children(text, node.end()):
+                contents.append(text[begin:end])
+            last = TOKEN.search(text, end)
+            inner = (
+                TOKEN.search(text, last.end()) if last and last[2] and not last[1] and not last[4] else None
+            )
+            if last and inner and _named_node(inner[0]):
+                empty = inner[0] if inner[4] else b"%b</%b>" % (inner[0], inner[2])
+                contents.append(b"%b%b</%b>" % (last[0], empty, last[2]))
+            for content in contents:
+                quads.update(dict.fromkeys(self._read_if_good(b"%b%b</%b>" % (node[0], content, node[2]))))
+            text = text[inner.start() :] if inner else b""
+        return list(quads)
+
+    def _read_if_good(self, text: bytes) -> list[Quad]:
+        try:
+            return self.read(text)
+        except SyntaxError:
+            return []
+
+    def _pieces(self) -> list[Piece]:
+        place = Place().after(self._text[: self._start])
+        pieces, end = [], self._start
+        for start, stop in _nodes(self._text, self._start):
+            place = place.after(self._text[end:start])
+            pieces.append(Piece(self._text[start:stop], place))
+            place, end = place.after(self._text[start:stop]), stop
+        return pieces
+
+
+def has_forbidden(text: bytes) -> bool:
+    """Whether there are control characters, which the parser takes for parts of names."""
+    signs = np.frombuffer(text, np.uint8)
+    return int(np.count_nonzero(signs < ord(" "))) > sum(times(sign, text) for sign in (b"\t", b"\n", b"\r"))
+
+
+def ends_early(text: bytes) -> bool:
+    """Whether an element is still open at the end, which the parser does not mind."""
+    depth = 0
+    for token in TOKEN.finditer(text):
+        if token[2] and not token[4]:
+            depth += -1 if token[1] else 1
+    return depth > 0
+
+
+def _nodes(text: bytes, start: int) -> list[tuple[int, int]]:
+    """Where each node element begins and ends, as far as a text with faults can tell."""
+    scan, read_up_to = _Scan(start), start
+    for token in TOKEN.finditer(text, start):
+        if text[read_up_to : token.start()].strip():
+            scan.take_text()
+        read_up_to = token.end()
+        if token[2] is not None and token[1]:
+            scan.take_end(token[2], token.end())
+        elif token[2] is not None:
+            scan.take_start(token)
+    return scan.nodes(len(text))
+
+
+class _Scan:
+    """Goes through the tags of a document with faults, and knows which nodes were whole."""
+
+    def __init__(self, start: int) -> None:
+        self._nodes: list[tuple[int, int, bool]] = []
+        """Each with whether it is a node beyond doubt: a property never has rdf:about."""
+        self._stack: list[_Open] = []
+        self._begun = start
+        self._is_certain = False
+
+    def nodes(self, end: int) -> list[tuple[int, int]]:
+        """All of them, the last up to the end of the text where it is open."""
+        if self._stack:
+            self._note(end)
+        return [(begin, end) for begin, end, _ in self._nodes]
+
+    def take_text(self) -> None:
+        """There is text between two tags."""
+        if self._stack:
+            self._stack[-1].fill()
+
+    def take_start(self, token: re.Match[bytes]) -> None:
+        """A start tag, or an empty element."""
+        stack, is_node = self._stack, _must_be_node(token[2], token[3])
+        if stack and stack[-1].is_full:
+            stack.pop()  # a property that lost its end
+        if stack and not stack[-1].holds_nodes and is_node:
+            self._note(token.start())  # a node that did
+            stack.clear()
+        if stack:
+            stack[-1].fill()
+        else:
+            self._begun, self._is_certain = token.start(), is_node
+        if not token[4]:
+            is_property = bool(stack) and not stack[-1].holds_nodes
+            stack.append(_Open(token[2], token[3], is_property=is_property))
+        elif not stack:
+            self._note(token.end())
+
+    def take_end(self, name: bytes, end: int) -> None:
+        """An end tag: of the innermost open element of that name, so that nested ones keep their places."""
+        stack = self._stack
+        open_names = [each.name for each in reversed(stack)]
+        if name in open_names:
+            del stack[len(stack) - 1 - open_names.index(name) :]
+            if not stack:
+                self._note(end)
+        elif not stack and not name.endswith(b"RDF"):
+            # The start of a node is lost, so these are its properties, and perhaps more than those.
+            while self._nodes and not self._nodes[-1][2]:
+                self._nodes.pop()
+
+    def _note(self, end: int) -> None:
+        self._nodes.append((self._begun, end, self._is_certain))
+
+
+def _must_be_node(name: bytes, attributes: bytes) -> bool:
+    return name.endswith(b":Description") or _ABOUT.search(attributes) is not None
+
+
+def _named_node(text: bytes) -> re.Match[bytes] | None:
+    """The start tag that a text begins with, if it is of a node with a name of its own."""
+    node = TOKEN.match(text)
+    return node if node and node[2] and not node[1] and _IDENTITY.search(node[3]) else None
+
+
+def _children(text: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Where the complete elements of an element are, up to the first tag that may belong elsewhere."""
+    stack: list[bytes] = []
+    begun = skipped = start
+    for token in TOKEN.finditer(text, start):
+        slash, name, empty = token[1], token[2], token[4]
+        if token.start() < skipped:
+            continue
+        if token[5]:
+            bad = None if stack else _BAD_BUT_WHOLE.match(text, token.start())
+            if bad is None:
+                return
+            skipped = bad.end()
+        elif name is None:
+            continue
+        elif not slash:
+            if len(stack) == 1 and _lost_its_end(text[begun : token.start()]):
+                stack.clear()
+            begun = begun if stack else token.start()
+            if not empty:
+                stack.append(name)
+            elif not stack:
+                yield begun, token.end()
+        elif not stack or stack.pop() != name:
+            return
+        elif not stack:
+            yield begun, token.end()
+
+
+def _lost_its_end(begun: bytes) -> bool:
+    """Whether a property has text, after which no element can stand in it."""
+    tag, _, content = begun.partition(b">")
+    return bool(content.strip()) and b"parseType" not in tag and b"<" not in content

@@ -1,0 +1,149 @@
+"""The statements of an RDF document as lines of N-Quads.
+
+pyoxigraph ends its process on some hostile documents: what would do so is refused before it is parsed.
+"""
+
+import re
+from itertools import islice
+from pathlib import Path
+from xml.parsers import expat
+
+import msgspec
+from pyoxigraph import RdfFormat, parse, serialize
+
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.text import marked_chunks
+
+NO_BASE = "http://base.invalid/"
+"""Stands for the address of a document that is not known."""
+BATCH = 500
+MAX_DEPTH = 500
+MAX_ENTITIES = 64 << 10
+MAX_JSON_LD = 16 << 20
+_GROWTH = 10
+_FREE_GROWTH = 8 << 20
+_CONTEXT_WORK = 200_000_000
+_QUOTED_TRIPLE = re.compile(rb"<<|>>")
+
+MOST_NESTED = 200
+MOST_NESTING = 200_000
+_FLAT = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+_ROUND = bytes.maketrans(b"[]", b"()")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
+
+
+def statement_lines(path: Path, syntax: RdfFormat, most_bytes: int, base: str | None = None) -> set[bytes]:
+    """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
+    return parsed_lines(read_document(path, most_bytes), syntax, base)
+
+
+def read_document(path: Path, most_bytes: int) -> bytes:
+    """The text of a document, without a mark. Raises `Unreadable`."""
+    size = path.stat().st_size
+    if size > most_bytes:
+        raise Unreadable(f"{size} bytes of RDF, more than the {most_bytes} that are compared")
+    return b"".join(marked_chunks(path))
+
+
+def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set[bytes]:
+    """Every statement of a text. Raises `Unreadable`."""
+    refuse_hostile(data, syntax)
+    try:
+        quads = parse(data, format=syntax, base_iri=base or NO_BASE)
+        batches = iter(lambda: serialize(islice(quads, BATCH), format=RdfFormat.N_QUADS), b"")
+        lines = {line for batch in batches for line in (batch or b"").split(b"\n")}
+    except (SyntaxError, ValueError, MemoryError) as fault:  # the last: a token beyond the parser's buffer
+        raise Unreadable(f"not {syntax.name}: {fault}") from fault
+    lines.discard(b"")
+    return lines
+
+
+def refuse_hostile(data: bytes, syntax: RdfFormat) -> None:
+    """Raises `Unreadable` for what could end the parser's process or keep it for very long."""
+    if syntax == RdfFormat.JSON_LD:
+        _check_json_ld(data)
+    elif syntax == RdfFormat.RDF_XML:
+        _check_xml(data)
+    else:
+        if syntax not in _FLAT:
+            _check_brackets(data)
+        if data.count(b"<<") > MAX_DEPTH:
+            _check_quoted_triples(data)
+
+
+def _check_quoted_triples(data: bytes) -> None:
+    depth = 0
+    for sign in _QUOTED_TRIPLE.findall(data):
+        depth = depth + 1 if sign == b"<<" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"triples nested more than {MAX_DEPTH} deep")
+
+
+def _check_brackets(data: bytes) -> None:
+    """Turtle and its kin: naming the blank nodes of a chain takes seconds for every 100,000 of them.
+
+    Brackets in literals count too: who has so many of them there is compared by bytes.
+    """
+    shape = data.translate(_ROUND, _NO_BRACKETS)
+    for level in range(MOST_NESTED):
+        if b"()" not in shape:
+            return
+        shape = shape.replace(b"()", b"")
+        if level == 0 and shape.count(b"(") > MOST_NESTING:
+            break
+    raise Unreadable(
+        f"brackets nested more than {MOST_NESTED} deep, or more than {MOST_NESTING} of them nested"
+    )
+
+
+def _check_json_ld(data: bytes) -> None:
+    """A scoped context is gone through for each node, so contexts inside are for small documents only."""
+    if len(data) > MAX_JSON_LD:
+        raise Unreadable(f"{len(data)} bytes of JSON-LD, more than the {MAX_JSON_LD} that are compared")
+    contexts = data.count(b"@context") + data.count(b"\\u0040")
+    if contexts > 1 and data.count(b"{") * len(data) > _CONTEXT_WORK:
+        raise Unreadable("too many JSON-LD contexts")
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeError) as fault:
+        raise Unreadable(f"not JSON: {fault}") from fault
+    except RecursionError as fault:
+        raise Unreadable("JSON nested too deep") from fault
+
+
+def _check_xml(data: bytes) -> None:
+    look = _XmlLook()
+    try:
+        look.parser.Parse(data, True)
+    except (expat.ExpatError, LookupError, ValueError) as fault:
+        raise Unreadable(f"not XML: {fault}") from fault
+    if look.entities and data.count(b"&") * max(look.entities) > _FREE_GROWTH + _GROWTH * len(data):
+        raise Unreadable(f"XML entities may grow the document by more than {_GROWTH} times")
+
+
+class _XmlLook:
+    """Goes through XML for its depth and its entities, without keeping anything."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.entities: list[int] = []
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.EntityDeclHandler = self._entity
+
+    def _start(self, _name: str, _attributes: dict[str, str]) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable(f"XML elements nested more than {MAX_DEPTH} deep")
+
+    def _end(self, _name: str) -> None:
+        self.depth -= 1
+
+    def _entity(self, *declaration: str | bool | None) -> None:
+        value = declaration[2]
+        if not isinstance(value, str) or "&" in value:
+            raise Unreadable("XML entities made of others, or from elsewhere")
+        self.entities.append(len(value.encode()))
+        if sum(self.entities) > MAX_ENTITIES:
+            raise Unreadable(f"XML entities of more than {MAX_ENTITIES} bytes")

@@ -1,0 +1,141 @@
+"""Delimited text as a table: what divides its cells, what its columns are called, and its rows in turn."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.text import LONGEST_LINE, Text, found_text
+
+SAMPLE = 1 << 20
+_JUDGED_ROWS = 200
+_DELIMITERS = ",;\t|"
+MAX_COLUMNS = 20_000
+
+Row = Sequence[str]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table in a file."""
+
+    text: Text
+    delimiter: str
+    quoted: bool
+    width: int
+    above: tuple[tuple[str, ...], ...] = ()
+    """Rows above the table, such as a title."""
+    header: tuple[str, ...] | None = None
+
+    def rows(self) -> Iterator[list[str]]:
+        """The rows below the header, all of one width. Raises `Unreadable`."""
+        with self.text.opened() as file:
+            lines = csv.reader(file, delimiter=self.delimiter, quoting=_quoting(self.quoted))
+            rows = filter(None, lines)  # a blank line is no row
+            try:
+                for _ in range(len(self.above) + (self.header is not None)):
+                    next(rows, None)
+                for row in rows:
+                    yield row if len(row) == self.width else self._fitted(row)
+            except csv.Error as fault:
+                raise Unreadable(f"not a table: {fault} near line {lines.line_num}") from fault
+
+    def _fitted(self, row: list[str]) -> list[str]:
+        """Missing cells are empty; what is too much stays in the last cell."""
+        missing = self.width - len(row)
+        if missing >= 0:
+            return row + [""] * missing
+        return [*row[: self.width - 1], self.delimiter.join(row[self.width - 1 :])]
+
+    def sample(self) -> list[list[str]]:
+        """Some of its first rows."""
+        return list(islice(self.rows(), max(20, min(10_000, SAMPLE // (8 * self.width)))))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in the file."""
+        return not self.text.sample(SAMPLE).strip()
+
+    def with_text(self, text: Text) -> "Table":
+        """The same form of table, of another file."""
+        return msgspec.structs.replace(self, text=text)
+
+    def without_header(self) -> "Table":
+        """The same table with its header as a row."""
+        return msgspec.structs.replace(self, header=None)
+
+    def without_quotes(self) -> "Table":
+        """The same table with its quotation marks as parts of the cells."""
+        return msgspec.structs.replace(self, quoted=False)
+
+    @property
+    def columns(self) -> list[str]:
+        """A name for each column, no two alike."""
+        names = self.header or [f"column {number}" for number in range(1, self.width + 1)]
+        seen: Counter[str] = Counter()
+        told: list[str] = []
+        for position, name in enumerate(names, 1):
+            plain = name.strip() or f"column {position}"
+            seen[plain] += 1
+            told.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+        return told
+
+
+csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # geometries are longer than its default
+
+
+def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> Table:
+    """The table in a file; the delimiter is found unless it is given. Raises `Unreadable`."""
+    text = found_text(path, most_bytes)
+    lines = text.sample(SAMPLE).split("\n")
+    dialects = [(sign, quoted) for sign in (delimiter or _DELIMITERS) for quoted in (True, False)]
+    judged = [(*_judged(_read(lines, sign, quoted)), sign, quoted) for sign, quoted in dialects]
+    score, width, sign, quoted = max(judged, key=lambda each: (each[0], each[3], each[1]))
+    if score == 0 and any(lines):
+        raise Unreadable("not a table")
+    if width > MAX_COLUMNS:
+        raise Unreadable(f"a table of {width} columns, more than {MAX_COLUMNS}")
+    return _with_header(Table(text, sign, quoted, width), _read(lines, sign, quoted))
+
+
+def _quoting(quoted: bool) -> Literal[0, 3]:
+    return csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+
+
+def _read(lines: Sequence[str], delimiter: str, quoted: bool) -> list[list[str]]:
+    """The first rows; none if they cannot be read so."""
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, quoting=_quoting(quoted))
+    try:
+        return list(islice(filter(None, reader), _JUDGED_ROWS))
+    except csv.Error:
+        return []
+
+
+def _judged(rows: Sequence[Row]) -> tuple[float, int]:
+    """How well rows agree on a width, and the width. More than one column is better than one."""
+    if not rows:
+        return 0.0, 1
+    width, agreeing = Counter(map(len, rows)).most_common(1)[0]
+    share = agreeing / len(rows)
+    return (share if width > 1 else share / 4), width
+
+
+def _with_header(table: Table, rows: Sequence[Row]) -> Table:
+    first = next((place for place, row in enumerate(rows) if len(row) == table.width), 0)
+    above = tuple(map(tuple, rows[:first]))
+    header = rows[first] if first < len(rows) and _is_header(rows[first]) else None
+    return msgspec.structs.replace(table, above=above, header=header and tuple(header))
+
+
+def _is_header(row: Row) -> bool:
+    named = [cell for cell in row if cell.strip()]
+    most_are_named = len(named) * 5 >= len(row) * 4 and len(set(named)) * 5 >= len(named) * 4
+    return most_are_named and not any(map(_is_number, named))
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip().lstrip("+-").replace(".", "").replace(",", "").isdigit()

@@ -1,0 +1,112 @@
+"""Text of whatever encoding: as UTF-8 piece by piece, or as lines."""
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from tamias.content.canonical.faults import Unreadable
+
+CHUNK = 1 << 20
+LONGEST_LINE = 8 * CHUNK
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def marked_encoding(head: bytes) -> tuple[str | None, int]:
+    """The encoding that a byte order mark tells, and the length of the mark.
+
+    >>> marked_encoding(b"\\xef\\xbb\\xbfname")
+    ('utf-8', 3)
+    """
+    return next(((name, len(mark)) for mark, name in _MARKS if head.startswith(mark)), (None, 0))
+
+
+def marked_chunks(path: Path) -> Iterator[bytes]:
+    """The text without its mark: UTF-16 and UTF-32 as UTF-8, what has no mark as it is."""
+    with path.open("rb") as file:
+        encoding, length = marked_encoding(file.read(4))
+        file.seek(length)
+        raw = iter(lambda: file.read(CHUNK), b"")
+        yield from raw if encoding in {None, "utf-8"} else _recoded(raw, str(encoding))
+
+
+def _recoded(raw: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for chunk in raw:
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def plain_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same text with line feeds only."""
+    held = b""
+    for chunk in chunks:
+        text = held + chunk
+        held = b"\r" if text.endswith(b"\r") else b""  # a line feed may follow
+        text = text[: len(text) - len(held)]
+        yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+    if held:
+        yield b"\n"
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A file that has been found to be text, and how it is written."""
+
+    path: Path
+    encoding: str
+    mark: int = 0
+
+    def opened(self) -> TextIO:
+        """The text from its beginning, with line feeds only. What cannot be decoded is shown as `\\xNN`."""
+        file = self.path.open(encoding=self.encoding, errors="backslashreplace", newline=None)
+        if self.mark:
+            file.read(1)
+        return file
+
+    def sample(self, size: int) -> str:
+        """The first lines, whole ones, of about so many characters."""
+        with self.opened() as file:
+            text = file.read(size)
+        return text if len(text) < size else text[: text.rfind("\n") + 1]
+
+
+def found_text(path: Path, most_bytes: int) -> Text:
+    """How a file is written: by its mark, in UTF-8, else in Windows-1252. Raises `Unreadable`."""
+    size = path.stat().st_size
+    if size > most_bytes:
+        raise Unreadable(f"{size} bytes, more than the {most_bytes} that are read")
+    with path.open("rb") as file:
+        encoding, mark = marked_encoding(file.read(4))
+    if encoding is not None and encoding != "utf-8":
+        return Text(path, encoding, mark)
+    return Text(path, "utf-8" if _is_utf8(path) else "cp1252", mark)
+
+
+def _is_utf8(path: Path) -> bool:
+    """Goes through all of it, also for what no text has."""
+    decoder, is_utf8, unbroken = codecs.getincrementaldecoder("utf-8")(), True, 0
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
+            if b"\0" in chunk:
+                raise Unreadable("not text: it has zero bytes")
+            if unbroken > LONGEST_LINE:
+                raise Unreadable(f"a line of more than {LONGEST_LINE} bytes")
+            is_utf8 = is_utf8 and _decodes(decoder, chunk)
+    return is_utf8 and _decodes(decoder, b"", final=True)
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> bool:
+    try:
+        decoder.decode(chunk, final)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""One body in, its documents out: each layer is recognised by its bytes and peeled while it is read."""
+
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from tamias.content.containers.archives import Member, tar_members, zip_members
+from tamias.content.containers.codecs import CODECS, DamageError, stored_chunks
+from tamias.content.containers.limits import MIB, Meter, OpenLimits
+from tamias.content.containers.member_graph import member_graph, stand_in
+from tamias.content.containers.sevenzip import sevenzip_members
+from tamias.content.containers.streams import Unpacked, buffered, head
+from tamias.content.sniff import PACKED_SUFFIXES, bare_type, contradicted_claim, found_charset, found_type
+from tamias.model.capture import Body
+from tamias.model.document import Document
+from tamias.model.finding import Problem
+
+DEFAULT_LIMITS = OpenLimits()
+SPOOL = 8 * MIB
+"""An inner zip or 7z larger than this goes from memory to an unnamed temporary file."""
+
+ARCHIVES = frozenset({"application/zip", "application/x-tar", "application/x-7z-compressed"})
+
+
+class _Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a stream before it is looked at."""
+
+    name: str
+    told: str | None
+    member: str | None = None
+    graph: str | None = None
+    layers: int = 0
+    archives: int = 0
+
+
+def documents(
+    body: Body,
+    *,
+    url: str,
+    told_type: str | None,
+    limits: OpenLimits = DEFAULT_LIMITS,
+    name: str | None = None,
+) -> Iterator[Document | Problem]:
+    """The documents of a body, each to be consumed before the next is asked for.
+
+    `name` is the name of the file whose ending counts, where it is not the last segment of the URL.
+
+    Damage never raises: a stream ends where its data does, and the `Problem` follows its document.
+    A member that cannot be read is a `Problem` too. Only `LimitExceeded` is raised, here or by a stream.
+    """
+    if name is None:
+        name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    with body_stream(body) as stream:
+        yield from _Peeler(url, Meter(limits, stream.tell), limits).parts(
+            stream, _Layer(name=name, told=told_type)
+        )
+
+
+def body_stream(body: Body) -> BinaryIO:
+    """The bytes of a body from the first on, wherever they are."""
+    if body.descriptor is not None:
+        os.lseek(body.descriptor, 0, os.SEEK_SET)
+        return open(os.dup(body.descriptor), "rb")
+    return io.BytesIO(body.data or b"") if body.path is None else open(body.path, "rb")
+
+
+class _Peeler:
+    """Takes the layers off one body."""
+
+    def __init__(self, url: str, meter: Meter, limits: OpenLimits) -> None:
+        self._url = url
+        self._meter = meter
+        self._limits = limits
+        self._problems: list[Problem] = []
+
+    def parts(self, stream: BinaryIO, layer: _Layer) -> Iterator[Document | Problem]:
+        start = head(stream)
+        found = found_type(start, layer.told, layer.name)
+        if found in CODECS:
+            yield from self._peeled(stream, found, layer)
+        elif found in ARCHIVES:
+            yield from self._members(stream, found, layer)
+        else:
+            yield self._document(stream, start, found, layer)
+            if declared := contradicted_claim(found, layer.told, layer.name):
+                self._damage(layer)(f"declared as {declared}, but read as {found}")
+        yield from self._told_problems()
+
+    def _document(self, stream: BinaryIO, start: bytes, found: str, layer: _Layer) -> Document:
+        return Document(
+            url=self._url,
+            stream=stream,
+            media_type=found,
+            told_type=layer.told,
+            charset=found_charset(start, layer.told, found),
+            member=layer.member,
+            graph=layer.graph,
+        )
+
+    def _peeled(self, stream: BinaryIO, codec: str, layer: _Layer) -> Iterator[Document | Problem]:
+        if layer.layers == self._limits.max_layers:
+            yield self._too_deep(layer, f"{self._limits.max_layers} layers (limit open.max_layers)")
+            return
+        chunks = CODECS[codec](stream, self._limits.max_memory)
+        inner = buffered(Unpacked(chunks, self._meter.unpacked, self._damage(layer)))
+        told = None if bare_type(layer.told) == codec else layer.told
+        yield from self.parts(inner, _inside_codec(layer, told))
+
+    def _members(self, stream: BinaryIO, archive: str, layer: _Layer) -> Iterator[Document | Problem]:
+        if layer.archives == self._limits.max_archives:
+            yield self._too_deep(layer, f"{self._limits.max_archives} archives (limit open.max_archives)")
+            return
+        if layer.layers == self._limits.max_layers:
+            yield self._too_deep(layer, f"{self._limits.max_layers} layers (limit open.max_layers)")
+            return
+        try:
+            for member in self._listed(stream, archive):
+                yield from self._member(member, layer)
+        except DamageError as damage:
+            self._damage(layer)(str(damage))
+
+    def _listed(self, stream: BinaryIO, archive: str) -> Iterator[Member]:
+        if archive == "application/x-tar":
+            yield from tar_members(stream, self._meter)
+            return
+        listed = zip_members if archive == "application/zip" else sevenzip_members
+        with _seekable(stream) as file:
+            yield from listed(file, self._meter, self._limits.max_memory)
+
+    def _member(self, member: Member, layer: _Layer) -> Iterator[Document | Problem]:
+        inner = _inside_archive(layer, member.name, self._url)
+        if member.skipped is not None:
+            yield Problem(f"{inner.member}: {member.skipped}, skipped")
+            return
+        if inner.graph and inner.graph != member_graph(member.name):
+            yield Problem(f"{inner.member}: its name spells no http(s) IRI, so its graph is {inner.graph}")
+        count = self._meter.unpacked if member.packed else _uncounted
+        yield from self.parts(buffered(Unpacked(member.chunks, count, self._damage(inner))), inner)
+
+    def _damage(self, layer: _Layer) -> "_Damage":
+        return _Damage(self._problems, layer.member)
+
+    def _told_problems(self) -> Iterator[Problem]:
+        while self._problems:
+            yield self._problems.pop(0)
+
+    def _too_deep(self, layer: _Layer, limit: str) -> Problem:
+        return Problem(f"{layer.member or self._url}: packed in more than {limit}, skipped")
+
+
+class _Damage(msgspec.Struct, frozen=True):
+    """Notes what is wrong with a layer, to be told after its document."""
+
+    problems: list[Problem]
+    member: str | None
+
+    def __call__(self, what: str) -> None:
+        told = what if self.member is None else f"{self.member}: {what}"
+        self.problems.append(Problem(told, damage=True))
+
+
+def _inside_codec(layer: _Layer, told: str | None) -> _Layer:
+    stem, _, suffix = layer.name.rpartition(".")
+    name = stem + PACKED_SUFFIXES[suffix.lower()] if suffix.lower() in PACKED_SUFFIXES else layer.name
+    return msgspec.structs.replace(layer, name=name, told=told, layers=layer.layers + 1)
+
+
+def _inside_archive(layer: _Layer, name: str, url: str) -> _Layer:
+    return _Layer(
+        name=name,
+        told=None,
+        member=name if layer.member is None else f"{layer.member}!/{name}",
+        graph=member_graph(name) or stand_in(url, name),
+        layers=layer.layers + 1,
+        archives=layer.archives + 1,
+    )
+
+
+def _seekable(stream: BinaryIO) -> BinaryIO:
+    """The stream itself, or a copy that ends with its use; the meter has bounded what can come."""
+    if stream.seekable():
+        return stream
+    copy = tempfile.SpooledTemporaryFile(SPOOL)  # noqa: SIM115 - closed by whoever asked for it
+    for chunk in stored_chunks(stream):
+        copy.write(chunk)
+    copy.seek(0)
+    return copy  # type: ignore[return-value]
+
+
+def _uncounted(count: int) -> None:
+    """For bytes that were counted by the layer around them."""

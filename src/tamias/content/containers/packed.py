@@ -1,0 +1,68 @@
+"""What is inside a gzip file: unpacked within bounds, and its type by a look at it."""
+
+import gzip
+import re
+import zlib
+from pathlib import Path
+
+import msgspec
+
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.text import CHUNK, marked_chunks
+
+_ZIP = b"PK\x03\x04"
+_STATEMENT = re.compile(rb"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?")
+_LOOKS = (
+    (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:@prefix|@base|prefix\s|base\s+<)", re.IGNORECASE), "text/turtle"),
+    (re.compile(rb"[^\0]{0,4096}<(?:\w+:)?RDF[\s>]"), "application/rdf+xml"),
+    (re.compile(rb"\s*<!doctype html|\s*<html", re.IGNORECASE), "text/html"),
+    (re.compile(rb"\s*<"), "text/xml"),
+)
+
+
+def unpack(path: Path, target: Path, most_bytes: int) -> None:
+    """Unpacks a gzip file. Raises `Unreadable`."""
+    size = 0
+    with gzip.open(path, "rb") as packed, target.open("wb") as file:
+        while chunk := _chunk(packed):
+            size += len(chunk)
+            if size > most_bytes:
+                raise Unreadable(f"unpacks to more than {most_bytes} bytes")
+            file.write(chunk)
+
+
+def _chunk(packed: gzip.GzipFile) -> bytes:
+    try:
+        return packed.read(CHUNK)
+    except (OSError, EOFError, zlib.error) as fault:
+        raise Unreadable(f"not gzip: {fault}") from fault
+
+
+def looked_at(path: Path) -> str | None:
+    """The media type that a file seems to have; delimited text as CSV. None for what is not text."""
+    head = next(marked_chunks(path), b"")
+    if head.startswith(_ZIP):
+        return "application/zip"
+    if head.startswith(b"\x1f\x8b"):
+        return "application/gzip"
+    if b"\0" in head:
+        return None
+    return _of_text(head)
+
+
+def _of_text(head: bytes) -> str:
+    lines = [line for line in head[: 1 << 16].splitlines() if line.strip()]
+    if head.lstrip()[:1] in {b"{", b"["}:
+        return "application/x-ndjson" if len(lines) > 1 and _is_json(lines[0]) else "application/json"
+    told = [line for line in lines[:20] if not line.startswith(b"#")]
+    if told and all(_STATEMENT.fullmatch(line.strip()) for line in told[:-1] or told):
+        return "application/n-quads"
+    return next((name for look, name in _LOOKS if look.match(head)), "text/csv")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,340 @@
+"""What a body really is. Pure: first bytes, declared type and file name in, a bare media type out.
+
+Declared RDF text is believed when its parser agrees. Otherwise there is a ladder: signatures, then markup,
+JSON, RDF text, tables; there, claims decide only what the bytes leave open.
+"""
+
+import codecs
+import re
+from functools import lru_cache
+
+from tamias.content.charsets import believed_charset
+from tamias.content.containers.streams import HEAD
+from tamias.content.page_charset import page_charset
+from tamias.content.rdf_share import TRIG, TURTLE, share_read
+from tamias.content.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
+from tamias.content.signatures import SHEET, signed_type
+
+JELLY = "application/x-jelly-rdf"
+
+PACKED_SUFFIXES = {
+    **dict.fromkeys(("gz", "bz2", "xz", "zst", "br"), ""),
+    **dict.fromkeys(("tgz", "tbz2", "tbz", "txz", "tzst"), ".tar"),
+}
+
+ALIASES = {
+    "application/x-gzip": "application/gzip",
+    "application/bzip2": "application/x-bzip2",
+    "application/x-zstd": "application/zstd",
+    "application/x-zip-compressed": "application/zip",
+    "application/tar": "application/x-tar",
+    "application/brotli": "application/x-brotli",
+    "application/x-br": "application/x-brotli",
+    "application/x-7z": "application/x-7z-compressed",
+    "application/trix+xml": "application/trix",
+    "application/x-trix": "application/trix",
+    "text/trix": "application/trix",
+    "application/x-rdf+json": "application/rdf+json",
+    "text/rdf+json": "application/rdf+json",
+    "application/hdt": "application/vnd.hdt",
+    "application/x-hdt": "application/vnd.hdt",
+    "application/x-jelly": "application/x-jelly-rdf",
+    "application/turtle": "text/turtle",
+    "application/x-turtle": "text/turtle",
+    "application/n3": "text/n3",
+    "text/rdf+n3": "text/n3",
+    "application/x-trig": "application/trig",
+    "text/nquads": "application/n-quads",
+    "text/x-nquads": "application/n-quads",
+    "text/ntriples": "application/n-triples",
+    "application/rdf": "application/rdf+xml",
+    "text/rdf": "application/rdf+xml",
+    "text/rdf+xml": "application/rdf+xml",
+    "application/json-ld": "application/ld+json",
+    "text/json": "application/json",
+    "text/xml": "application/xml",
+    "text/comma-separated-values": "text/csv",
+    "application/csv": "text/csv",
+}
+BY_SUFFIX = {
+    "nt": "application/n-triples",
+    "nq": "application/n-quads",
+    "ttl": "text/turtle",
+    "trig": "application/trig",
+    "n3": "text/n3",
+    "rdf": "application/rdf+xml",
+    "owl": "application/rdf+xml",
+    "rdfs": "application/rdf+xml",
+    "trix": "application/trix",
+    "jsonld": "application/ld+json",
+    "rj": "application/rdf+json",
+    "hdt": "application/vnd.hdt",
+    "jelly": JELLY,
+    "json": "application/json",
+    "geojson": "application/geo+json",
+    "html": "text/html",
+    "htm": "text/html",
+    "xhtml": "application/xhtml+xml",
+    "xml": "application/xml",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "css": "text/css",
+    "js": "text/javascript",
+    "rq": "application/sparql-query",
+    "tar": "application/x-tar",
+    "br": "application/x-brotli",
+    "7z": "application/x-7z-compressed",
+    "xlsx": SHEET,
+    "xls": "application/vnd.ms-excel",
+}
+_UNSURE = {"", "application/octet-stream", "binary/octet-stream", "text/plain", "application/force-download"}
+_TABLES = ("text/csv", "text/tab-separated-values")
+_JSON_TYPES = ("application/json", "application/rdf+json")
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SITEMAPS = {
+    b"urlset": "application/x-sitemap+xml",
+    b"sitemapindex": "application/x-sitemap+xml",
+    b"rss": "application/rss+xml",
+    b"feed": "application/atom+xml",
+}
+"""What lists addresses for crawlers; any of them may declare RDF's namespace for its extensions."""
+
+_ROOTS = {
+    **_SITEMAPS,
+    b"svg": "image/svg+xml",
+    b"sparql": "application/sparql-results+xml",
+    b"Ontology": "application/owl+xml",
+}
+_NO_NODES = frozenset({b"svg", *_SITEMAPS})
+_HTML_TAGS = frozenset(
+    b"a b body br center div font form frameset h1 h2 h3 head html iframe img li link meta nav ol p pre"
+    b" script section span style table title ul main header footer article".split()
+)
+_RDF_DECLARED = re.compile(
+    rb"""xmlns(?::[^\s=]{1,40})?\s*=\s*["']http://www\.w3\.org/1999/02/22-rdf-syntax-ns#["']"""
+)
+_PROLOG = re.compile(
+    rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
+)
+_ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/>])")
+_HTML_DOCTYPE = re.compile(rb"<!DOCTYPE\s+html", re.IGNORECASE)
+_JSON_OPENING = re.compile(rb'\{\s*+(?:"|\}|\Z)|\[\s*+(?:[{\["\d-]|true\b|false\b|null\b|\Z|\]\s*+\Z)')
+_JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph)"\s*:')
+_RDF_JSON = re.compile(
+    rb'\{\s*"(?:[A-Za-z][A-Za-z0-9+.-]*:|_:)[^"]*"\s*:\s*\{\s*"[A-Za-z][A-Za-z0-9+.-]*:[^"]+"\s*:'
+    rb'\s*\[\s*\{\s*"(?:value|type|lang|datatype)"\s*:'
+)
+_JELLY_START = re.compile(
+    # The length of a frame, if any; a row in it; the options in that, with a name, if any, and a stream type.
+    rb"(?:[\x80-\xff]{0,4}[\x01-\x7f])?\n[\x04-\x7f]\n[\x02-\x7d](?:\n[\x01-\x7f][\x20-\xff]*)?\x10[\x01-\x03]",
+    re.DOTALL,
+)
+_GEO_JSON = re.compile(rb'\{\s*"type"\s*:\s*"FeatureCollection"')
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
+
+
+def found_type(head: bytes, told: str | None, name: str) -> str:
+    """The media type of a body by its first bytes, up to `HEAD`; what was declared and the name are claims.
+
+    A claim of RDF text stays while its parser reads more than half of the statements.
+    """
+    claims = claimed_types(told, name)
+    if signed := signed_type(head, claims):
+        return signed
+    if _JELLY_START.match(head):
+        return JELLY
+    is_cut = len(head) >= HEAD
+    text = _as_utf8(head).lstrip()
+    if not text:
+        return next((claim for claim in claims if not _may_be_binary(claim)), "text/plain")
+    somewhat = None
+    for claim in claims:
+        share = share_read(text, claim, is_cut=is_cut) if claim in SUPERSETS else 0
+        if share > HALF:
+            return _with_graphs(claim, text, is_cut) if share < 1 else claim
+        somewhat = somewhat or (claim if share else None)
+    found = _sniffed(text, claims, is_cut)
+    return found if found in SUPERSETS else somewhat or found
+
+
+def contradicted_claim(found: str, told: str | None, name: str) -> str | None:
+    """The RDF syntax that was declared, where the document was found to be something else."""
+    declared = next(iter(claimed_types(told, name)), None)
+    return declared if declared in SUPERSETS and declared != found else None
+
+
+def _with_graphs(claim: str, text: bytes, is_cut: bool) -> str:
+    """Turtle in which only braces are at fault is TriG; read as Turtle, it would lose its graphs."""
+    return TRIG if claim == TURTLE and share_read(text, TRIG, is_cut=is_cut) == 1 else claim
+
+
+def _sniffed(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str:
+    if _is_binary(text):
+        binary = next((claim for claim in claims if _may_be_binary(claim)), "application/octet-stream")
+        return rdf_text_type(text, claims, is_cut=is_cut) or binary
+    return (
+        _markup_type(text, claims, is_cut)
+        or _json_type(text, claims)
+        or rdf_text_type(text, claims, is_cut=is_cut)
+        or _table_type(text, claims)
+        or _plain_type(claims)
+    )
+
+
+def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
+    """The character encoding, if anything but silence speaks for one that Python knows.
+
+    A byte order mark comes first. XML's own declaration is believed before the server, whose charset is
+    often a default for the whole site; the HTML standard has it the other way round; other RDF is UTF-8 by
+    definition.
+    """
+    if mark := next((name for bom, name in _BOMS if head.startswith(bom)), None):
+        return mark
+    if head[:2] in (b"<\0", b"\0<"):
+        return "utf-16-le" if head[0] else "utf-16-be"
+    spoken = _CHARSET.search(told) if told else None
+    server = believed_charset(spoken[1]) if spoken else None
+    if media_type in ("text/html", "application/xhtml+xml"):
+        return server or page_charset(head)
+    if media_type.endswith(("+xml", "/xml", "/trix")):
+        return _declared(_XML_ENCODING, head[:256]) or server
+    if media_type.startswith("text/") and media_type not in SUPERSETS:
+        return server
+    return None
+
+
+@lru_cache(maxsize=512)
+def bare_type(told: str | None) -> str:
+    """A media type without parameters, by its usual name."""
+    bare = (told or "").partition(";")[0].strip().lower()
+    return ALIASES.get(bare, bare)
+
+
+def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
+    """What the declared type and the ending of the name speak for, the former first."""
+    return _claims(bare_type(told), BY_SUFFIX.get(name.rpartition(".")[2].lower(), ""))
+
+
+@lru_cache(maxsize=512)
+def _claims(declared: str, suffix: str) -> tuple[str, ...]:
+    return tuple(claim for claim in (declared, suffix) if claim not in _UNSURE)
+
+
+def _as_utf8(head: bytes) -> bytes:
+    """The head in UTF-8, without a byte order mark, if it is text."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<") or head[:4] == codecs.BOM_UTF32_BE:
+        charset = found_charset(head, None, "") or "utf-16"
+        return head.decode(charset, "replace").lstrip("\ufeff").encode()
+    return head.removeprefix(codecs.BOM_UTF8)
+
+
+def _is_binary(text: bytes) -> bool:
+    controls = len(text) - len(text.translate(None, _CONTROLS))
+    return controls * 64 > len(text) or b"\0" in text
+
+
+def _markup_type(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str | None:
+    if not text.startswith(b"<") or begins_with_statement(text, is_cut=is_cut):
+        return None
+    prolog_end = _PROLOG.match(text).end()  # type: ignore[union-attr]
+    prolog, root = text[:prolog_end], _ROOT.match(text, prolog_end)
+    if _HTML_DOCTYPE.search(prolog) or (root and root[2].lower() == b"html"):
+        return _html_kind(text, claims)
+    if root is None:
+        return _cut_markup(text, claims)
+    if root[2] == b"RDF" or (root[2] not in _NO_NODES and _is_typed_node(root, text[prolog_end:])):
+        return "application/rdf+xml"
+    if root[2] == b"TriX":
+        return "application/trix"
+    if (
+        root[1] is None
+        and root[2].lower() in _HTML_TAGS
+        and not text.startswith(b"<?xml")
+        and not _xml_claim(claims)
+    ):
+        return "text/html"
+    return _ROOTS.get(root[2]) or _xml_claim(claims) or "application/xml"
+
+
+def _is_typed_node(root: re.Match[bytes], text: bytes) -> bool:
+    """RDF/XML may begin with a node of any type: a root with a namespace, and RDF's declared."""
+    tag = text.partition(b">")[0]
+    return bool(root[1] or b"xmlns=" in tag) and _RDF_DECLARED.search(tag) is not None
+
+
+def _html_kind(text: bytes, claims: tuple[str, ...]) -> str:
+    declared = text.startswith(b"<?xml") and b"http://www.w3.org/1999/xhtml" in text
+    return "application/xhtml+xml" if declared or "application/xhtml+xml" in claims else "text/html"
+
+
+def _cut_markup(text: bytes, claims: tuple[str, ...]) -> str | None:
+    """Markup whose first element is beyond the bytes seen, or that is no XML at all."""
+    if text.startswith(b"<?xml"):
+        return _xml_claim(claims) or "application/xml"
+    if text.startswith(b"<!"):
+        return _xml_claim(claims) or "text/html"
+    return None
+
+
+def _xml_claim(claims: tuple[str, ...]) -> str | None:
+    special = (
+        claim for claim in claims if claim.endswith(("+xml", "/trix")) and claim != "application/xhtml+xml"
+    )
+    return next(special, "application/xml" if "application/xml" in claims else None)
+
+
+def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+    if not _JSON_OPENING.match(text):
+        return None
+    special = [claim for claim in claims if claim.endswith("+json")]
+    if _JSON_LD_KEY.search(text):  # a string of RDF/JSON cannot look like one, for its quotes are escaped
+        return "application/ld+json"
+    if _RDF_JSON.match(text):
+        return "application/rdf+json"
+    if special:
+        return special[0]
+    return "application/geo+json" if _GEO_JSON.match(text) else "application/json"
+
+
+def _table_type(text: bytes, claims: tuple[str, ...]) -> str | None:
+    if claimed := next((claim for claim in claims if claim in _TABLES), None):
+        return claimed
+    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    if claims or len(lines) < 3:
+        return None
+    for separator, least in ((b"\t", 1), (b";", 2), (b",", 2)):
+        columns = {line.count(separator) for line in lines[:-1]}
+        if len(columns) == 1 and columns.pop() >= least:
+            return "text/tab-separated-values" if separator == b"\t" else "text/csv"
+    return None
+
+
+def _plain_type(claims: tuple[str, ...]) -> str:
+    """Text of no known shape: a claim that the shape does not contradict, or plain text."""
+    return next(
+        (claim for claim in claims if not _may_be_binary(claim) and not _has_shape(claim)), "text/plain"
+    )
+
+
+def _has_shape(media_type: str) -> bool:
+    shaped = media_type.endswith(("xml", "json", "/trix")) or media_type == "application/xhtml+xml"
+    return shaped or media_type in ("application/n-triples", "application/n-quads")
+
+
+def _may_be_binary(media_type: str) -> bool:
+    textual = media_type.startswith("text/") or media_type in SUPERSETS
+    return not textual and not media_type.endswith(("xml", "json", "javascript", "/trix", "sparql-query"))
+
+
+def _declared(pattern: re.Pattern[bytes], head: bytes) -> str | None:
+    match = pattern.search(head)
+    return believed_charset(match[1].decode("ascii")) if match else None
