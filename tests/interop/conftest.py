@@ -8,6 +8,7 @@ import pytest
 FULL = bool(os.environ.get("TAMIAS_INTEROP"))
 """Set by `make interop`: all servers, at full size."""
 TABLE = pytest.StashKey[list[str]]()
+AGREEMENT = pytest.StashKey[list[str]]()
 HEAD = (
     f"{'server':<18}{'expected':>10}{'got':>10}  {'':<10}{'requests':>9}{'command':>9}{'visit':>9}"
     f"{'naive loop':>12}"
@@ -19,6 +20,12 @@ HEAD = (
 def table(request):
     """Lines of the table that is printed at the end of the run."""
     return request.config.stash.setdefault(TABLE, [])
+
+
+@pytest.fixture(scope="session")
+def agreement(request):
+    """Lines of the table of readers that agree with ours or not, printed at the end of the run."""
+    return request.config.stash.setdefault(AGREEMENT, [])
 
 
 @pytest.fixture
@@ -47,8 +54,12 @@ def started(tmp_path, table):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Prints the table."""
+    """Prints the tables."""
     if lines := config.stash.get(TABLE, []):
         terminalreporter.section("copies of real servers")
         for line in (HEAD, *lines):
+            terminalreporter.write_line(line)
+    if lines := config.stash.get(AGREEMENT, []):
+        terminalreporter.section("files read by others and by us")
+        for line in lines:
             terminalreporter.write_line(line)

@@ -4,8 +4,10 @@ import os
 import sys
 import tomllib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 HERE = Path(__file__).parent
@@ -17,7 +19,7 @@ from readers import ours, rapper, rdf_files, riot  # noqa: E402
 from servers.packages import NotRun, maven, program  # noqa: E402
 
 NOTES = tomllib.loads((HERE / "agreement" / "explained.toml").read_text())
-EXPLAINED = [Explanation(**each) for each in NOTES["explained"]]
+EXPLAINED = msgspec.convert(NOTES["explained"], list[Explanation])
 READ_NOTHING = {(each["mutation"], reader) for each in NOTES["damaged"] for reader in each["readers"]}
 LARGEST_MUTATED = 100_000
 REAL = "real-rdf-files"
@@ -37,8 +39,8 @@ SUITES = [
 
 
 @pytest.fixture(scope="module")
-def references(tmp_path_factory):
-    """`references(file, name)`: what rapper and riot read, by their names."""
+def readings(tmp_path_factory):
+    """`readings(file, name)`: what is read by us, and what by rapper and riot, by their names."""
     if not os.environ.get("TAMIAS_INTEROP"):
         pytest.skip("not run: takes minutes, and is a part of `make interop`")
     try:
@@ -46,24 +48,32 @@ def references(tmp_path_factory):
         maven("org.apache.jena:jena-fuseki-server:4.10.0:jar")
     except NotRun as why:
         pytest.skip(f"not run: {why}")
-    with riot(tmp_path_factory.mktemp("riot")) as jena:
-        yield lambda file, name: {"rapper": rapper(file, name), "riot": jena.read(file, name)}
+    with riot(tmp_path_factory.mktemp("riot")) as jena, ThreadPoolExecutor(2) as others:
+
+        def read(file, name):
+            theirs = {reader: others.submit(each, file, name) for reader, each in references.items()}
+            mine = ours(file, name)
+            results = {reader: each.result() for reader, each in theirs.items()}
+            return mine, {reader: result for reader, result in results.items() if result is not None}
+
+        references = {"rapper": rapper, "riot": jena.read}
+        yield read
 
 
-def told(table):
+def lines_of(table):
     """The table, for people who run `make interop`."""
-    for (what, reader, verdict), count in sorted(table.items()):
-        sys.stdout.write(f"{what:24} {reader:8} {verdict:12} {count:4}\n")
+    return [
+        f"{what:24} {reader:8} {verdict:12} {count:5,}"
+        for (what, reader, verdict), count in sorted(table.items())
+    ]
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_files_are_read_alike_or_the_difference_is_explained(suites, references, suite):
+def test_files_are_read_alike_or_the_difference_is_explained(suites, readings, agreement, suite):
     table, unexplained, used = Counter(), [], set()
     for file in rdf_files(suites(suite)):
-        mine = ours(file.path, file.name)
-        for reader, result in references(file.path, file.name).items():
-            if result is None:
-                continue
+        mine, theirs = readings(file.path, file.name)
+        for reader, result in theirs.items():
             key = f"{suite}/{file.place}"
             found = {each for each in EXPLAINED if each.covers(key, reader, result.problem, mine.problem)}
             same = result.graph == mine.graph
@@ -73,14 +83,14 @@ def test_files_are_read_alike_or_the_difference_is_explained(suites, references,
                 used |= {(each.why, reader) for each in found}
             if verdict == "DIFFERENT":
                 unexplained.append((key, reader, result.problem, mine.problem))
-    told(table)
+    agreement += lines_of(table)
     assert unexplained == []
     here = {(each.why, reader) for each in EXPLAINED if each.is_of(suite) for reader in each.readers}
     assert here <= used, "explained, but read alike"
 
 
 @pytest.mark.parametrize("mutation", [*MUTATIONS, "wrong type"])
-def test_of_a_damaged_file_nothing_differs_in_silence(suites, references, tmp_path, mutation):
+def test_of_a_damaged_file_nothing_differs_in_silence(suites, readings, agreement, tmp_path, mutation):
     """Where ours reads something else than a reader without a complaint, ours has one."""
     table, silent = Counter(), []
     for file in (each.path for each in rdf_files(suites(REAL))):
@@ -90,10 +100,8 @@ def test_of_a_damaged_file_nothing_differs_in_silence(suites, references, tmp_pa
         damaged = tmp_path / name
         damage = MUTATIONS.get(mutation, bytes)
         damaged.write_bytes(damage(file.read_bytes()))
-        mine = ours(damaged, name)
-        for reader, result in references(damaged, name).items():
-            if result is None:
-                continue
+        mine, theirs = readings(damaged, name)
+        for reader, result in theirs.items():
             key = f"{REAL}/{file.name}"
             is_explained = any(each.names(key, reader) for each in EXPLAINED)
             if (mutation, reader) in READ_NOTHING:
@@ -104,7 +112,7 @@ def test_of_a_damaged_file_nothing_differs_in_silence(suites, references, tmp_pa
                 silent.append(
                     (file.name, reader, result.problem, sum(result.graph.values()), sum(mine.graph.values()))
                 )
-    told(table)
+    agreement += lines_of(table)
     assert silent == []
 
 

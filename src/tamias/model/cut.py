@@ -11,7 +11,10 @@ PRIVATE = 8
 """The address may not be connected to."""
 ROBOTS = 16
 BELOW = 32
-"""Links were followed while a depth limit was set: what lies below them may have been cut."""
+"""Links were followed while a depth limit was set: what lies below them may have been cut.
+
+They are not stored with the page, so a shorter way to it can only be passed on by reading it again.
+"""
 LISTED = 128
 """The sitemaps of the host list more than they may add."""
 REOPENED = 64

@@ -82,6 +82,27 @@ def test_second_fetches_are_counted_and_shown(tamias, web):
     assert "fetched again 2" in " ".join(tamias.run("stats").stdout.split())
 
 
+@pytest.mark.parametrize("sink", [(), ("--sink", "archive")])
+def test_what_is_due_again_is_fetched_whole_although_it_has_not_changed(tamias, web, sink):
+    """An answer of 304 would have no links to follow."""
+    page, conditions = web["far"].pages["/middle"], []
+
+    def serve(handler):
+        conditions.append(handler.headers.get("If-None-Match"))
+        handler.send_response(304 if conditions[-1] else 200)
+        handler.send_header("ETag", '"1"')
+        handler.send_header("Content-Type", "text/turtle")
+        handler.send_header("Content-Length", "0" if conditions[-1] else str(len(page)))
+        handler.end_headers()
+        handler.wfile.write(b"" if conditions[-1] else page)
+
+    web["far"].pages["/middle"] = serve
+    slow_down(web["short"], "/short")
+    done = tamias.crawl(web["seed"].url("/seed"), "--depth", 4, "--workers", 2, *sink)
+    assert done.returncode == 0, done.stderr
+    assert (conditions, web["far"].asked("/leaf")) == ([None, None], 1)
+
+
 def test_without_a_limit_nothing_is_fetched_twice(tamias, web):
     slow_down(web["short"], "/short")
     assert tamias.crawl(web["seed"].url("/seed"), "--workers", 2).returncode == 0
