@@ -69,8 +69,23 @@ def test_every_file_that_the_architecture_names_exists():
     ] == []
 
 
+def test_every_file_that_the_guide_for_contributors_names_exists():
+    named = re.findall(
+        r"`((?:src|tests|tools|docs|[a-z_]+)/[a-z_/]*(?:\.[a-z]+)?)`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert len(named) > 20
+    assert [
+        name for name in named if not any((top / name).exists() for top in (ROOT, ROOT / "src" / "tamias"))
+    ] == []
+
+
 def test_every_link_between_pages_leads_somewhere():
-    for page in [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.rglob("*.md")]:
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "benchmarks" / "README.md",
+        *DOCS.rglob("*.md"),
+    ]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
