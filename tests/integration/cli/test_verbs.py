@@ -5,9 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+from urllib.parse import urlencode
 
 import pytest
 
+from tamias.database.connect import Database
 from tamias.plugins import GROUPS
 
 
@@ -71,7 +73,16 @@ def test_plugins_lists_the_built_in_parts_of_every_group(tamias):
 def test_doctor_finds_nothing_wrong_here(tamias):
     result = tamias("doctor", "--json")
     assert result.returncode == 0, result.stdout
-    assert all(check["ok"] for check in json.loads(result.stdout))
+    checks = {check["name"]: check for check in json.loads(result.stdout)}
+    assert all(check["ok"] for check in checks.values())
+    assert "wall: login (an ordinary owner, known by its password" in checks["database"]["told"]
+
+
+def test_doctor_warns_of_a_user_with_more_rights_than_it_needs(tamias, tmp_path, administrator):
+    url = "postgresql:///?" + urlencode(administrator)
+    Database(tmp_path, url).close()
+    result = tamias("doctor", "--db", url)
+    assert "wall MISSING: login (the user is a superuser, the user makes roles" in result.stdout
 
 
 def test_doctor_says_what_is_wrong_with_a_database_that_refuses(tamias):
