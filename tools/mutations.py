@@ -323,10 +323,10 @@ MUTATIONS = (
     ),
     Mutation(
         "foreign names lead nowhere on loopback",
-        "serve/strangers.py",
+        "serve/host_check.py",
         "and not self._knows(scope)",
         "and False",
-        ("hostile/test_strangers.py::test_a_foreign_name_is_refused_on_loopback",),
+        ("hostile/test_host_check.py::test_a_foreign_name_is_refused_on_loopback",),
     ),
 )
 

@@ -57,13 +57,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeedsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a crawl looks first: sitemaps on every host, usual places on the hosts of its seeds."""
+    """Where a crawl looks first: sitemaps on every host, well-known addresses on the hosts of its seeds."""
 
     sitemaps: Annotated[bool, _about("read the sitemaps that robots.txt names")] = True
     host_sitemaps: Annotated[int, _about("most files that indexes of sitemaps add on a host", ge=0)] = 1_000
     host_sitemap_urls: Annotated[int, _about("most URLs that the sitemaps of a host add", ge=0)] = 1_000_000
     probe: Annotated[
-        bool, _about("look at the usual places: /sitemap.xml, /.well-known/void and a few more")
+        bool, _about("look at the well-known addresses: /sitemap.xml, /.well-known/void and a few more")
     ] = True
 
 

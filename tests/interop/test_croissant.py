@@ -14,7 +14,7 @@ import pytest
 from tamias.archive.catalogue import CatalogueBases
 from tamias.model.profile import ColumnProfile, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Version
-from tamias.serve.fronts.jsonld import dataset_jsonld
+from tamias.serve.published.jsonld import dataset_jsonld
 
 PYTHON = Path(sys.prefix) / "croissant" / "bin" / "python"
 CONTENT = b"id,name,day\n1,a,2020-01-01\n2,b,2020-01-02\n"

@@ -20,7 +20,7 @@ from tamias.model.errors import TamiasError, UsageError
 
 HERE = Path(__file__).parent
 PROBES_OFF = {"TAMIAS_SEEDS__PROBE": "false"}
-"""No looking at usual places on the seeds' hosts: no peer does, and ORCA's web has nothing there."""
+"""No looking at well-known addresses on the seeds' hosts: no peer does, and ORCA's web has nothing there."""
 EXPORT_SECONDS = 600
 MODULES = ("@comunica/query-sparql-link-traversal", "rdf-dereference")
 PACKAGE = {"private": True, "dependencies": dict.fromkeys(MODULES, "*"), "overrides": {"undici": "~7.5.0"}}
@@ -78,7 +78,7 @@ def tamias(task: Task) -> Contender:
         name="tamias",
         version=f"Tamias {__version__}",
         command=[*task.tamias, "crawl", *options],
-        terms="robots on; quads, links and metadata kept, database included; usual places not probed",
+        terms="robots on; quads, links and metadata kept, database included; well-known addresses not probed",
         environment={**PROBES_OFF, **task.environment, **(profile if task.profile else {})},
     )
 

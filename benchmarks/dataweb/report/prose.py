@@ -7,8 +7,8 @@ TERMS = (
     "times equal to any; triples over time are those that the servers handed out, so that all crawlers are"
     " measured alike; CPU and memory (proportional set size) are of the whole process tree, database "
     "included. Tamias runs with `--delay 0 --allow-private`, robots.txt on, and "
-    "`TAMIAS_SEEDS__PROBE=false`: no look at usual places, which the web has not and no peer looks at. A "
-    "peer is stopped when it has had eight times what Tamias took, but at least a minute."
+    "`TAMIAS_SEEDS__PROBE=false`: no look at well-known addresses, which the web lacks and no peer looks at. "
+    "A peer is stopped when it has had eight times what Tamias took, but at least a minute."
 )
 DIFFERENCES = (
     "ORCA runs servers and crawler in containers on a cluster; here they share one machine, and an address"

@@ -1,4 +1,4 @@
-"""Sites as rows: whose signposts were put, which datasets they offer as a whole, and how those are had."""
+"""Sites as rows: whose sitemaps were put, which datasets they offer as a whole, and how those are had."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256

@@ -9,7 +9,7 @@ _TAG = "kind="
 
 SITEMAP = "sitemap"
 PROBE = "probe"
-"""A usual place where something may stand; that nothing does is no news."""
+"""A well-known address where something may stand; that nothing does is no news."""
 CONTEXT = "context"
 """A JSON-LD context that a document asked for."""
 

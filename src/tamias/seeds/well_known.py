@@ -1,6 +1,6 @@
-"""Usual places: addresses of a host where something worth knowing may stand, asked once for each host.
+"""Well-known addresses: where something worth knowing may stand on a host; each is asked once.
 
-A server that answers everything with a page must not pass for a portal, so each place has its proof.
+A server that answers everything with a page must not pass for a portal, so each address has its proof.
 """
 
 import re
@@ -28,7 +28,7 @@ _LINKSET = re.compile(rb'"linkset"\s*:\s*\[')
 _RESERVATION = re.compile(rb'"location"\s*:.*"tdm-reservation"|"tdm-reservation"\s*:.*"location"', re.DOTALL)
 
 
-class Place(msgspec.Struct, frozen=True):
+class WellKnown(msgspec.Struct, frozen=True):
     """An address to try, and what it is if its proof holds."""
 
     url: str
@@ -36,28 +36,28 @@ class Place(msgspec.Struct, frozen=True):
     """None for what is read like any document."""
 
 
-def usual_places(origin: str, sitemaps_told: bool) -> list[Place]:
+def well_known_urls(origin: str, sitemaps_told: bool) -> list[WellKnown]:
     """The places to try on a host. Where robots.txt told of sitemaps, none is guessed.
 
-    >>> [place.kind for place in usual_places("https://example.org/a", sitemaps_told=True)]
+    >>> [place.kind for place in well_known_urls("https://example.org/a", sitemaps_told=True)]
     [None, 'data-json', None, 'tdmrep']
     """
     root = authority(origin) + "/"
     return [
-        Place(resolve(path, root), kind)
+        WellKnown(resolve(path, root), kind)
         for path, (kind, _proof) in _PLACES.items()
         if not (sitemaps_told and kind == SITEMAP)
     ][:MOST_PLACES]
 
 
 def kind_there(url: str) -> str | None:
-    """What stands at a usual place when something does; None for what is read like any document."""
+    """What stands at a well-known address when something does; None for what is read like any document."""
     kind, _proof = _PLACES.get(url.removeprefix(authority(url)), (None, _nothing))
     return kind
 
 
 def stands_there(url: str, media_type: str | None, head: bytes) -> bool:
-    """Whether what came from a usual place is what one looks for there.
+    """Whether what came from a well-known address is what one looks for there.
 
     `media_type` is what was found, not what was told; `head` are the first bytes, up to `HEAD`.
     """

@@ -26,14 +26,14 @@ from tamias.serve.api import (
 from tamias.serve.endpoints import Answer, Directly, Endpoint, routes
 from tamias.serve.events import stream
 from tamias.serve.feeds import ldes
-from tamias.serve.fronts import catalogue, sitemap
-from tamias.serve.fronts.catalogue import catalogue_routes
-from tamias.serve.fronts.datasets import dataset_routes, negotiated
+from tamias.serve.host_check import KnownNames
 from tamias.serve.openapi import describe_api
 from tamias.serve.pages.rendering import refused_route
 from tamias.serve.pages.routes import routes_of_pages
+from tamias.serve.published import catalogue, sitemap
+from tamias.serve.published.catalogue import catalogue_routes
+from tamias.serve.published.datasets import dataset_routes, negotiated
 from tamias.serve.service import Service
-from tamias.serve.strangers import KnownNames
 from tamias.serve.traffic import TrafficCounter
 from tamias.serve.webhooks import routes as webhooks
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tamias.analyse.links.header import json_ld_context, parsed_links, signposts
+from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
 from tamias.fetch.ftp_address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import Collected, Table
@@ -67,7 +67,7 @@ def link_header(data: bytes) -> None:
     """Link headers."""
     text = data.decode("latin-1")
     assert len(parsed_links(text, 50)) <= 50
-    signposts([("Link", text)], "http://example.org/")
+    discovery_links([("Link", text)], "http://example.org/")
     json_ld_context([("Link", text)])
 
 

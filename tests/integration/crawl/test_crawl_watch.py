@@ -45,7 +45,7 @@ def add(tamias, *addresses):
     assert done.returncode == 0, done.stderr
 
 
-def test_signposts_of_a_host_are_no_resources_under_watch(tamias, site, visit):
+def test_sitemaps_of_a_host_are_no_watched_resources(tamias, site, visit):
     site.pages |= {"/a.csv": TABLE, "/b.csv": TABLE, "/map.xml": listing(site, "/a.csv", "/b.csv")}
     site.pages["/robots.txt"] = f"User-agent: *\nSitemap: {site.url('/map.xml')}\n".encode()
     add(tamias, site.url("/a.csv"))

@@ -41,7 +41,7 @@ RUNS = {
     ),
     Role.SERVICE: (
         *(*_FRONTIER, "archive/figures", "archive/library", "serve/serve", "serve/api/frontier"),
-        *("serve/events/events", "serve/feeds/feeds", "serve/fronts/fronts", "serve/pages/pages"),
+        *("serve/events/events", "serve/feeds/feeds", "serve/published/published", "serve/pages/pages"),
         *("serve/sparql/downloads", "serve/usage", "serve/webhooks/webhooks"),
     ),
 }

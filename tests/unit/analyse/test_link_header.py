@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.analyse.links.header import MOST_LINKS, json_ld_context, parsed_links, signposts
+from tamias.analyse.links.header import MOST_LINKS, discovery_links, json_ld_context, parsed_links
 
 BASE = "http://a.example/d/page"
 
@@ -72,12 +72,12 @@ def test_any_text_can_be_read(text):
     ],
 )
 def test_signposts_are_followed_and_the_rest_is_not(value, found):
-    assert [(each.kind, each.references) for each in signposts([("LINK", value)], BASE)] == found
+    assert [(each.kind, each.references) for each in discovery_links([("LINK", value)], BASE)] == found
 
 
 def test_several_headers_are_read_as_one():
     headers = [("Link", "<a>; rel=item"), ("Content-Type", "<b>; rel=item"), ("link", "<c>; rel=item")]
-    [links] = signposts(headers, BASE)
+    [links] = discovery_links(headers, BASE)
     assert (links.references, links.base) == (["a", "c"], BASE)
 
 

@@ -1,4 +1,4 @@
-"""Link headers (RFC 8288), and which of the links are signposts to be followed.
+"""Link headers (RFC 8288), and which of the links are to be followed.
 
 Followed: what describes a thing, another form of it in RDF, its parts, its neighbours in a list, lists of
 links. Not followed: what many share (`license`, `type`), and what leads back here (`cite-as`).
@@ -82,7 +82,7 @@ def web_link(target: str, parameters: Mapping[str, str]) -> WebLink:
     return WebLink(target, tuple(parameters.get("rel", "").lower().split()), media_type or None, parameters)
 
 
-def signposts(headers: Iterable[tuple[str, str]], base: str) -> list[Links]:
+def discovery_links(headers: Iterable[tuple[str, str]], base: str) -> list[Links]:
     """The links of an answer's headers that are followed, those of each kind together."""
     return followed(_of_headers(headers), base)
 

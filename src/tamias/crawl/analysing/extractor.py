@@ -8,7 +8,7 @@ import msgspec
 from pyoxigraph import NamedNode, Quad
 
 from tamias.analyse.links.discovery import kinds_in
-from tamias.analyse.links.header import signposts
+from tamias.analyse.links.header import discovery_links
 from tamias.analyse.links.statements import rdf_links
 from tamias.content.containers.codecs import CODECS
 from tamias.content.containers.documents import ARCHIVES, body_stream, documents
@@ -186,7 +186,7 @@ class Extractor:
         following: "Following",
         kind: str | None,
     ) -> None:
-        for links in signposts(capture.hops[-1].headers if capture.hops else (), capture.final_url):
+        for links in discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url):
             following.take(links)
         for part in self._documents(capture, body):
             if isinstance(part, Problem):
@@ -244,7 +244,7 @@ class Extractor:
             yield Problem(str(limit))
 
     def stands_there(self, capture: Capture) -> bool:
-        """Whether an answer from a usual place is what one looks for there."""
+        """Whether an answer from a well-known address is what one looks for there."""
         if capture.body is None:
             return False
         head = whole(capture.body, most=capture.body.size) or b""

@@ -66,7 +66,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_visit(tally: Tally, visited: Visited) -> None:
-    """One more. What nobody asked for does not count: usual places, and the contexts of documents."""
+    """One more. What nobody asked for does not count: well-known addresses, and the contexts of documents."""
     if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
         return
     tally.bytes += visited.record.bytes or 0

@@ -241,7 +241,7 @@ class VisitRunner:
             discard(context.body)
 
     def _usual(self, result: VisitResult, task: Task) -> VisitResult:
-        """Something stands at a usual place: it is opened, or kept for those who ask for it."""
+        """Something stands at a well-known address: it is opened, or kept for those who ask for it."""
         kind = kind_there(task.url)
         if kind in self._harvested_kinds:
             result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
@@ -260,8 +260,8 @@ def suspicious(capture: Capture, reason: str) -> Capture:
 
 
 def nothing_there(capture: Capture) -> Capture:
-    """A usual place that answers, but with something else."""
-    reason = "not what is looked for at this usual place"
+    """A well-known address that answers, but with something else."""
+    reason = "not what is looked for at this well-known address"
     return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""The sitemaps that robots.txt of a place names, and the usual places where a crawl begins."""
+"""The sitemaps that robots.txt of a place names, and the well-known addresses where a crawl begins."""
 
 from tamias.crawl.admit import Admission, first
 from tamias.crawl.held_lease import HeldLease
@@ -9,14 +9,14 @@ from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.url import authority
-from tamias.seeds.well_known import usual_places
+from tamias.seeds.well_known import well_known_urls
 from tamias.settings import Settings
 
 _REMEMBERED = 10_000
 
 
 class SitemapDiscovery:
-    """Puts sitemaps and usual places before anything else of a place is asked for."""
+    """Puts sitemaps and well-known addresses before anything else of a place is asked for."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SitemapDiscovery:
         wanted = told if self._settings.seeds.sitemaps else ()
         items = [self._item(url, SITEMAP, task) for url in wanted if self._admits(url, task)]
         if self._settings.seeds.probe and task.depth == 0 and task.crawl != WATCH:
-            places = usual_places(place, bool(told))
+            places = well_known_urls(place, bool(told))
             items += [self._item(each.url, PROBE, task) for each in places]
         return items
 

@@ -15,8 +15,8 @@ from tamias.serve.asked import number
 from tamias.serve.desks import Desk
 from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.events.log import latest_event
-from tamias.serve.fronts.forms import MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.problems import Problem
+from tamias.serve.published.forms import MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.service import Service
 
 EVENTS_A_PAGE: Final = 200

@@ -16,13 +16,13 @@ from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version
 from tamias.model.url import host
 from tamias.serve.desks import Desk
-from tamias.serve.fronts.jsonld import dataset_jsonld
 from tamias.serve.memento import Travels
 from tamias.serve.pages.page import Page
 from tamias.serve.pages.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.reasons import Schedule, reason
 from tamias.serve.pages.resource import resource_named
 from tamias.serve.pages.tables import Table, table_of
+from tamias.serve.published.jsonld import dataset_jsonld
 from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.usage import Usage, usages

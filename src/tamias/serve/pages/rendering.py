@@ -13,12 +13,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tamias.serve.fronts.jsonld import embedded
 from tamias.serve.pages import charts, static
 from tamias.serve.pages.activity import stack
 from tamias.serve.pages.negotiation import prefers_html
 from tamias.serve.pages.reasons import duration
 from tamias.serve.problems import Problem, problem_of
+from tamias.serve.published.jsonld import embedded
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

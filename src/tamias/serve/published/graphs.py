@@ -13,7 +13,7 @@ from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.resource import Resource, Version
 
-SQL = statements("tamias.serve.fronts", "fronts.sql")
+SQL = statements("tamias.serve.published", "published.sql")
 MOST_VERSIONS: Final = 1000
 """That a dataset's graph describes, the newest; its TimeMap names all."""
 
@@ -58,7 +58,7 @@ def resource_of(session: Session, named: str) -> Resource:
 
 
 def rows_of(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """What one statement of `fronts.sql` reads."""
+    """What one statement of `published.sql` reads."""
     return session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
 
 

@@ -15,8 +15,8 @@ from tamias.model.semantic import NAMESPACE
 from tamias.serve.asked import base_of
 from tamias.serve.desks import Desk
 from tamias.serve.endpoints import Answer, Endpoint, path_parameter
-from tamias.serve.fronts.graphs import rows_of
 from tamias.serve.problems import Problem
+from tamias.serve.published.graphs import rows_of
 from tamias.serve.service import Service
 from tamias.serve.usage import unlisted
 

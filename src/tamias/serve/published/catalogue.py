@@ -15,10 +15,10 @@ from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.serve.asked import base_of, number, since
 from tamias.serve.desks import Desk
 from tamias.serve.endpoints import Answer, Endpoint, Parameter, path_parameter
-from tamias.serve.fronts.forms import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
-from tamias.serve.fronts.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.serve.pages.page import guarded
 from tamias.serve.problems import Problem
+from tamias.serve.published.forms import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.serve.service import Service
 
 DATASETS_A_PAGE: Final = 100
