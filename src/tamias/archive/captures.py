@@ -1,20 +1,20 @@
 """Attempts as rows: written with the finish that they belong to, read for export and figures."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
+from tamias.database.columns import Bools, Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
+from tamias.database.row_schema import RowSchema
 from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, Extent, HopRecord
-from tamias.model.signal import Signal
+from tamias.model.record import CaptureRecord, Extent
 
-_SQL = statements("tamias.archive", "captures.sql")
+_ROWS = RowSchema(CaptureRecord, "capture")
+_SQL = _ROWS.statements("tamias.archive", "captures.sql")
 
 Attempt = tuple[Lease, Task, CaptureRecord]
 
@@ -42,7 +42,7 @@ def insert_captures(cursor: Cursor, attempts: Sequence[Attempt]) -> list[Attempt
     ordered = sorted(attempts, key=lambda attempt: attempt[0].bucket)
     for bucket, group in groupby(ordered, key=lambda attempt: attempt[0].bucket):
         listed = list(group)
-        cursor.execute(_SQL["insert_captures"].text, {"bucket": bucket, **_columns(listed)})
+        cursor.execute(_SQL["insert_captures"].text, _columns(bucket, listed))
         changed += _replace_current(cursor, bucket, listed)
     return changed
 
@@ -55,7 +55,7 @@ def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> li
     rows: list[tuple[Any, ...]] = []
     for name, group in (("replace_current", read), ("end_current", ended)):
         if group:
-            rows += cursor.execute(_SQL[name].text, {"bucket": bucket, **_current_columns(group)}).fetchall()
+            rows += cursor.execute(_SQL[name].text, _document_columns(bucket, group)).fetchall()
     changed = {str(row[0]) for row in rows}
     return [attempt for attempt in told if attempt[2].id in changed]
 
@@ -93,100 +93,29 @@ def _extents(session: Session, name: str) -> list[Extent]:
     return [Extent(*row) for row in rows]
 
 
-def _current_columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
+def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
     records = [record for _, _, record in attempts]
-    extents = [record.held for record in records]
     return {
-        "document": [storable(record.final_url) for record in records],
-        "qid": [lease.qid for lease, _, _ in attempts],
-        "started_at": [record.started_at for record in records],
-        "capture": [UUID(record.id) for record in records],
-        "segment": [extent.segment if extent else None for extent in extents],
-        "frame": [extent.frame if extent else None for extent in extents],
-        "start": [extent.start if extent else None for extent in extents],
-        "length": [extent.length if extent else None for extent in extents],
-        "cut": [record.outcome is not Outcome.OK for record in records],
+        "bucket": bucket,
+        "document": Texts([storable(record.final_url) for record in records]),
+        "qid": Longs([lease.qid for lease, _, _ in attempts]),
+        "cut": Bools([record.outcome is not Outcome.OK for record in records]),
+        **_ROWS.parameters(records, "capture", "started_at", "segment", "frame", "start", "length"),
     }
 
 
-def _columns(attempts: list[Attempt]) -> dict[str, list[Any]]:
+def _columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
     records = [record for _, _, record in attempts]
-    extents = [record.extent for record in records]
+    ends = [None if record.final_url == record.url else storable(record.final_url) for record in records]
     return {
-        "capture": [UUID(record.id) for record in records],
-        "qid": [lease.qid for lease, _, _ in attempts],
-        "crawl": [task.crawl for _, task, _ in attempts],
-        "uid": [task.uid for _, task, _ in attempts],
-        "started_at": [record.started_at for record in records],
-        "ended_at": [record.ended_at for record in records],
-        "outcome": [int(record.outcome) for record in records],
-        "status": [record.status for record in records],
-        "depth": [record.depth for record in records],
-        "bytes": [record.bytes for record in records],
-        "quads": [record.quads for record in records],
-        "links": [record.links for record in records],
-        "sha256": [bytes.fromhex(record.sha256) if record.sha256 else None for record in records],
-        "segment": [extent.segment if extent else None for extent in extents],
-        "frame": [extent.frame if extent else None for extent in extents],
-        "start": [extent.start if extent else None for extent in extents],
-        "length": [extent.length if extent else None for extent in extents],
-        "url": [storable(record.url) for record in records],
-        "final_url": [None if each.final_url == each.url else storable(each.final_url) for each in records],
-        "told_type": [storable(record.told_type) for record in records],
-        "found_type": [record.found_type for record in records],
-        "reason": [storable(record.reason) for record in records],
-        "hops": [_json(record.hops) for record in records],
-        "problems": [_json(map(storable, record.problems)) for record in records],
-        "renamed_graphs": [_json(record.renamed_graphs) for record in records],
-        "signals": [_json(record.signals) for record in records],
-        "worker": [record.worker for record in records],
-        "agent": [record.agent for record in records],
-        "deferred": [record.deferred or None for record in records],
+        "bucket": bucket,
+        "qid": Longs([lease.qid for lease, _, _ in attempts]),
+        "uid": Longs([task.uid for _, task, _ in attempts]),
+        **_ROWS.parameters(records),
+        "final_url": Texts(ends),
     }
-
-
-def _json(values: Iterable[Any]) -> str | None:
-    listed = list(values)
-    return storable(msgspec.json.encode(listed).decode().replace("\\u0000", "\\ufffd")) if listed else None
-
-
-def storable(value: str | None) -> str | None:
-    """The text as PostgreSQL can hold it: it has no NUL, and servers send anything."""
-    if value is None:
-        return None
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _record(row: tuple[Any, ...]) -> CaptureRecord:
-    (
-        capture, crawl, crawl_name, url, started_at, ended_at, outcome, reason, depth, hops, final_url,
-        status, told_type, found_type, size, sha256, quads, links, problems, segment, frame, start, length,
-        renamed, signals, worker, agent, deferred,
-    ) = row  # fmt: skip
-    return CaptureRecord(
-        id=str(capture),
-        crawl=crawl,
-        crawl_name=crawl_name,
-        url=url,
-        started_at=started_at,
-        ended_at=ended_at,
-        outcome=Outcome(outcome),
-        reason=reason,
-        depth=depth,
-        hops=tuple(msgspec.convert(hops or [], list[HopRecord])),
-        final_url=final_url or url,
-        status=status,
-        told_type=told_type,
-        found_type=found_type,
-        bytes=size,
-        sha256=sha256.hex() if sha256 else None,
-        quads=quads,
-        links=links,
-        problems=tuple(problems or ()),
-        extent=None if segment is None else Extent(segment, frame, start, length),
-        renamed_graphs=tuple((name, new) for name, new in renamed or ()),
-        signals=tuple(msgspec.convert(signals or [], list[Signal])),
-        worker=worker,
-        agent=agent,
-        deferred=bool(deferred),
-    )
+    crawl_name, url, *columns = row
+    return _ROWS.decode(columns, crawl_name=crawl_name, final_url=url)

@@ -1,18 +1,10 @@
--- What is written in the transaction of a finish, and read by export, stats and check.
+-- What is written in the transaction of a finish, and read by export, stats and check. `{columns}`, `{parameters}` and
+-- `{selected}` are made from the fields of tamias.model.record.CaptureRecord.
 
 -- name: insert_captures
 -- Every attempt is a row; the same attempt twice is one row.
-INSERT INTO capture (bucket, capture, qid, crawl, uid, started_at, ended_at, outcome, status, depth, bytes, quads,
-                     links, sha256, segment, frame, start, length, url, final_url, told_type, found_type, reason,
-                     hops, problems, renamed_graphs, signals, worker, agent, deferred)
-SELECT %(bucket)b::int2, new.*
-FROM unnest(%(capture)b::uuid[], %(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[], %(started_at)b::int8[],
-            %(ended_at)b::int8[], %(outcome)b::int2[], %(status)b::int2[], %(depth)b::int2[], %(bytes)b::int8[],
-            %(quads)b::int8[], %(links)b::int8[], %(sha256)b::bytea[], %(segment)b::int8[], %(frame)b::int8[],
-            %(start)b::int8[], %(length)b::int8[], %(url)b::text[], %(final_url)b::text[], %(told_type)b::text[],
-            %(found_type)b::text[], %(reason)b::text[], %(hops)b::jsonb[], %(problems)b::jsonb[],
-            %(renamed_graphs)b::jsonb[], %(signals)b::jsonb[], %(worker)b::text[], %(agent)b::text[],
-            %(deferred)b::bool[]) AS new
+INSERT INTO capture (bucket, qid, uid, {columns})
+SELECT %(bucket)b::int2, new.* FROM unnest(%(qid)b::int8[], %(uid)b::int8[], {parameters}) AS new
 ON CONFLICT DO NOTHING
 
 -- name: replace_current
@@ -83,11 +75,7 @@ ORDER BY capture.segment, capture.frame, capture.start
 
 -- name: all_captures
 -- Every attempt, oldest first.
-SELECT capture.capture, capture.crawl, crawl.name, capture.url, capture.started_at, capture.ended_at,
-       capture.outcome, capture.reason, capture.depth, capture.hops, capture.final_url, capture.status,
-       capture.told_type, capture.found_type, capture.bytes, capture.sha256, capture.quads, capture.links,
-       capture.problems, capture.segment, capture.frame, capture.start, capture.length, capture.renamed_graphs,
-       capture.signals, capture.worker, capture.agent, capture.deferred
+SELECT crawl.name, capture.url, {selected}
 FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 ORDER BY capture.started_at, capture.capture
 

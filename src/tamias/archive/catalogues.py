@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tamias.archive.captures import storable
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.model.dataset import Dataset, Distribution

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.archive.captures import storable
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.captures import storable
 from tamias.archive.judgement import Known
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.resource import Resource, Source, State, Version

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tamias.database.columns import Bools, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 
@@ -33,9 +34,9 @@ def commit_segments(cursor: Cursor, news: Sequence[Durable]) -> None:
         cursor.execute(
             _SQL["commit_segments"].text,
             {
-                "segment": [each.segment for each in news],
-                "committed": [each.committed for each in news],
-                "sealed": [each.sealed for each in news],
+                "segment": Longs([each.segment for each in news]),
+                "committed": Longs([each.committed for each in news]),
+                "sealed": Bools([each.sealed for each in news]),
             },
         )
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.columns import Ints, Longs
 from tamias.frontier.keys import hash64
 from tamias.frontier.offer import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.frontier.postgres import PostgresFrontier

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.frontier.columns import Floats, Ints, Longs, Texts
+from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.model.item import NEVER, Item, priority_class
 

@@ -6,12 +6,12 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier import rows
 from tamias.frontier.addresses import one_at_a_time, thinned
 from tamias.frontier.asking import done_by
-from tamias.frontier.columns import Longs
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.lanes import Lanes, Retagged, retag
@@ -121,7 +121,7 @@ class PostgresFrontier:
             gains.setdefault(bucket_of(qid, self.buckets), {})[qid] = credit
         for bucket, gained in sorted(gains.items()):
             qids = sorted(gained)
-            news = {"bucket": bucket, "qid": qids, "earned": [gained[qid] for qid in qids]}
+            news = {"bucket": bucket, "qid": Longs(qids), "earned": Floats([gained[qid] for qid in qids])}
             self._session.transact(partial(_credit, news))
 
     def finish_apart(self, lease: Lease, done: Done, until: int, record: Record) -> bool:
@@ -246,10 +246,10 @@ class PostgresFrontier:
             return
         queues = {
             "bucket": bucket,
-            "qid": [qid for qid, _, _ in places],
-            "crawl": [crawl for _, crawl, _ in places],
-            "lane": [lane for _, _, lane in places],
-            "hkey": [unseen[place] for place in places],
+            "qid": Longs([qid for qid, _, _ in places]),
+            "crawl": Ints([crawl for _, crawl, _ in places]),
+            "lane": Ints([lane for _, _, lane in places]),
+            "hkey": Texts([unseen[place] for place in places]),
             "delay_ms": self._delay_ms,
         }
 
@@ -279,9 +279,9 @@ class PostgresFrontier:
         interest = self._terms.interest or Interest()
         asked = {
             **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
-            "crawls": None if self._terms.crawls is None else list(self._terms.crawls),
-            "require": list(interest.require),
-            "forbid": list(interest.forbid),
+            "crawls": None if self._terms.crawls is None else Ints(self._terms.crawls),
+            "require": Texts(interest.require),
+            "forbid": Texts(interest.forbid),
             "round_end": now + self._terms.round_ms if self._terms.round_ms else 0,
             "bucket": bucket,
             "now": now,
@@ -318,7 +318,7 @@ class PostgresFrontier:
         if news["uid"]:
             retag(cursor, bucket, [url for url in moved if url.qid in held])
             _do(cursor, "settle", news)
-            done_by(cursor, "judge_limits", {"bucket": bucket, "qid": sorted(set(news["qid"]))})
+            done_by(cursor, "judge_limits", {"bucket": bucket, "qid": Longs(sorted(set(news["qid"])))})
         write_unreachable(cursor, bucket, valid)
         if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
             told = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}

@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.columns import Longs
 from tamias.frontier.offer import queue_columns
 from tamias.frontier.postgres import PostgresFrontier
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.frontier.columns import Ints, Longs, Texts
+from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
 from tamias.model.figures import CrawlFigures
 from tamias.model.item import CLASSES
 from tamias.model.lease import Done, Lease, Return, Task
@@ -16,12 +16,12 @@ from tamias.model.outcome import Outcome
 Row = tuple[Any, ...]
 
 
-def probes(rotating: int, hosts: int) -> dict[str, list[int]]:
+def probes(rotating: int, hosts: int) -> dict[str, list[int | None]]:
     """One slot for a rotating class, then all classes downward, where that one's host may be met again."""
     downward = list(range(CLASSES - 1, -1, -1))
     return {
-        "class": [rotating, *downward],
-        "slots": [1, *(hosts + int(each == rotating) for each in downward)],
+        "class": Shorts([rotating, *downward]),
+        "slots": Ints([1, *(hosts + int(each == rotating) for each in downward)]),
     }
 
 
@@ -86,7 +86,11 @@ def by_bucket(leases: Iterable[Lease]) -> Iterator[tuple[int, list[Lease]]]:
 
 def held_columns(bucket: int, leases: list[Lease]) -> dict[str, Any]:
     """The parameters of `lock_held` and `renew`."""
-    return {"bucket": bucket, "qid": [each.qid for each in leases], "token": [each.token for each in leases]}
+    return {
+        "bucket": bucket,
+        "qid": Longs([each.qid for each in leases]),
+        "token": Longs([each.token for each in leases]),
+    }
 
 
 def news_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
@@ -111,11 +115,11 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
     """The parameters of `refresh_queues` and `release_hosts`."""
     return {
         **held_columns(bucket, [each.lease for each in returns]),
-        "delay_ms": [each.delay_ms for each in returns],
-        "blocked_until": [each.blocked_until for each in returns],
-        "address": [each.address for each in returns],
-        "visits": [each.visits for each in returns],
-        "earned": [each.earned for each in returns],
+        "delay_ms": Ints([each.delay_ms for each in returns]),
+        "blocked_until": Longs([each.blocked_until for each in returns]),
+        "address": Texts([each.address for each in returns]),
+        "visits": Longs([each.visits for each in returns]),
+        "earned": Floats([each.earned for each in returns]),
     }
 
 

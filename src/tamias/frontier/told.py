@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from tamias.database.columns import Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.asking import count_of, done_by, rows_of
-from tamias.frontier.columns import Ints, Longs, Texts
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.lanes import Lanes, Retagged, retag
 from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tamias.database.columns import Bools, Longs, Shorts, Texts, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.lease import Lease, Return, Unreachable
@@ -23,7 +24,7 @@ def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[L
     """The leases, each with what of its host could not be reached."""
     if not leases:
         return leases
-    asked = {"bucket": bucket, "qid": [lease.qid for lease in leases]}
+    asked = {"bucket": bucket, "qid": Longs([lease.qid for lease in leases])}
     known: dict[int, list[Unreachable]] = {}
     for qid, authority, since, tries, next_at, reason, given_up in cursor.execute(
         _SQL["read_unreachable"].text, asked
@@ -43,8 +44,8 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
     if reached := sorted((each.lease.qid, place) for each in returns for place in each.reached):
         told = {
             "bucket": bucket,
-            "qid": [qid for qid, _ in reached],
-            "authority": [name for _, name in reached],
+            "qid": Longs([qid for qid, _ in reached]),
+            "authority": Texts([name for _, name in reached]),
         }
         cursor.execute(_SQL["clear_reached"].text, told)
     lost = sorted(
@@ -85,15 +86,11 @@ def resume(cursor: Cursor, hosts: dict[str, object]) -> None:
 def _columns(bucket: int, lost: Sequence[tuple[int, Unreachable]]) -> dict[str, object]:
     return {
         "bucket": bucket,
-        "qid": [qid for qid, _ in lost],
-        "authority": [place.authority for _, place in lost],
-        "since": [place.since for _, place in lost],
-        "tries": [min(place.tries, 30_000) for _, place in lost],
-        "next_at": [place.next_at for _, place in lost],
-        "reason": [_storable(place.reason) for _, place in lost],
-        "given_up": [place.given_up for _, place in lost],
+        "qid": Longs([qid for qid, _ in lost]),
+        "authority": Texts([place.authority for _, place in lost]),
+        "since": Longs([place.since for _, place in lost]),
+        "tries": Shorts([min(place.tries, 30_000) for _, place in lost]),
+        "next_at": Longs([place.next_at for _, place in lost]),
+        "reason": Texts([storable(place.reason) for _, place in lost]),
+        "given_up": Bools([place.given_up for _, place in lost]),
     }
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
-from tamias.model.record import CaptureRecord, Extent
+from tamias.database.row_schema import RowSchema
+from tamias.model.record import CaptureRecord, Column, Extent
 
-_SQL = statements("tamias.sinks", "outbox.sql")
 _FIRST = UUID(int=0)
 
 T = TypeVar("T")
@@ -22,11 +23,15 @@ T = TypeVar("T")
 class Edition(msgspec.Struct, frozen=True):
     """The state of a document after its latest capture."""
 
-    document: str
+    document: Annotated[str, Column("text")]
     """Its final URL."""
-    capture: UUID
-    extent: Extent | None
+    capture: Annotated[UUID, Column("uuid")]
+    extent: Extent | None = None
     """Where its quads stand; None when it holds none, or is gone."""
+
+
+_ROWS = RowSchema(Edition, "outbox")
+_SQL = _ROWS.statements("tamias.sinks", "outbox.sql")
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -125,8 +130,8 @@ class Outbox:
         until = self.now() + int(seconds * 1000)
         for bucket, group in _by_bucket(claims, lambda claim: claim):
             columns = {
-                "document_key": [c.key for c in group],
-                "hold": [c.hold for c in group],
+                "document_key": Digests([c.key for c in group]),
+                "hold": Longs([c.hold for c in group]),
                 "until": until,
             }
             kept = {row[0] for row in self._ask("renew", bucket, columns)}
@@ -164,8 +169,8 @@ class Outbox:
         asked = {"now": now, "hold": hold, "worker": self._worker, "most": most}
         rows = self._ask("claim", bucket, asked)
         return [
-            Claim(bucket, key, Edition(document, capture, _extent(place)), tries, hold)
-            for key, document, capture, *place, tries, _ in sorted(rows, key=lambda row: (row[-1], row[0]))
+            Claim(bucket, key, _ROWS.decode(edition), tries, hold)
+            for _, key, tries, *edition in sorted(rows, key=itemgetter(0, 1))
         ]
 
     def _ask(self, name: str, bucket: int, columns: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -176,28 +181,23 @@ class Outbox:
 
 
 def _edition_columns(records: list[CaptureRecord]) -> dict[str, list[Any]]:
-    extents = [record.held for record in records]
+    editions = [Edition(record.final_url, UUID(record.id), record.held) for record in records]
     return {
-        "document_key": [text_key(record.final_url) for record in records],
-        "document": [record.final_url for record in records],
-        "due": [record.ended_at for record in records],
-        "started_at": [record.started_at for record in records],
-        "capture": [UUID(record.id) for record in records],
-        "segment": [extent.segment if extent else None for extent in extents],
-        "frame": [extent.frame if extent else None for extent in extents],
-        "start": [extent.start if extent else None for extent in extents],
-        "length": [extent.length if extent else None for extent in extents],
+        **_ROWS.parameters(editions),
+        "document_key": Digests([text_key(record.final_url) for record in records]),
+        "due": Longs([record.ended_at for record in records]),
+        "started_at": Longs([record.started_at for record in records]),
     }
 
 
 def _settled_columns(news: list[Settled]) -> dict[str, list[Any]]:
     return {
-        "document_key": [each.claim.key for each in news],
-        "capture": [each.claim.edition.capture for each in news],
-        "hold": [each.claim.hold for each in news],
-        "due": [each.due for each in news],
-        "tries": [each.tries for each in news],
-        "problem": [each.problem and each.problem.replace("\0", "\ufffd") for each in news],
+        "document_key": Digests([each.claim.key for each in news]),
+        "capture": Uuids([each.claim.edition.capture for each in news]),
+        "hold": Longs([each.claim.hold for each in news]),
+        "due": Longs([each.due for each in news]),
+        "tries": Shorts([each.tries for each in news]),
+        "problem": Texts([storable(each.problem) for each in news]),
     }
 
 
@@ -205,10 +205,3 @@ def _by_bucket(things: Sequence[T], claim: Callable[[T], Claim]) -> Iterator[tup
     ordered = sorted(things, key=lambda thing: (claim(thing).bucket, claim(thing).key))
     for bucket, group in groupby(ordered, key=lambda thing: claim(thing).bucket):
         yield bucket, list(group)
-
-
-def _extent(place: Sequence[int | None]) -> Extent | None:
-    segment, frame, start, length = place
-    if segment is None or frame is None or start is None or length is None:
-        return None
-    return Extent(segment, frame, start, length)

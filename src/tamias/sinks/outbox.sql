@@ -1,4 +1,5 @@
--- Deliveries to sinks outside: what is written with a finish, claimed by a deliverer, and settled.
+-- Deliveries to sinks outside: what is written with a finish, claimed by a deliverer, and settled. `{columns}`,
+-- `{parameters}` and `{selected}` are made from the fields of tamias.sinks.outbox.Edition.
 
 -- name: add_sink
 -- A sink's number; the same name twice is one sink.
@@ -7,14 +8,11 @@ INSERT INTO sink (name) VALUES (%(name)b::text) ON CONFLICT (name) DO UPDATE SET
 -- name: enqueue
 -- The latest capture of each document is to be delivered; an older one than is known changes nothing.
 -- A row that is held or put off stays so: it is given back, or its time comes.
-INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, capture, segment, frame, start, length,
-                             document)
+INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, {columns})
 SELECT DISTINCT ON (wanted.sink, new.document_key)
-       %(bucket)b::int2, wanted.sink, new.document_key, new.due, new.started_at, new.capture, new.segment, new.frame,
-       new.start, new.length, new.document
-FROM unnest(%(document_key)b::bytea[], %(document)b::text[], %(due)b::int8[], %(started_at)b::int8[],
-            %(capture)b::uuid[], %(segment)b::int8[], %(frame)b::int8[], %(start)b::int8[], %(length)b::int8[])
-     AS new (document_key, document, due, started_at, capture, segment, frame, start, length)
+       %(bucket)b::int2, wanted.sink, new.*
+FROM unnest(%(document_key)b::bytea[], %(due)b::int8[], %(started_at)b::int8[], {parameters})
+     AS new (document_key, due, started_at, {columns})
 CROSS JOIN unnest(%(sinks)b::int4[]) AS wanted (sink)
 ORDER BY wanted.sink, new.document_key, new.started_at DESC, new.capture DESC
 ON CONFLICT (bucket, sink, document_key) DO UPDATE
@@ -50,8 +48,7 @@ FROM (SELECT waiting.document_key, waiting.due FROM outbox AS waiting
         AND waiting.due <= %(now)b::int8 AND waiting.due < 9223372036854775807
       ORDER BY waiting.due LIMIT %(most)b::int4 FOR UPDATE SKIP LOCKED) AS next
 WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4 AND outbox.document_key = next.document_key
-RETURNING outbox.document_key, outbox.document, outbox.capture, outbox.segment, outbox.frame, outbox.start,
-          outbox.length, outbox.tries, next.due
+RETURNING next.due, outbox.document_key, outbox.tries, {selected}
 
 -- name: renew
 -- A later end for what is still held.

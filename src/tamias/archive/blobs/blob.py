@@ -1,11 +1,13 @@
 """A blob: one body that is kept, how it is coded and where it stands."""
 
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 
 from tamias.model.errors import TamiasError
+from tamias.model.record import Column
 
 
 class Codec(StrEnum):
@@ -26,9 +28,9 @@ class Codec(StrEnum):
 class Place(msgspec.Struct, frozen=True):
     """Where a record stands."""
 
-    pack: UUID
-    start: int
-    length: int
+    pack: Annotated[UUID, Column("uuid")]
+    start: Annotated[int, Column("int8")]
+    length: Annotated[int, Column("int8")]
 
     @property
     def end(self) -> int:
@@ -39,12 +41,12 @@ class Place(msgspec.Struct, frozen=True):
 class Blob(msgspec.Struct, frozen=True, kw_only=True):
     """What must be known to give a body back. Digests are SHA-256 in hexadecimal."""
 
-    sha256: str
-    size: int
-    codec: Codec
-    base: str | None = None
-    depth: int = 0
-    stored: int
+    sha256: Annotated[str, Column("bytea")]
+    size: Annotated[int, Column("int8")]
+    codec: Annotated[Codec, Column("text")]
+    base: Annotated[str | None, Column("bytea")] = None
+    depth: Annotated[int, Column("int2")] = 0
+    stored: Annotated[int, Column("int8")]
     place: Place
 
 

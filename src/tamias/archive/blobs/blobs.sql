@@ -1,4 +1,5 @@
 -- Rows of blobs and packs. A row of a blob is written only in a transaction that has seen its pack open.
+-- `{columns}`, `{parameters}` and `{selected}` are made from the fields of tamias.archive.blobs.blob.Blob.
 
 -- name: chains
 -- Blobs and what they are decoded with, each after the one that needs it. A list of chunks is not followed.
@@ -8,9 +9,7 @@ WITH RECURSIVE chain AS (
     SELECT chain.asked, chain.step + 1, base.*
     FROM chain JOIN blob AS base ON base.sha256 = chain.base
     WHERE chain.codec <> 'chunks' AND chain.step < 1000)
-SELECT chain.asked, chain.sha256, chain.size, chain.codec, chain.base, chain.depth, chain.stored, chain.pack,
-       chain.start, chain.length
-FROM chain ORDER BY chain.asked, chain.step
+SELECT chain.asked, {columns} FROM chain ORDER BY chain.asked, chain.step
 
 -- name: known
 -- Which of these are there.
@@ -23,11 +22,7 @@ ORDER BY pack.pack FOR KEY SHARE
 
 -- name: insert_blobs
 -- New blobs. One that another writer brought first stays as it is.
-INSERT INTO blob (sha256, size, codec, base, depth, stored, pack, start, length)
-SELECT new.* FROM unnest(%(sha256)b::bytea[], %(size)b::int8[], %(codec)b::text[], %(base)b::bytea[],
-                         %(depth)b::int2[], %(stored)b::int8[], %(pack)b::uuid[], %(start)b::int8[],
-                         %(length)b::int8[])
-              AS new (sha256, size, codec, base, depth, stored, pack, start, length)
+INSERT INTO blob ({columns}) SELECT new.* FROM unnest({parameters}) AS new ({columns})
 ORDER BY new.sha256
 ON CONFLICT (sha256) DO NOTHING
 
@@ -40,10 +35,8 @@ RETURNING blob.sha256
 
 -- name: replace_blob
 -- The same body, coded anew elsewhere.
-UPDATE blob SET size = %(size)b::int8, codec = %(codec)b::text, base = %(base)b::bytea, depth = %(depth)b::int2,
-                stored = %(stored)b::int8, pack = %(pack)b::uuid, start = %(start)b::int8,
-                length = %(length)b::int8, kept_at = clock_timestamp()
-WHERE blob.sha256 = %(sha256)b::bytea
+UPDATE blob SET ({columns}) = (SELECT new.* FROM unnest({parameters}) AS new), kept_at = clock_timestamp()
+WHERE blob.sha256 = (%(sha256)b::bytea[])[1]
 
 -- name: new_pack
 -- A pack that rows may name from now on; known already when packs are read back into the database.
@@ -77,8 +70,7 @@ DELETE FROM pack WHERE pack.pack = %(pack)b::uuid AND pack.state = 'gone'
 
 -- name: blobs_of_pack
 -- What stands in a pack, in its order.
-SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
-FROM blob WHERE blob.pack = %(pack)b::uuid ORDER BY blob.start
+SELECT {selected} FROM blob WHERE blob.pack = %(pack)b::uuid ORDER BY blob.start
 
 -- name: move_blob
 -- The same record in another pack, if it still is where it was.
@@ -87,14 +79,12 @@ WHERE blob.sha256 = %(sha256)b::bytea AND blob.pack = %(old_pack)b::uuid AND blo
 
 -- name: first_blobs
 -- Blobs that are decoded without a base, some at a time.
-SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
-FROM blob WHERE blob.base IS NULL AND blob.sha256 > %(after)b::bytea
+SELECT {selected} FROM blob WHERE blob.base IS NULL AND blob.sha256 > %(after)b::bytea
 ORDER BY blob.sha256 LIMIT %(at_once)b::int4
 
 -- name: blobs_in_chunks
 -- Blobs that are rows of others.
-SELECT blob.sha256, blob.size, blob.codec, blob.base, blob.depth, blob.stored, blob.pack, blob.start, blob.length
-FROM blob WHERE blob.codec = 'chunks' ORDER BY blob.sha256
+SELECT {selected} FROM blob WHERE blob.codec = 'chunks' ORDER BY blob.sha256
 
 -- name: followers
 -- What is decoded with these, directly or not: the first they lead to, and each before what needs it.
@@ -103,9 +93,7 @@ WITH RECURSIVE follower AS (
     UNION ALL
     SELECT follower.first, follower.step + 1, next.*
     FROM follower JOIN blob AS next ON next.base = follower.sha256 WHERE follower.step < 1000)
-SELECT follower.first, follower.sha256, follower.size, follower.codec, follower.base, follower.depth,
-       follower.stored, follower.pack, follower.start, follower.length
-FROM follower ORDER BY follower.first, follower.step, follower.sha256
+SELECT follower.first, {columns} FROM follower ORDER BY follower.first, follower.step, follower.sha256
 
 -- name: orphans
 -- Blobs whose base has no row.

@@ -11,7 +11,7 @@ from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec, Pla
 from tamias.archive.blobs.check import Damage
 from tamias.archive.blobs.packs import Pack, PackMissing
 from tamias.archive.blobs.records import scan
-from tamias.archive.blobs.table import SQL, columns, needed_by, parameters
+from tamias.archive.blobs.table import SQL, columns, needed_by
 from tamias.archive.blobs.writer import BlobWriter
 
 _AT_ONCE = 5000
@@ -80,7 +80,7 @@ def _replaced(writer: BlobWriter, blob: Blob) -> bool:
     """The row tells of this record from now on. One that was lost is written again."""
     writer.sync()
     _insert(writer, [blob])
-    writer.table.change("replace_blob", parameters(blob))
+    writer.table.change("replace_blob", columns([blob]))
     writer.settled()
     return True
 

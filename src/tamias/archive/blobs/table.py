@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from tamias.archive.blobs.blob import Blob, BlobLost, Codec, Place, Prepared
+from tamias.archive.blobs.blob import Blob, BlobLost, Codec, Prepared
+from tamias.database.columns import Digests, Uuids
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
+from tamias.database.row_schema import RowSchema
 
-SQL = statements("tamias.archive.blobs", "blobs.sql")
+_ROWS = RowSchema(Blob, "blob")
+SQL = _ROWS.statements("tamias.archive.blobs", "blobs.sql")
 
 
 def insert_blobs(cursor: Cursor, prepared: Sequence[Prepared]) -> None:
@@ -27,7 +29,7 @@ def insert_blobs(cursor: Cursor, prepared: Sequence[Prepared]) -> None:
 
 def hold_packs(cursor: Cursor, packs: set[UUID]) -> None:
     """Makes sure that these packs stay until the end of the transaction, or raises `BlobLost`."""
-    held = cursor.execute(SQL["hold_packs"].text, {"pack": list(packs)}).fetchall()
+    held = cursor.execute(SQL["hold_packs"].text, {"pack": Uuids(packs)}).fetchall()
     if len(held) < len(packs):
         raise BlobLost("a pack was closed before the rows of its blobs were written; prepare them again")
 
@@ -89,40 +91,14 @@ def needed_by(blob: Blob) -> str | None:
 
 def blob_of(row: Sequence[Any]) -> Blob:
     """A row as a value."""
-    sha256, size, codec, base, depth, stored, pack, start, length = row
-    return Blob(
-        sha256=sha256.hex(),
-        size=size,
-        codec=Codec(codec),
-        base=base.hex() if base else None,
-        depth=depth,
-        stored=stored,
-        place=Place(pack, start, length),
-    )
+    return _ROWS.decode(row)
 
 
 def columns(blobs: Sequence[Blob]) -> dict[str, list[Any]]:
     """Values as the columns of an insert."""
-    names = ("sha256", "size", "codec", "base", "depth", "stored", "pack", "start", "length")
-    rows = [parameters(blob) for blob in blobs]
-    return {name: [row[name] for row in rows] for name in names}
+    return _ROWS.parameters(blobs)
 
 
-def parameters(blob: Blob) -> dict[str, Any]:
-    """A value as a row."""
-    return {
-        "sha256": bytes.fromhex(blob.sha256),
-        "size": blob.size,
-        "codec": str(blob.codec),
-        "base": bytes.fromhex(blob.base) if blob.base else None,
-        "depth": blob.depth,
-        "stored": blob.stored,
-        "pack": blob.place.pack,
-        "start": blob.place.start,
-        "length": blob.place.length,
-    }
-
-
-def digests(sha256s: Iterable[str]) -> dict[str, list[bytes]]:
+def digests(sha256s: Iterable[str]) -> dict[str, list[Any]]:
     """Digests as the parameter of a statement."""
-    return {"sha256": [bytes.fromhex(sha256) for sha256 in sha256s]}
+    return {"sha256": Digests(sha256s)}

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.captures import storable
 from tamias.archive.quality.got import NOTHING, Got
 from tamias.archive.quality.mqa import points
 from tamias.archive.quality.portal_watch import dataset_metrics, delivery_metrics
 from tamias.archive.quality.told import Told, ToldForm, told_of
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.dataset import Dataset

@@ -7,8 +7,8 @@ import msgspec
 
 from tamias.crawl.admit import Admission, Reference, resolved
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen
+from tamias.database.columns import Texts
 from tamias.database.connect import Cursor
-from tamias.frontier.columns import Texts
 from tamias.frontier.keys import hash64
 from tamias.frontier.rescore import Place, place_of
 from tamias.model.finding import Worded, Words

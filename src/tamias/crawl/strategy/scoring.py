@@ -11,9 +11,9 @@ import psycopg
 from psycopg import errors as pg
 
 from tamias.crawl.strategy.time_limit import TookTooLong, time_limit
+from tamias.database.columns import Texts
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.columns import Texts
 
 SQL = statements("tamias.crawl.strategy", "strategy.sql")
 HIGHEST = 2.0**60

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import msgspec
 
-from tamias.archive.captures import storable
 from tamias.archive.moments import rfc3339
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.serve.events.log import Event, Kind, Wanted, events_in, latest_event

@@ -1,0 +1,143 @@
+"""Rows declared once: the columns of a table are fields of a struct, and its statements are made from them.
+
+A field belongs to the table when its type is annotated with `tamias.model.record.Column`; a field that is a
+struct with such fields stands there as all of them, each null where there is no struct.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+
+from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Shorts, Texts, Uuids, storable
+from tamias.database.sql import Statement, statements
+from tamias.model.record import Column
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def _json(value: Any) -> str | None:
+    """What is empty is null."""
+    if not value:
+        return None
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        text = ""
+    if text and "\\u0000" not in text:
+        return text
+    return msgspec.json.encode(_storable_all(msgspec.to_builtins(value))).decode()
+
+
+def _storable_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list | tuple):
+        return [_storable_all(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _storable_all(each) for key, each in value.items()}
+    return value
+
+
+_ARRAYS: dict[str, Callable[[Iterable[Any]], list[Any]]] = {
+    "int2": Shorts,
+    "int4": Ints,
+    "int8": Longs,
+    "float8": Floats,
+    "bool": Bools,
+    "uuid": Uuids,
+    "bytea": Digests,
+    "text": lambda values: Texts(map(storable, values)),
+    "jsonb": lambda values: Texts(map(_json, values)),
+}
+
+
+class _Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A column, and the field it is made from."""
+
+    column: str
+    type: str
+    name: str
+    within: str | None = None
+    """The field that holds the struct it is a field of, if that is not the row itself."""
+    leads: bool = False
+    """Whether it is the first within: where it is null, there is no struct."""
+    read: Callable[[Any], Any] | None = None
+
+    def array(self, rows: Sequence[Any]) -> list[Any]:
+        name = self.name
+        if self.within is not None:
+            parts = [getattr(row, self.within) for row in rows]
+            return _ARRAYS[self.type]([None if part is None else getattr(part, name) for part in parts])
+        return _ARRAYS[self.type]([getattr(row, name) for row in rows])
+
+
+class RowSchema(Generic[T]):
+    """The rows of one table as a struct declares them."""
+
+    def __init__(self, struct: type[T], table: str) -> None:
+        self._struct = struct
+        self.fields = tuple(_fields(struct))
+        self._words = {
+            "{columns}": ", ".join(field.column for field in self.fields),
+            "{parameters}": ", ".join(f"%({field.column})b::{field.type}[]" for field in self.fields),
+            "{selected}": ", ".join(f"{table}.{field.column}" for field in self.fields),
+        }
+
+    def statements(self, package: str, filename: str) -> dict[str, Statement]:
+        """Those of a `.sql` file, with `{columns}`, `{parameters}` and `{selected}` written out.
+
+        The parameters are arrays, for an unnest.
+        """
+        return {name: self._fill(each) for name, each in statements(package, filename).items()}
+
+    def _fill(self, statement: Statement) -> Statement:
+        text = statement.text.decode()
+        for word, written in self._words.items():
+            text = text.replace(word, written)
+        return msgspec.structs.replace(statement, text=text.encode())
+
+    def parameters(self, rows: Sequence[Any], *columns: str) -> dict[str, list[Any]]:
+        """The columns of rows, or only those named, as arrays for a statement."""
+        return {
+            field.column: field.array(rows) for field in self.fields if not columns or field.column in columns
+        }
+
+    def decode(self, row: Sequence[Any], **others: Any) -> T:
+        """A row of what was `{selected}` as the struct; null is a field's default, or among the others."""
+        values = others
+        for field, found in zip(self.fields, row, strict=True):
+            if found is None:
+                continue
+            value = found if field.read is None else field.read(found)
+            if field.within is None:
+                values[field.name] = value
+            elif field.leads:
+                values[field.within] = {field.name: value}
+            elif field.within in values:
+                values[field.within][field.name] = value
+        return msgspec.convert(values, self._struct)
+
+
+def _fields(struct: type[msgspec.Struct], within: str | None = None) -> Iterator[_Field]:
+    for place, field in enumerate(msgspec.structs.fields(struct)):
+        kind, *notes = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
+        for column in notes:
+            if isinstance(column, Column):
+                yield _Field(
+                    column=column.name or field.name,
+                    type=column.type,
+                    name=field.name,
+                    within=within,
+                    leads=within is not None and place == 0,
+                    read=_reader(column.type, kind),
+                )
+        for part in (kind, *get_args(kind)):
+            if within is None and isinstance(part, type) and issubclass(part, msgspec.Struct):
+                yield from _fields(part, field.name)
+
+
+def _reader(column: str, kind: Any) -> Callable[[Any], Any] | None:
+    """How a value is read whose field is text, while its column is none."""
+    readers: dict[str, Callable[[Any], Any]] = {"uuid": str, "bytea": bytes.hex}
+    return readers.get(column) if str in (kind, *get_args(kind)) else None
