@@ -86,10 +86,12 @@ def _home(home, reply, data, portal, stream, ftp):
     page = f"<url><loc>{home.url('/listed')}</loc></url>"
     whole = f"{SITEMAP}<sc:dataset>{covered}{dump}</sc:dataset>{page}</urlset>"
     home.pages["/map.xml"] = reply(200, whole.encode(), **{"Content-Type": "application/xml"})
-    home.pages["/listed"] = turtle(reply, fact("sitemap") + f"<> <#has> <{home.url('/r/1')}> .\n")
-    described = f'<{home.url("/r/1")}> <urn:described> "in the dump" .\n'
-    home.pages["/all.nt"] = turtle(reply, fact("semantic-sitemap") + described)
-    home.pages["/r/1"] = turtle(reply, fact("dereferenced-under-prefix"))
+    parts = {f"/r/{number}": f'<{home.url(f"/r/{number}")}> <urn:is> "{number}" .\n' for number in range(9)}
+    home.pages["/listed"] = turtle(
+        reply, fact("sitemap") + "".join(f"<> <#has> <{part}> .\n" for part in parts)
+    )
+    home.pages["/all.nt"] = turtle(reply, fact("semantic-sitemap") + "".join(parts.values()))
+    home.pages |= {part: turtle(reply, said) for part, said in parts.items()}
 
 
 def _data(data, reply, proxy):
@@ -165,7 +167,7 @@ def test_every_harvester_is_found_from_one_seed_and_ordinary_pages_are_asked_for
     assert facts(tamias) == EXPECTED, tamias.attempts()
     ordinary = set(web["data"].pages)
     assert {path: web["data"].asked(path) for path in ordinary} == dict.fromkeys(ordinary, 1)
-    assert web["home"].asked("/r/1") == 0
+    assert sum(web["home"].asked(f"/r/{number}") for number in range(9)) == 3  # compared with the dump
     assert web["home"].asked("/listed") == web["home"].asked("/") == 1
 
 
