@@ -1,5 +1,6 @@
-"""`tamias crawls`: several crawls side by side in one frontier; listed, paused, resumed, limited, deleted."""
+"""`tamias crawls`: several crawls in one frontier; listed, paused, resumed, limited, deleted, reopened."""
 
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -7,29 +8,53 @@ import click
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.frontier import crawls
+from tamias.frontier.reopen import Visited, reopen_visited
 from tamias.model.errors import UsageError
+from tamias.model.outcome import Outcome
 
 if TYPE_CHECKING:
     from tamias.database.connect import Session
 
-ACTIONS = ("list", "pause", "resume", "limit", "delete")
+ACTIONS = ("list", "pause", "resume", "limit", "delete", "reopen")
+DEFAULT = "default"
+OUTCOMES = tuple(each.word for each in Outcome if each is not Outcome.NEW)
 
 
 @click.command()
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("name", required=False)
 @click.option("--max-urls", type=click.IntRange(min=0), help="With limit: so many URLs; 0 takes it away.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="With reopen: URLs whose last visit ended so.")
+@click.option("--reason", help="With reopen: URLs whose last visit has this text in its reason.")
+@click.option("--match", help="With reopen: URLs that match this regular expression.")
 @common
-def command(place: Place, action: str, name: str | None, max_urls: int | None) -> None:
-    """Lists the crawls: URLs known and open, state, limit, policy. Or pauses, resumes, limits or deletes one.
+def command(
+    place: Place,
+    action: str,
+    name: str | None,
+    max_urls: int | None,
+    outcome: str | None,
+    reason: str | None,
+    match: str | None,
+) -> None:
+    """Lists the crawls: URLs known and open, state, limit, policy. Or changes one.
 
     A paused crawl is not visited, a limited one is paused soon after so many of its URLs are done, and a
-    deleted one leaves only what was captured.
+    deleted one leaves only what was captured. To reopen makes URLs due again that were visited, such as those
+    that a limit cut which was raised since; without a name, in the default crawl.
 
     Example: tamias crawls pause news
     """
     from tamias.database.connect import Database
 
+    chosen = {"outcome": outcome, "reason": reason, "match": match}
+    which = Visited(
+        outcome=None if outcome is None else Outcome[outcome.upper()].value, reason=reason, match=match
+    )
+    if any(chosen.values()) != (action == "reopen"):
+        raise UsageError("say 'tamias crawls reopen' with --outcome, --reason or --match")
+    if action == "reopen":
+        name = name or DEFAULT
     if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
         raise UsageError("say 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
     with (
@@ -38,6 +63,8 @@ def command(place: Place, action: str, name: str | None, max_urls: int | None) -
     ):
         if name is None:
             _list(place, session)
+        elif action == "reopen":
+            _tell(place, name, _reopen(session, crawls.named(session, name), which))
         else:
             _tell(place, name, _act(session, action, crawls.named(session, name), max_urls))
 
@@ -54,6 +81,18 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
         crawls.set_limit(session, crawl, max_urls or None)
         return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"
     return f"deleted, with {crawls.delete(session, crawl):,} URLs"
+
+
+def _reopen(session: "Session", crawl: int, which: Visited) -> str:
+    """Makes URLs due again; returns what is said of it. Nothing is put, so that no two URLs are compared."""
+    from tamias.frontier.postgres import PostgresFrontier
+
+    try:
+        re.compile(which.match or "")
+    except re.error as error:
+        raise UsageError(f"--match is no regular expression: {error}") from None
+    count = reopen_visited(session, PostgresFrontier(session, same_url=str.__eq__), crawl, which)
+    return {0: "nothing matches", 1: "1 URL is due again"}.get(count, f"{count:,} URLs are due again")
 
 
 def _list(place: Place, session: "Session") -> None:

@@ -1,6 +1,9 @@
 """Opens visited URLs again whose links, or which themselves, were cut for a reason that is gone."""
 
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
@@ -14,28 +17,49 @@ _PAGE = 1000
 _BEFORE_ALL = (-(2**63), -(2**63))
 
 
+class Visited(msgspec.Struct, frozen=True, kw_only=True):
+    """Which URLs are meant, by their latest visit; None means all."""
+
+    outcome: int | None = None
+    reason: str | None = None
+    """What its reason contains."""
+    match: str | None = None
+    """A regular expression for the URL, as PostgreSQL reads it."""
+
+
 def reopen(session: Session, frontier: PostgresFrontier, crawl: int, reasons: int) -> int:
     """Makes due what was cut for one of `reasons`, bits of `tamias.model.cut`; returns how many.
 
     May be repeated. Each is read once more, and what then cuts its links is noted anew.
     """
+    return _reopen(session, frontier, crawl, "find_cut", {"reasons": reasons})
+
+
+def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, which: Visited) -> int:
+    """Makes due what was visited and is done with; returns how many. May be repeated."""
+    return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
+
+
+def _reopen(
+    session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any]
+) -> int:
     opened = 0
     for bucket in range(frontier.buckets):
         after: tuple[int, int] | None = _BEFORE_ALL
         while after is not None:
-            page = partial(_reopen_page, bucket, crawl, reasons, after, frontier)
-            count, after = session.transact(page)
+            asked = {"bucket": bucket, "crawl": crawl, "page": _PAGE, **wanted}
+            asked |= {"after_qid": after[0], "after_uid": after[1]}
+            count, after = session.transact(partial(_reopen_page, name, asked, frontier))
             opened += count
     return opened
 
 
 def _reopen_page(
-    bucket: int, crawl: int, reasons: int, after: tuple[int, int], frontier: PostgresFrontier, cursor: Cursor
+    name: str, asked: dict[str, Any], frontier: PostgresFrontier, cursor: Cursor
 ) -> tuple[int, tuple[int, int] | None]:
     """How many of a page were opened, and where the next begins."""
-    there = {"bucket": bucket, "crawl": crawl}
-    asked = {**there, "reasons": reasons, "after_qid": after[0], "after_uid": after[1], "page": _PAGE}
-    found = cursor.execute(_REOPEN["find_cut"].text, asked).fetchall()
+    there = {"bucket": asked["bucket"], "crawl": asked["crawl"]}
+    found = cursor.execute(_REOPEN[name].text, asked).fetchall()
     if not found:
         return 0, None
     now = frontier.now()

@@ -15,6 +15,8 @@ BELOW = 32
 
 They are not stored with the page, so a shorter way to it can only be passed on by reading it again.
 """
+TRAP = 256
+"""The host has used up its budget of visits, or its pages are all alike."""
 LISTED = 128
 """The sitemaps of the host list more than they may add."""
 REOPENED = 64
@@ -30,4 +32,5 @@ REASONS = {
     "private": PRIVATE,
     "robots": ROBOTS,
     "sitemaps": LISTED,
+    "trap": TRAP,
 }

@@ -43,3 +43,5 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     findings: Sequence[Finding] = ()
     end: HarvestEnd | None = None
     """With the last step."""
+    earned: float = 0.0
+    """Visits that it has earned its host, where the harvester says so itself: see `tamias.permit.traps`."""

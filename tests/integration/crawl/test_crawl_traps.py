@@ -1,5 +1,7 @@
 """A site without an end is left alone when its budget is used up, counted once for all workers."""
 
+import json
+
 BUDGET = 40
 PAGES = 3 * BUDGET
 
@@ -59,3 +61,63 @@ def test_a_calendar_without_an_end_is_left_alone_after_so_many_pages_of_all_work
     skipped = [each[-1] for each in tamias.attempts().values() if each[-1]["outcome"] == "skipped"]
     assert skipped
     assert all("permit.monotony" in each["reason"] for each in skipped)
+
+
+def endless_endpoint(site, reply):
+    """Answers whatever is asked with rows that nobody has seen before."""
+    given = []
+
+    def rows(handler):
+        numbers = range(len(given), len(given) + 100)
+        words = ["".join(chr(97 + int(digit)) for digit in str(number)) for number in numbers]
+        given.extend(words)
+        found = [
+            {
+                "s": {"type": "uri", "value": f"http://e.test/{word}"},
+                "p": {"type": "uri", "value": "http://e.test/says"},
+                "o": {"type": "literal", "value": word},
+            }
+            for word in words
+        ]
+        body = json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": found}}).encode()
+        reply(200, body, **{"Content-Type": "application/sparql-results+json"})(handler)
+
+    site.pages["/sparql?"] = rows
+    return given
+
+
+def test_an_endpoint_without_an_end_is_cut_told_and_can_be_opened_again(tamias, site, reply):
+    given = endless_endpoint(site, reply)
+    tamias.env["TAMIAS_PERMIT__HOST_BUDGET"] = str(BUDGET)
+    words = (f"sparql:{site.url('/sparql')}", "--depth", "0")
+    done = tamias.crawl(*words)
+    assert done.returncode == 0, done.stderr
+    asked = len(site.log)
+    assert BUDGET <= asked <= 1.5 * BUDGET
+    (attempt,) = tamias.attempts()[site.url("/sparql")]
+    assert (attempt["outcome"], "permit.host_budget" in attempt["reason"]) == ("ok", True)
+    kept = {line.split('"')[1] for line in tamias.quads() if "<http://e.test/says>" in line}
+    assert kept
+    assert kept <= set(given)
+
+    reopened = tamias.run("crawls", "reopen", "--reason", "permit.host_budget")
+    assert (reopened.returncode, reopened.stdout) == (0, "default: 1 URL is due again\n"), reopened.stderr
+    tamias.env["TAMIAS_PERMIT__HOST_BUDGET"] = str(3 * BUDGET)
+    assert tamias.crawl(*words).returncode == 0
+    assert 3 * BUDGET <= len(site.log) <= 4.5 * BUDGET
+    assert len({line for line in tamias.quads() if "<http://e.test/says>" in line}) > len(kept)
+
+
+def test_what_is_to_be_opened_again_is_found_by_outcome_reason_and_address(tamias, site, reply):
+    site.pages |= {f"/{name}": reply(400) for name in ("a", "b")} | {"/c": b"<> <#says> 1 ."}
+    tamias.crawl(*map(site.url, ("/a", "/b", "/c")))
+    for words, told in (
+        (("--outcome", "failed", "--match", "/b$"), "1 URL is due again"),
+        (("--reason", "no such reason"), "nothing matches"),
+        (("--outcome", "ok"), "1 URL is due again"),
+    ):
+        assert tamias.run("crawls", "reopen", *words).stdout == f"default: {told}\n"
+    assert tamias.run("crawls", "reopen").returncode == 2
+    site.log.clear()
+    assert tamias.crawl().returncode == 0
+    assert sorted(path for path, _ in site.log if path != "/robots.txt") == ["/b", "/c"]

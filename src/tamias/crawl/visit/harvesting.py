@@ -30,6 +30,7 @@ from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
 from tamias.frontier.service import WATCH
 from tamias.model.capture import Capture, Hop
+from tamias.model.cut import TRAP
 from tamias.model.finding import Datasets, Links, Problem, Quads
 from tamias.model.harvest import Harvest, HarvestEnd, Step
 from tamias.model.lease import Task
@@ -44,6 +45,8 @@ MOST_PROBLEMS = 20
 MOST_RENAMED = 1000
 DATA = frozenset({"sparql", "ldes"})
 """Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
+EARNING_BY_STEPS = frozenset({"sparql"})
+"""Kinds whose steps say what they have earned: new words in the answers of an endpoint show nothing."""
 
 
 class HarvestResult:
@@ -110,10 +113,13 @@ class HarvestRunner:
             async with aclosing(self._harvesters[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
                 async for step in steps:
                     client.step_ends()
+                    held.earned += step.earned
                     progress.bytes += client.bytes_since()
                     if client.last is not None and client.last.hops:
                         hop = client.last.hops[-1]
                         progress.status, progress.address = hop.status, hop.address
+                    if client.last is not None:
+                        progress.cut |= client.last.cut & TRAP
                     await run_uncancelled(partial(self._keep, path, place, progress, step, task, kind))
                     if step.end is not None:
                         break

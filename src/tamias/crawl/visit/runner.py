@@ -15,12 +15,13 @@ from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.request.robots import AskedToWait
 from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.harvest_client import HarvestClient
-from tamias.crawl.visit.harvesting import HarvestRunner, harvesters
+from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, harvesters
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
 from tamias.crawl.worker_store import VisitResult, WorkerStore
 from tamias.model.capture import Capture, Request
+from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.model.outcome import Outcome
@@ -84,7 +85,7 @@ class VisitRunner:
         with self.reach.retrying(task.url, held):
             state = self.reach.waiting(task.url, held)
             if state is not None:
-                return self._unreached(task, state)
+                return self._unreached(task, state, held)
             result = await self._look(task, held)
         state = self.reach.waiting(task.url, held)
         if state is None or not (result.capture.retry or result.capture.unreached):
@@ -97,11 +98,13 @@ class VisitRunner:
             result.due = state.next_at
         return result
 
-    def _unreached(self, task: Task, state: Unreachable) -> VisitResult:
+    def _unreached(self, task: Task, state: Unreachable, held: HeldLease) -> VisitResult:
         """Without a request: it is too early to try the place again."""
         reason = given_up_words(state)
         result = VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
-        if not state.given_up:
+        if state.given_up:
+            held.unreached(state)  # what became known of the place since then fails with this URL
+        else:
             result.put_off, result.due = True, state.next_at
         return result
 
@@ -135,7 +138,7 @@ class VisitRunner:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
             return VisitResult(skipped, put_off=not covering.had)
         if task.depth and (trap := self._trap(task.url, held)) is not None:
-            return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}"))
+            return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP))
         held.visits += _is_first(task, kind)
         capture = await self._fetcher.fetch(_request(task, kind), task, held)
         state = self.reach.waiting(task.url, held)
@@ -197,7 +200,9 @@ class VisitRunner:
         if self._harvests is None:
             raise NotNow
         client = HarvestClient(
-            partial(self._ask_of_harvest, task=task, held=held), self._reader.extractor, self._to_warc
+            partial(self._ask_of_harvest, kind=kind, task=task, held=held),
+            self._reader.extractor,
+            self._to_warc,
         )
         try:
             last_try = task.fails >= self._retries
@@ -208,13 +213,14 @@ class VisitRunner:
             harvested.capture, harvested.found, also=harvested.record, afterwards=harvested.clear
         )
 
-    async def _ask_of_harvest(self, request: Request, task: Task, held: HeldLease) -> Capture:
+    async def _ask_of_harvest(self, request: Request, kind: str, task: Task, held: HeldLease) -> Capture:
         """Each request of a harvest counts as a visit: an endpoint may have no end either."""
         if (trap := self._trap(request.url, held)) is not None:
-            return self._fetcher.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}")
+            return self._fetcher.unasked(request.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
         held.visits += 1
         capture = await self._fetcher.fetch(request, task, held)
-        self._earn(capture, held, quads=1)
+        if kind not in EARNING_BY_STEPS:
+            self._earn(capture, held, quads=1)
         return capture
 
     def _trap(self, url: str, held: HeldLease) -> str | None:

@@ -46,7 +46,10 @@ class QueryFailed(Exception):
         """Whether no further request may be sent now: a rule forbids it, or the server asked for a pause."""
         if self.capture is None:
             return False
-        return self.capture.outcome is Outcome.REFUSED or self.capture.retry_after_ms is not None
+        return (
+            self.capture.outcome in (Outcome.REFUSED, Outcome.SKIPPED)
+            or self.capture.retry_after_ms is not None
+        )
 
 
 class Dialect(msgspec.Struct, omit_defaults=True):

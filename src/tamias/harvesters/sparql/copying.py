@@ -19,12 +19,18 @@ from tamias.harvesters.sparql.state import Part, State, Way, packed
 from tamias.harvesters.sparql.survey import description, survey
 from tamias.harvesters.sparql.terms import Page, relabelled
 from tamias.harvesters.sparql.verdict import failed, verdict
+from tamias.model.cut import TRAP
 from tamias.model.finding import Finding, Problem, Quads
 from tamias.model.harvest import HarvestEnd, Step
 
 MOST_FAILURES = 6
 """Of one request in a row before it is given up."""
 MOST_REFUSALS = 2
+WORTH_A_VISIT = 1_000
+"""Statements of a page; one with less earns less."""
+EARNED_BY_COUNTED = 0.9
+"""Visits earned by a page of what the endpoint has counted: it comes to ten times the budget of its host."""
+EARNED_BY_OTHERS = 0.2
 OVERLAP = 20
 """Statements that two windows have in common."""
 _SHRINK = 4
@@ -50,6 +56,8 @@ class Copy:
         """The window before the next one."""
         self._failures = 0
         self._good = 0
+        self._earned = 0.0
+        """Visits that pages have earned since the last step."""
 
     async def steps(self) -> AsyncIterator[Step]:
         """All steps of the harvest; the last one has its end."""
@@ -60,10 +68,18 @@ class Copy:
                 yield self._step(findings)
             yield self._step((), await verdict(self._client, self._state))
         except QueryFailed as failure:
-            yield self._step((), failed(failure, self._state))
+            yield self._step((), await self._end_of(failure))
+
+    async def _end_of(self, failure: QueryFailed) -> HarvestEnd:
+        """What came counts where the host has no visits left; else it cannot go on now."""
+        if failure.capture is None or not failure.capture.cut & TRAP or not self._state.pages:
+            return failed(failure, self._state)
+        self._state.cut_short = failure.reason
+        return await verdict(self._client, self._state)
 
     def _step(self, findings: Sequence[Finding], end: HarvestEnd | None = None) -> Step:
-        return Step(state=packed(self._state), findings=findings, end=end)
+        earned, self._earned = self._earned, 0.0
+        return Step(state=packed(self._state), findings=findings, end=end, earned=earned)
 
     async def _prepare(self) -> AsyncIterator[Sequence[Finding]]:
         if self._state.stage == "new":
@@ -96,6 +112,7 @@ class Copy:
             return await (self._range(state.part) if state.part.way == "hashes" else self._window(state.part))
         if state.default is not None:
             state.part, state.default = state.default, None
+            state.promised += state.part.expected or 0
         elif self._listing is None or self._listing.unproven >= max(1, state.most):
             assert state.listing is not None
             self._take(await list_graphs(self._client, state, state.listing))
@@ -129,6 +146,7 @@ class Copy:
 
     def _open(self, graph: ListedGraph) -> None:
         self._state.graphs += 1
+        self._state.promised += graph.statements or 0
         self._state.counted = (self._state.counted + digest([graph])) % (1 << 56)
         self._state.part = Part(graph=graph.name, expected=graph.statements)
 
@@ -314,6 +332,7 @@ class Copy:
         state.pages += 1
         state.statements += len(quads) + page.unreadable
         state.unreadable += page.unreadable
+        self._earned += self._worth(len(quads))
         self._good += 1
         if self._good % _PATIENCE == 0:
             most = min(self._limits.page, state.cap or self._limits.page)
@@ -324,6 +343,12 @@ class Copy:
         if page.unreadable:
             found.append(Problem(f"{page.unreadable} rows of a response are no RDF: {page.example}"))
         return found
+
+    def _worth(self, statements: int) -> float:
+        """Visits that a page has earned: what the endpoint did not count before may have no end."""
+        promised = min(self._state.promised, self._limits.most_statements)
+        most = EARNED_BY_COUNTED if self._state.statements <= promised else EARNED_BY_OTHERS
+        return min(most, statements / WORTH_A_VISIT)
 
     def _limit_reached(self) -> bool:
         state, limits = self._state, self._limits

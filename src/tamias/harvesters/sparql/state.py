@@ -68,6 +68,8 @@ class State(msgspec.Struct, kw_only=True, omit_defaults=True):
     most: int = 0
     """The most rows that one response is known to have brought uncut."""
     statements: int = 0
+    promised: int = 0
+    """By the endpoint's own counts of what was copied so far or is being copied."""
     graphs: int = 0
     counted: int = 0
     """A digest of all graphs with their counts before the copy."""
