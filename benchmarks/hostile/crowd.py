@@ -24,6 +24,8 @@ DOCUMENTS = 30
 ENDPOINTS = 122
 TRAP = "/hostile"
 """Where the hostile document of a good host stands."""
+ENDPOINT = "trap-sparql"
+_PAGES_GIVEN = itertools.count()
 _ROWS = 40
 _READ_SLOWLY = (0, 1, 2, 3, 5, 6, 9, 11, 12, 13)
 """Of the hostile answers, those that come at once: a host is asked one thing at a time."""
@@ -62,14 +64,20 @@ def hostile_sites() -> dict[str, Site]:
         pages.setdefault(f"bad-{number // 3}.test", {})[f"/{number}{path}"] = answer
     sites: dict[str, Site] = dict(pages)
     for name, make in TRAPS.items():
-        sites[f"{name}.test"] = {"*": made(make, "text/turtle" if "ld" in name else "text/html")}
+        sites[f"{name}.test"] = {"*": made(make, _trap_type(name))}
     return sites
+
+
+def _trap_type(name: str) -> str:
+    if name == ENDPOINT:
+        return "application/sparql-results+json"
+    return "text/turtle" if "ld" in name else "text/html"
 
 
 def hostile_seeds() -> list[str]:
     """One address for each endpoint."""
     return [
-        f"http://{name}{'/' if path == '*' else path}"
+        f"{'sparql:' if name == f'{ENDPOINT}.test' else ''}http://{name}{'/' if path == '*' else path}"
         for name, site in hostile_sites().items()
         for path in site
     ]
@@ -246,9 +254,25 @@ def growing_queries(asked: Asked) -> str:
     return f"<!DOCTYPE html><title>{asked.query}</title>{links}"
 
 
+def endless_rows(_: Asked) -> str:
+    """A SPARQL endpoint that answers whatever is asked with rows that nobody has seen before."""
+    start = 100 * next(_PAGES_GIVEN)
+    words = ["".join(chr(97 + int(digit)) for digit in str(start + row)) for row in range(100)]
+    rows = [
+        {
+            "s": {"type": "uri", "value": f"urn:row:{word}"},
+            "p": {"type": "uri", "value": f"{_V}label"},
+            "o": {"type": "literal", "value": word},
+        }
+        for word in words
+    ]
+    return json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": rows}})
+
+
 TRAPS: dict[str, Callable[[Asked], str]] = {
     "trap-ld-chain": ld_chain,
     "trap-ld-paths": ld_paths,
     "trap-grown-paths": growing_paths,
     "trap-grown-queries": growing_queries,
+    ENDPOINT: endless_rows,
 }

@@ -97,6 +97,7 @@ def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, ob
     }
     report["ok"] = (
         not mixed.good_missing
+        and not mixed.fault
         and all(requests <= MOST_TRAPPED for requests in mixed.trap_requests.values())
         and (ratio is None or ratio <= MOST_RATIO)
     )

@@ -180,6 +180,8 @@ def _verdict(attack: Attack, evidence: Evidence) -> Verdict:
 def _fault(measured: Measured, folder: Path) -> str:
     if measured.stopped:
         return f"stopped after {measured.wall_seconds:.0f} s"
+    if "stopped by a limit you set" in (folder / "stderr").read_text(encoding="utf-8", errors="replace"):
+        return f"not over after {measured.wall_seconds:.0f} s"
     return (
         "" if measured.exit_code in (0, 5) else f"exit {measured.exit_code}: {last_line(folder / 'stderr')}"
     )

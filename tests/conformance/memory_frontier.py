@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tamias.frontier.keys import hash64
+from tamias.frontier.service import WATCH
 from tamias.frontier.terms import Terms
 from tamias.model.cut import BY_DEPTH, REOPENED
 from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
+from tamias.model.kind import kind_of
 from tamias.model.lease import Done, Lease, Return, Task, Unreachable
 from tamias.model.outcome import Outcome
 from tamias.protocols import Record
@@ -195,9 +197,19 @@ class MemoryFrontier:
 
 
 def _defer(host: _Host, place: Unreachable) -> None:
+    """URLs of the place wait for its next try; when it is given up, what was never requested fails."""
     for url in host.urls.values():
-        if url.due < place.next_at and not place.given_up and url.task.url.startswith(place.authority + "/"):
-            url.due = place.next_at
+        if not url.task.url.startswith(place.authority + "/"):
+            continue
+        if not place.given_up:
+            url.due = max(url.due, place.next_at)
+        elif url.due < NEVER and url.task.depth and url.task.crawl != WATCH and _is_new(url.task):
+            url.due = NEVER
+            url.task = msgspec.structs.replace(url.task, status=Outcome.FAILED)
+
+
+def _is_new(task: Task) -> bool:
+    return task.status is Outcome.NEW and not task.fails and kind_of(task.tags) is None
 
 
 def _visited(done: Done, known: Task) -> Task:

@@ -636,6 +636,35 @@ def test_what_is_given_up_is_lent_at_once(frontier, clock):
     assert (len(lease.tasks), lease.unreachable) == (1, (place,))
 
 
+def test_what_was_never_requested_of_a_place_that_is_given_up_fails_with_it(frontier, clock):
+    named = [item(f"http://down.a/{number}", host="a", depth=1) for number in range(30)]
+    watched = item("http://down.a/watched", host="a", depth=1, crawl=2)
+    sitemap = item("http://down.a/map", host="a", depth=1, tags=("kind=sitemap",))
+    frontier.put(
+        [
+            *named,
+            watched,
+            sitemap,
+            item("http://down.a/seed", host="a"),
+            item("http://up.a/", host="a", depth=1),
+        ]
+    )
+    (lease,) = frontier.lease(10, 1)
+    place = away("http://down.a", clock, 600, given_up=True)
+    frontier.finish([finished(lease, unreachable=(place,))])
+    left = {"http://down.a/watched", "http://down.a/map", "http://down.a/seed", "http://up.a/"}
+    left -= {task.url for task in lease.tasks}
+    assert figures(frontier).open + figures(frontier, 2).open == len(left)
+    clock.pass_(1)
+    (lease,) = frontier.lease(10)
+    assert {task.url for task in lease.tasks} == left
+    frontier.finish([finished(lease)])
+    frontier.put([item("http://down.a/later", host="a", depth=1)])
+    clock.pass_(1)
+    (lease,) = frontier.lease(10)
+    assert [task.url for task in lease.tasks] == ["http://down.a/later"]
+
+
 def test_a_new_run_does_not_wait_for_what_was_deferred(frontier, clock):
     frontier.put([item("http://a/1"), item("http://a/2"), item("http://b/1", due=clock() + HOUR)])
     (lease,) = frontier.lease(10)

@@ -78,6 +78,11 @@ def test_traps_are_left_alone_when_their_budget_is_used_up(crowd):
     assert {name: count for name, count in crowd["trap_requests"].items() if not 0 < count <= 400} == {}
 
 
+def test_the_crowd_comes_to_its_end_by_itself(crowd):
+    """Although its documents name a hundred thousand URLs of a host that is not there."""
+    assert crowd["fault"] == ""
+
+
 def test_all_processes_together_stay_within_their_memory(report):
     assert report["peak_bytes"] <= MOST_MEMORY
 

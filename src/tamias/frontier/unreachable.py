@@ -56,6 +56,8 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
         places = _columns(bucket, lost)
         cursor.execute(_SQL["write_unreachable"].text, places)
         cursor.execute(_SQL["defer_urls"].text, places)
+        if any(place.given_up for _, place in lost):
+            cursor.execute(_SQL["fail_urls"].text, places)
 
 
 def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:

@@ -32,6 +32,29 @@ FROM unnest(%(qid)b::int8[], %(authority)b::text[], %(next_at)b::int8[], %(given
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = later.qid AND url.due < later.next_at
   AND url.due < 9223372036854775807 AND NOT later.given_up AND starts_with(url.url, later.authority || '/')
 
+-- name: fail_urls
+-- What was never requested fails with the place that is given up, at once instead of lease by lease: a document may
+-- name any number of URLs of a host that is not there. Seeds, what is watched (2) and what others wait for are
+-- lent, to be recorded each by itself.
+WITH failed AS (
+    UPDATE url SET due = 9223372036854775807, status = 5
+    FROM (SELECT known.qid, known.crawl, known.uid
+          FROM unnest(%(qid)b::int8[], %(authority)b::text[], %(given_up)b::bool[]) AS lost (qid, authority, given_up)
+          JOIN url AS known ON known.bucket = %(bucket)b::int2 AND known.qid = lost.qid
+          WHERE lost.given_up AND known.due < 9223372036854775807 AND known.status = 0 AND known.fails = 0
+            AND known.depth > 0 AND known.crawl <> 2 AND known.held_until IS NULL
+            AND NOT EXISTS (SELECT FROM unnest(known.tags) AS tag WHERE starts_with(tag, 'kind='))
+            AND starts_with(known.url, lost.authority || '/')
+          LIMIT 20000) AS lost
+    WHERE url.bucket = %(bucket)b::int2 AND url.qid = lost.qid AND url.crawl = lost.crawl AND url.uid = lost.uid
+    RETURNING url.qid, url.crawl, url.lane
+)
+UPDATE queue SET open = queue.open - gone.urls
+FROM (SELECT failed.qid, failed.crawl, failed.lane, count(*) AS urls FROM failed
+      GROUP BY failed.qid, failed.crawl, failed.lane) AS gone
+WHERE queue.bucket = %(bucket)b::int2 AND queue.qid = gone.qid AND queue.crawl = gone.crawl
+  AND queue.lane = gone.lane
+
 -- name: find_deferred
 -- Hosts with something that waits for a later try.
 SELECT DISTINCT unreachable.qid FROM unreachable
