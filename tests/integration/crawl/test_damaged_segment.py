@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-DOCUMENTS = 12
+DOCUMENTS = 7
 
 
 def triples(name):
