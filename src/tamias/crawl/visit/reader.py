@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -32,6 +32,11 @@ MOST_NESTED = 3
 _NESTED = "nested-sitemap"
 MOST_GATHERED = 20_000
 """Links of a large document that wait for its end: those of one that goes over a limit are not followed."""
+
+MANY_LINKS = 5_000
+"""More than these are not put in the transaction of the visit, for which those of other hosts wait."""
+LINKS_AT_ONCE = 1_000
+"""Links of a large document that are put at once: the visits of other hosts are committed between them."""
 
 AskContext = Callable[[str], Awaitable[bytes | None]]
 
@@ -137,7 +142,7 @@ class Reader:
             found = reader.extract(capture, capture.body, self._quads.large_document, take, kind)
         if found.limit:
             gathered.clear()
-        elif _is_sitemap(task):
+        elif _is_sitemap(task) or len(known) > MANY_LINKS:
             cut |= put()
         found.cut |= cut
         return found, gathered
@@ -155,7 +160,8 @@ class Reader:
         """What kept some of them out: bits of `tamias.model.cut`."""
         cut = 0
         for reference in gathered:
-            cut |= await self._store.put_links(reference)
+            for some in slices(reference):
+                cut |= await self._store.put_links(some)
         gathered.clear()
         return cut
 
@@ -165,6 +171,16 @@ class Reader:
                 references.append(_reference(found, base, kind, task))
 
         return take
+
+
+def slices(reference: Reference) -> Iterator[Reference]:
+    """The same links, no more than `LINKS_AT_ONCE` at a time; those of a sitemap are counted together."""
+    if reference.listed:
+        yield reference
+        return
+    for start in range(0, len(reference.references), LINKS_AT_ONCE):
+        some = reference.references[start : start + LINKS_AT_ONCE]
+        yield msgspec.structs.replace(reference, references=some)
 
 
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:
