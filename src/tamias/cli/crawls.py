@@ -8,7 +8,7 @@ import click
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.frontier import crawls
-from tamias.frontier.reopen import Visited, reopen_visited
+from tamias.frontier.reopen import ReopenFilter, reopen_visited
 from tamias.model.errors import UsageError
 from tamias.model.outcome import Outcome
 
@@ -48,7 +48,7 @@ def command(
     from tamias.database.connect import Database
 
     chosen = {"outcome": outcome, "reason": reason, "match": match}
-    which = Visited(
+    which = ReopenFilter(
         outcome=None if outcome is None else Outcome[outcome.upper()].value, reason=reason, match=match
     )
     if any(chosen.values()) != (action == "reopen"):
@@ -83,7 +83,7 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
     return f"deleted, with {crawls.delete(session, crawl):,} URLs"
 
 
-def _reopen(session: "Session", crawl: int, which: Visited) -> str:
+def _reopen(session: "Session", crawl: int, which: ReopenFilter) -> str:
     """Makes URLs due again; returns what is said of it. Nothing is put, so that no two URLs are compared."""
     from tamias.frontier.postgres import PostgresFrontier
 

@@ -17,7 +17,7 @@ _PAGE = 1000
 _BEFORE_ALL = (-(2**63), -(2**63))
 
 
-class Visited(msgspec.Struct, frozen=True, kw_only=True):
+class ReopenFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which URLs are meant, by their latest visit; None means all."""
 
     outcome: int | None = None
@@ -35,7 +35,7 @@ def reopen(session: Session, frontier: PostgresFrontier, crawl: int, reasons: in
     return _reopen(session, frontier, crawl, "find_cut", {"reasons": reasons})
 
 
-def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, which: Visited) -> int:
+def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, which: ReopenFilter) -> int:
     """Makes due what was visited and is done with; returns how many. May be repeated."""
     return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
 
