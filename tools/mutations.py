@@ -113,14 +113,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a document names only graphs of its own site",
-        "sinks/naming.py",
+        "sinks/segments/naming.py",
         "        if self._is_kept(name):\n",
         "        if True:\n",
         ("unit/sinks/test_naming.py", "-k", "strangers_name_becomes or renamed_graph_is_on_record"),
     ),
     Mutation(
         "a term cannot forge a statement",
-        "sinks/naming.py",
+        "sinks/segments/naming.py",
         'if text.count(b"\\n") == len(quads) and grammar.fullmatch(text):',
         "if True:",
         ("unit/sinks/test_naming.py", "-k", "smuggle or forge or left_out"),
@@ -253,7 +253,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an export goes on behind missing bytes",
-        "sinks/segments.py",
+        "sinks/segments/segment_files.py",
         "        if not missing:\n            raise",
         "        raise",
         ("integration/crawl/test_damaged_segment.py", "-k", "mends"),

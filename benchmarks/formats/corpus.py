@@ -103,7 +103,7 @@ def _hdt(said: Iterable[Triple], out: BinaryIO) -> None:
 
 
 def _jelly(said: Iterable[Triple], out: BinaryIO) -> None:
-    from tamias.sinks.jelly import write_jelly
+    from tamias.sinks.files.jelly import write_jelly
 
     write_jelly(_in_graphs(said), out)
 

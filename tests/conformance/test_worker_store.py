@@ -25,7 +25,7 @@ from tamias.model.kind import CONTEXT, kind_tag
 from tamias.model.outcome import Outcome
 from tamias.permit.robots import Rules, Verdict
 from tamias.settings import FetchSettings, Settings
-from tamias.sinks.segments import SegmentReader
+from tamias.sinks.segments.segment_files import SegmentReader
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration" / "urlfrontier"))
 

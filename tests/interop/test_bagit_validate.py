@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.sinks.bagit import Bag
-from tamias.sinks.packages import FolderPackage
+from tamias.sinks.packages.bagit import Bag
+from tamias.sinks.packages.package import FolderPackage
 
 bagit = pytest.importorskip("bagit", reason="the package bagit is not installed")
 

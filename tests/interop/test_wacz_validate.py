@@ -10,8 +10,8 @@ import pytest
 
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
-from tamias.sinks.wacz import export_wacz
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.wacz import export_wacz
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 pytestmark = pytest.mark.skipif(
     find_spec("wacz") is None, reason="the package wacz, which `make interop` installs, is not installed"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tamias.archive.library import Archive
     from tamias.database.connect import Database
     from tamias.model.record import Extent
-    from tamias.sinks.packages import Package
-    from tamias.sinks.warc_files import Part
+    from tamias.sinks.packages.package import Package
+    from tamias.sinks.warc.warc_files import Part
 
 EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
@@ -140,8 +140,8 @@ def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
 
 def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | None) -> None:
     """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
-    from tamias.sinks.wacz import export_wacz
-    from tamias.sinks.warc_files import export_warc
+    from tamias.sinks.warc.wacz import export_wacz
+    from tamias.sinks.warc.warc_files import export_warc
 
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
@@ -167,7 +167,7 @@ def _versions(archive: "Archive", urls: tuple[str, ...], scratch: Path, crawled:
 
 def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path | None) -> None:
     from tamias.crawl.export.packing import export_bag, export_crate
-    from tamias.sinks.packages import FolderPackage, ZipPackage
+    from tamias.sinks.packages.package import FolderPackage, ZipPackage
 
     fill: Callable[[Archive, tuple[str, ...], Package], int] = export_bag if form == "bagit" else export_crate
     # A bag in a zip stands in a folder of its name; the description of a crate is at the top.
@@ -188,7 +188,7 @@ def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path 
 
 def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None) -> None:
     from tamias.archive.captures import all_captures
-    from tamias.sinks.parquet import export_parquet
+    from tamias.sinks.files.parquet import export_parquet
 
     if output is None:
         raise UsageError("parquet makes two files: name a folder for them with -o")

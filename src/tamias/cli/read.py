@@ -9,7 +9,7 @@ from pyoxigraph import Quad, RdfFormat, serialize
 
 from tamias.cli.common import Place, common, printable, say, say_json
 from tamias.crawl.read import Reading, read_with
-from tamias.sinks.naming import sound
+from tamias.sinks.segments.naming import sound
 
 BATCH = 1000
 

@@ -26,9 +26,9 @@ from tamias.database.connect import Database
 from tamias.frontier.hasten import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.record import Extent
-from tamias.sinks.segment_check import SegmentCheck
-from tamias.sinks.segments import SegmentReader
-from tamias.sinks.warc_files import Part, records, warc_parts
+from tamias.sinks.segments.segment_check import SegmentCheck
+from tamias.sinks.segments.segment_files import SegmentReader
+from tamias.sinks.warc.warc_files import Part, records, warc_parts
 
 Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
 

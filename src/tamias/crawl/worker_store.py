@@ -22,7 +22,7 @@ from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import Known
 from tamias.protocols import DocumentSink
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 
 class VisitResult(msgspec.Struct):

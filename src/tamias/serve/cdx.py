@@ -20,7 +20,7 @@ from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.timemaps import digits
 from tamias.serve.usage import unlisted
-from tamias.sinks.cdxj import surt
+from tamias.sinks.warc.cdxj import surt
 
 MOST = 10_000
 _SCHEMES = ("http", "https", "ftp")

@@ -15,7 +15,7 @@ from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.record import Extent
 from tamias.sinks.outbox import Claim, Edition, Outbox, Settled
-from tamias.sinks.segments import SegmentError
+from tamias.sinks.segments.segment_files import SegmentError
 
 HOLD_SECONDS = 60.0
 CLAIMED_AT_ONCE = 20

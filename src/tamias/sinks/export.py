@@ -6,7 +6,7 @@ from typing import BinaryIO, Literal
 from pyoxigraph import Quad, RdfFormat, Triple, parse, serialize
 
 from tamias.model.errors import TamiasError
-from tamias.sinks.graphs import whole_lines
+from tamias.sinks.files.graphs import whole_lines
 
 ExportFormat = Literal["nquads", "trig", "turtle", "jsonld", "jelly", "hdt"]
 
@@ -76,7 +76,7 @@ def _json_ld(chunks: Iterable[bytes], out: BinaryIO) -> int:
 
 
 def _jelly(chunks: Iterable[bytes], out: BinaryIO) -> None:
-    from tamias.sinks.jelly import write_jelly
+    from tamias.sinks.files.jelly import write_jelly
 
     write_jelly(_quads(chunks), out)
 

@@ -7,12 +7,12 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
-from tamias.sinks.credentials import credentials
 from tamias.sinks.delivery import GraphSink, Read
-from tamias.sinks.hdt_files import HdtFiles
-from tamias.sinks.placement import Placement, PostgresLedger
-from tamias.sinks.sparql import CREDENTIALS, SparqlStore, checked_address
-from tamias.sinks.turtle_files import TurtleFiles
+from tamias.sinks.files.hdt_files import HdtFiles
+from tamias.sinks.files.turtle_files import TurtleFiles
+from tamias.sinks.sparql.credentials import credentials
+from tamias.sinks.sparql.placement import Placement, PostgresLedger
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from tamias.model.errors import ConfigError, UrlError
 from tamias.model.finding import Links, Problem, Quads
 from tamias.model.url import resolve
 from tamias.protocols import Analyser
-from tamias.sinks.naming import Naming
+from tamias.sinks.segments.naming import Naming
 
 SITE = "http://example.org/"
 URL = SITE + "a/b"

@@ -3,7 +3,7 @@
 import msgspec
 
 from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
-from tamias.fetch.ftp_address import ftp_address
+from tamias.fetch.ftp.ftp_address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import Collected, Table
 from tamias.model.errors import UrlError
@@ -16,7 +16,7 @@ from tamias.permit.robots import MOST_SIGNALS, MOST_SITEMAPS, Rules, parse
 from tamias.permit.signals import MOST_SIGNALS as MOST_OF_A_CAPTURE
 from tamias.permit.signals import signals_of, verdict
 from tamias.permit.tdm import MOST_RULES, TdmRule, tdm_file_signals, tdm_rules
-from tamias.sinks.cdxj import surt
+from tamias.sinks.warc.cdxj import surt
 
 PATHS = ("/", "/robots.txt", "/a/b?c=d", "/%7Ejo/caf%C3%A9", "http://example.org/x*y$")
 NOW = 1_700_000_000_000

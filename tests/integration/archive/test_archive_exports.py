@@ -10,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://data.example/a.csv"
 OTHER = "http://other.example/../copy?x=1&y=<2>"

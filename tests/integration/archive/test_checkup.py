@@ -11,9 +11,9 @@ from tamias.crawl.checking import Checkup
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
-from tamias.sinks import segments
-from tamias.sinks.segments import SegmentWriter
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.segments import segment_files as segments
+from tamias.sinks.segments.segment_files import SegmentWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://data.example/a.csv"
 VERSIONS = [b"".join(b"%d,%d\n" % (n, n * day) for n in range(500)) for day in range(1, 5)]

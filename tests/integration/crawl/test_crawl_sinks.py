@@ -14,7 +14,7 @@ from pyoxigraph import RdfFormat, parse
 import tamias
 from tamias.demo.plan import make_plan
 from tamias.demo.server import serving
-from tamias.sinks.document_files import read_index
+from tamias.sinks.files.document_files import read_index
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from tamias.sinks.segments import segment_path
+from tamias.sinks.segments.segment_files import segment_path
 
 PARTS = {
     "tamias.seeds": "acorns = stranger:AcornSeeds",
@@ -29,7 +29,7 @@ from tamias.model.finding import Links, Quads
 from tamias.model.harvest import Harvest, HarvestEnd, Step
 from tamias.model.outcome import Outcome
 from tamias.model.seed import Seed
-from tamias.sinks.segments import SegmentWriter
+from tamias.sinks.segments.segment_files import SegmentWriter
 
 
 def quad(subject, text):

@@ -29,7 +29,7 @@ from tamias.serve.service import Service
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
 from tamias.settings import Settings
-from tamias.sinks.segments import SegmentWriter
+from tamias.sinks.segments.segment_files import SegmentWriter
 
 START = 1_767_225_600_000
 DAY = 86_400_000

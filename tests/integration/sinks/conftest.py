@@ -20,7 +20,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
-from tamias.sinks.segments import SegmentReader, SegmentWriter
+from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
 
 
 class SparqlServer:

@@ -14,12 +14,12 @@ from pyoxigraph import RdfFormat, parse, serialize
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.model.outcome import Outcome
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.document_files import read_index
-from tamias.sinks.hdt_files import HdtFiles
+from tamias.sinks.files.document_files import read_index
+from tamias.sinks.files.hdt_files import HdtFiles
+from tamias.sinks.files.turtle_files import TurtleFiles
 from tamias.sinks.outbox import Outbox, add_sink, enqueue
-from tamias.sinks.placement import Placement, PostgresLedger
-from tamias.sinks.sparql import SparqlStore
-from tamias.sinks.turtle_files import TurtleFiles
+from tamias.sinks.sparql.placement import Placement, PostgresLedger
+from tamias.sinks.sparql.sparql_sink import SparqlStore
 
 LABELS = itertools.count()
 A, B = "http://a.example/doc", "http://a.example/dump"
@@ -341,9 +341,9 @@ from pathlib import Path
 from tamias.database.connect import Database
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox
-from tamias.sinks.placement import Placement, PostgresLedger
-from tamias.sinks.segments import SegmentReader
-from tamias.sinks.sparql import SparqlStore
+from tamias.sinks.sparql.placement import Placement, PostgresLedger
+from tamias.sinks.segments.segment_files import SegmentReader
+from tamias.sinks.sparql.sparql_sink import SparqlStore
 data, sink, rdf, url = sys.argv[1:]
 session = Database(Path(data)).session()
 read = SegmentReader(Path(rdf)).read

@@ -23,7 +23,7 @@ from tamias.analyse.binary.jelly import JellyAnalyser
 from tamias.analyse.limits import AnalyseLimits
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Quads
-from tamias.sinks.jelly import write_jelly
+from tamias.sinks.files.jelly import write_jelly
 
 IRI, LITERAL, BLANK = generic.IRI, generic.Literal, generic.BlankNode
 S, P, G = IRI("http://e/s"), IRI("http://e/p#x"), IRI("http://e/g")

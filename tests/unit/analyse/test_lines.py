@@ -17,7 +17,7 @@ from tamias.analyse.rdf.written import written
 from tamias.model.document import Document
 from tamias.model.finding import Quads
 from tamias.model.quad_lines import QuadLines
-from tamias.sinks.naming import Naming, sound
+from tamias.sinks.segments.naming import Naming, sound
 
 DIGEST = hashlib.sha256(b"").hexdigest()
 S, P, V = "<http://e/s>", "<http://e/p>", "<http://e/o>"

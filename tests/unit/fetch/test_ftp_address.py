@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.fetch.ftp_address import ftp_address
-from tamias.fetch.ftp_verdict import of_reply
+from tamias.fetch.ftp.ftp_address import ftp_address
+from tamias.fetch.ftp.ftp_verdict import of_reply
 from tamias.model.outcome import Outcome
 
 

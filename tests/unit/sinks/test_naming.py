@@ -19,8 +19,8 @@ from pyoxigraph import (
     parse,
 )
 
-from tamias.sinks import naming
-from tamias.sinks.naming import Graphs, Naming
+from tamias.sinks.segments import naming
+from tamias.sinks.segments.naming import Graphs, Naming
 
 DOCUMENT = "http://example.org/data"
 DIGEST = hashlib.sha256(b"").hexdigest()
@@ -159,7 +159,7 @@ class TestBlankNodes:
 
     def test_another_process_gives_the_same_quads(self):
         program = (
-            "import sys; from pyoxigraph import *; from tamias.sinks.naming import Naming\n"
+            "import sys; from pyoxigraph import *; from tamias.sinks.segments.naming import Naming\n"
             "text = sys.stdin.buffer.read(); quads = list(parse(text, format=RdfFormat.TURTLE))\n"
             f"sys.stdout.buffer.write(Naming({DOCUMENT!r}, {DIGEST!r}).nquads(quads))"
         )

@@ -8,9 +8,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, se
 
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord, HopRecord
-from tamias.sinks import parquet
-from tamias.sinks.graphs import NoQuad
-from tamias.sinks.parquet import CAPTURES, QUADS, export_parquet, quad_rows
+from tamias.sinks.files import parquet
+from tamias.sinks.files.graphs import NoQuad
+from tamias.sinks.files.parquet import CAPTURES, QUADS, export_parquet, quad_rows
 
 GRAPH = "http://e/g"
 XSD = "http://www.w3.org/2001/XMLSchema#"

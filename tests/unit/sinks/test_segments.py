@@ -9,7 +9,7 @@ import zstandard
 
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.record import Extent
-from tamias.sinks.segments import (
+from tamias.sinks.segments.segment_files import (
     FRAME_BYTES,
     SegmentError,
     SegmentReader,
@@ -162,7 +162,8 @@ class TestCommitting:
 
     def test_what_was_synced_survives_a_killed_process(self, tmp_path):
         program = (
-            "import os, signal, sys; from pathlib import Path; from tamias.sinks.segments import *\n"
+            "import os, signal, sys\n"
+            "from pathlib import Path\nfrom tamias.sinks.segments.segment_files import *\n"
             "writer = SegmentWriter(Path(sys.argv[1]), 1)\n"
             "with writer.document() as document: document.write(b'kept\\n' * 500_000)\n"
             "print(writer.sync(), document.extent.length, flush=True)\n"

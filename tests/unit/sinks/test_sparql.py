@@ -7,12 +7,12 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
 from tamias.model.errors import ConfigError
 from tamias.service_client import Credentials
-from tamias.sinks.credentials import credentials
-from tamias.sinks.hdt_files import HdtFiles
-from tamias.sinks.sparql import CREDENTIALS, SparqlStore
-from tamias.sinks.sparql_text import batches, drop, insert
+from tamias.sinks.files.hdt_files import HdtFiles
+from tamias.sinks.files.turtle_files import TurtleFiles
+from tamias.sinks.sparql.credentials import credentials
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
+from tamias.sinks.sparql.update_text import batches, drop, insert
 from tamias.sinks.targets import Surroundings, hdt_files, split_sink, turtle_files
-from tamias.sinks.turtle_files import TurtleFiles
 
 GRAPH = "http://e/g"
 

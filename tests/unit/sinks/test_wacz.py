@@ -10,9 +10,9 @@ from warcio.archiveiterator import ArchiveIterator
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.errors import TamiasError
 from tamias.model.outcome import Outcome
-from tamias.sinks import wacz
-from tamias.sinks.wacz import export_wacz
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc import wacz
+from tamias.sinks.warc.wacz import export_wacz
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 
 def capture(url, media_type, status=200, data=None):

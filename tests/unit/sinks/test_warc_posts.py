@@ -7,7 +7,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.outcome import Outcome
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://example.org/sparql"
 QUERY = b"ASK {\r\n\r\n}"

@@ -34,7 +34,7 @@ from tamias.permit.signals import signals_of, verdict
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there
 from tamias.settings import Settings
-from tamias.sinks.naming import Graphs, Naming
+from tamias.sinks.segments.naming import Graphs, Naming
 
 SMALL_BODY = 256 * 1024
 PACKED_TYPES = frozenset({*CODECS, *ARCHIVES})

@@ -25,7 +25,7 @@ from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.sql import statements
 from tamias.model.errors import DataInUse, TamiasError, UsageError
-from tamias.sinks.warc_files import mend_warcs
+from tamias.sinks.warc.warc_files import mend_warcs
 
 _SQL = statements("tamias.crawl.backup", "backup.sql")
 _TRIES = 3

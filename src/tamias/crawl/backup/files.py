@@ -13,9 +13,9 @@ from tamias.crawl.backup.snapshot import BackupDamaged, Place, SavedFile
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.errors import DiskFull
-from tamias.sinks.segments import segment_path
-from tamias.sinks.warc import OPEN
-from tamias.sinks.warc_files import warc_parts
+from tamias.sinks.segments.segment_files import segment_path
+from tamias.sinks.warc.warc_files import warc_parts
+from tamias.sinks.warc.warc_writer import OPEN
 
 _SQL = statements("tamias.crawl.backup", "backup.sql")
 _PIECE = 4 << 20

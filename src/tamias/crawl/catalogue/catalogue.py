@@ -20,7 +20,7 @@ from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import TamiasError, UsageError
 from tamias.settings import ServeSettings
-from tamias.sinks.sparql import checked_address
+from tamias.sinks.sparql.sparql_sink import checked_address
 
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""

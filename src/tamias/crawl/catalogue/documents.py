@@ -16,10 +16,10 @@ from tamias.database.sql import statements
 from tamias.model.capture_id import new_capture_id
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import DocumentRefused, SinkStumbled
-from tamias.sinks.graphs import NoQuad, SortedGraphs
+from tamias.sinks.files.graphs import NoQuad, SortedGraphs
 from tamias.sinks.outbox import Claim, Outbox, Settled, text_key
-from tamias.sinks.placement import GraphStore, Placement, PostgresLedger, Share
-from tamias.sinks.segments import SegmentError, SegmentReader
+from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
+from tamias.sinks.sparql.placement import GraphStore, Placement, PostgresLedger, Share
 
 _SQL = statements("tamias.sinks", "outbox.sql")
 _FIRST: Final = UUID(int=0)

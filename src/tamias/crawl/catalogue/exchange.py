@@ -13,8 +13,8 @@ import msgspec
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.service_client import NoResponse, Response, ServiceClient
 from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
-from tamias.sinks.placement import Triples
-from tamias.sinks.sparql_text import drop, insert
+from tamias.sinks.sparql.placement import Triples
+from tamias.sinks.sparql.update_text import drop, insert
 
 ANSWER_BYTES = 256 << 20
 _MEMORY_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from tamias.crawl.catalogue.changes import (
 from tamias.crawl.catalogue.documents import Documents, replace_all
 from tamias.database.connect import Session
 from tamias.database.locks import alone
-from tamias.sinks.placement import GraphStore
+from tamias.sinks.sparql.placement import GraphStore
 
 RESOURCES_AT_ONCE = 200
 _TURN_SECONDS = 3600.0

@@ -14,8 +14,8 @@ from tamias.crawl.catalogue.exchange import KeptGraphs
 from tamias.crawl.catalogue.kept import KeptStore
 from tamias.crawl.catalogue.refresh import by_graph, ntriples
 from tamias.database.connect import Session
-from tamias.sinks.credentials import credentials
-from tamias.sinks.sparql import CREDENTIALS, SparqlStore
+from tamias.sinks.sparql.credentials import credentials
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
 
 
 class OwnFilling:

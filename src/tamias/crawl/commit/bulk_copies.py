@@ -50,7 +50,7 @@ from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
 from tamias.model.seed import TRUSTED
 from tamias.model.semantic import SemanticDataset
-from tamias.sinks.segments import SegmentReader
+from tamias.sinks.segments.segment_files import SegmentReader
 
 _log = logging.getLogger(__name__)
 PART = "part-of-whole"

@@ -12,7 +12,7 @@ from tamias.model.errors import ConfigError, TamiasError
 from tamias.plugins import load
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.outbox import Outbox, add_sink
-from tamias.sinks.segments import SegmentReader
+from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.targets import OpenSink, Surroundings, split_sink
 
 WITH_THE_CRAWL = frozenset({"nquads", "warc", "archive"})

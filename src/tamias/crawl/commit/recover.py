@@ -14,8 +14,8 @@ from tamias.crawl.analysing.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.sinks.segments import SegmentError, cut_tail, segment_path
-from tamias.sinks.warc_files import mend_warcs
+from tamias.sinks.segments.segment_files import SegmentError, cut_tail, segment_path
+from tamias.sinks.warc.warc_files import mend_warcs
 
 WARC_PREFIX = "tamias"
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from tamias.archive.segments import Durable, new_segment
 from tamias.crawl.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 SEGMENT_BYTES = 256_000_000
 

@@ -11,7 +11,7 @@ from tamias.archive.references import committed_lengths
 from tamias.database.connect import Session
 from tamias.model.record import Extent
 from tamias.sinks.metadata import activity_quads
-from tamias.sinks.segments import SegmentReader
+from tamias.sinks.segments.segment_files import SegmentReader
 
 RECORDS_AT_ONCE = 500
 

@@ -13,9 +13,9 @@ from tamias.archive.moments import rfc3339
 from tamias.crawl.export.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
-from tamias.sinks.bagit import Bag
-from tamias.sinks.packages import Package
-from tamias.sinks.ro_crate import Crate, references
+from tamias.sinks.packages.bagit import Bag
+from tamias.sinks.packages.package import Package
+from tamias.sinks.packages.ro_crate import Crate, references
 
 SOFTWARE = f"Tamias {__version__}"
 

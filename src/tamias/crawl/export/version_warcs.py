@@ -13,10 +13,10 @@ from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import HopRecord
 from tamias.model.resource import Version
-from tamias.sinks.cdxj import entries, timestamp
-from tamias.sinks.warc import WarcExtent, WarcWriter
-from tamias.sinks.warc_files import Part, warc_parts
-from tamias.sinks.warc_records import Fields, warc_date
+from tamias.sinks.warc.cdxj import entries, timestamp
+from tamias.sinks.warc.warc_files import Part, warc_parts
+from tamias.sinks.warc.warc_records import Fields, warc_date
+from tamias.sinks.warc.warc_writer import WarcExtent, WarcWriter
 
 IN_MEMORY = 8 << 20
 """Larger bodies go by way of a file."""

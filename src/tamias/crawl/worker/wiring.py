@@ -35,7 +35,7 @@ from tamias.database.connect import Database
 from tamias.database.roles import Role
 from tamias.fetch.options import ACCEPT_RDF
 from tamias.settings import Settings
-from tamias.sinks.warc import WarcWriter
+from tamias.sinks.warc.warc_writer import WarcWriter
 
 
 class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from functools import partial
 import pycurl
 
 from tamias.fetch.attempt import Attempt
-from tamias.fetch.ftp_address import FtpAddress, ftp_address
-from tamias.fetch.ftp_connections import FtpConnections
-from tamias.fetch.ftp_listing import (
+from tamias.fetch.ftp.ftp_address import FtpAddress, ftp_address
+from tamias.fetch.ftp.ftp_connections import FtpConnections
+from tamias.fetch.ftp.ftp_listing import (
     LISTING,
     Found,
     Listing,
@@ -20,8 +20,8 @@ from tamias.fetch.ftp_listing import (
     machine_line,
     plain_line,
 )
-from tamias.fetch.ftp_transfer import Errand, FtpTransfer, Login
-from tamias.fetch.ftp_verdict import TLS_REPLIES, of_reply
+from tamias.fetch.ftp.ftp_transfer import Errand, FtpTransfer, Login
+from tamias.fetch.ftp.ftp_verdict import TLS_REPLIES, of_reply
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error

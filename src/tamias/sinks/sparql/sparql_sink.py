@@ -13,8 +13,8 @@ import msgspec
 from tamias.model.errors import ConfigError
 from tamias.service_client import Credentials, NoResponse, Response, ServiceClient
 from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.placement import Triples
-from tamias.sinks.sparql_text import batches, drop, insert
+from tamias.sinks.sparql.placement import Triples
+from tamias.sinks.sparql.update_text import batches, drop, insert
 
 CREDENTIALS = "TAMIAS_SPARQL_CREDENTIALS"
 """The variable that holds `user:password` or a token; with `_FILE` behind it, the name of a file."""

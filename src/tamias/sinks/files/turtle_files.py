@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tamias.sinks.document_files import DocumentFiles
 from tamias.sinks.export import ExportFormat
+from tamias.sinks.files.document_files import DocumentFiles
 
 
 class TurtleFiles(DocumentFiles):

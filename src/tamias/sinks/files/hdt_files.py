@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tamias.sinks.document_files import DocumentFiles
+from tamias.sinks.files.document_files import DocumentFiles
 
 
 class HdtFiles(DocumentFiles):

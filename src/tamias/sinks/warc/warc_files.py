@@ -11,8 +11,8 @@ from typing import BinaryIO
 import msgspec
 
 from tamias.model.errors import TamiasError
-from tamias.sinks.cdxj import Entry, entries, line, timestamp
-from tamias.sinks.warc import OPEN, sync_folder
+from tamias.sinks.warc.cdxj import Entry, entries, line, timestamp
+from tamias.sinks.warc.warc_writer import OPEN, sync_folder
 
 _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""

@@ -8,7 +8,7 @@ import msgspec
 import zstandard
 
 from tamias.model.record import Extent
-from tamias.sinks.segments import segment_path, unpacked_frame
+from tamias.sinks.segments.segment_files import segment_path, unpacked_frame
 
 
 class _Run(msgspec.Struct):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from tamias.sinks.packages import Package, Packed
+from tamias.sinks.packages.package import Package, Packed
 
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 _LINE = 79

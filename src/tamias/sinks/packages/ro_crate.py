@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.sinks.packages import Package, Packed
+from tamias.sinks.packages.package import Package, Packed
 
 CONTEXT = "https://w3id.org/ro/crate/1.2/context"
 PROFILE = "https://w3id.org/ro/crate/1.2"

@@ -14,7 +14,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.record import Extent
 from tamias.sinks.delivery import Beat, Read
-from tamias.sinks.graphs import SortedGraphs
+from tamias.sinks.files.graphs import SortedGraphs
 from tamias.sinks.outbox import Edition, text_key
 
 GRAPHS_AT_ONCE = 1000

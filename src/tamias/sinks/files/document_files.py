@@ -19,7 +19,7 @@ from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
 from tamias.sinks.export import ExportFormat, export
-from tamias.sinks.graphs import whole_lines
+from tamias.sinks.files.graphs import whole_lines
 from tamias.sinks.outbox import Edition
 
 INDEX = "index.jsonl"

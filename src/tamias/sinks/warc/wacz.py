@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from tamias.sinks.cdxj import Entry, entries, line, parsed
-from tamias.sinks.warc_files import Part, nothing_to_export, pieces, warc_parts
+from tamias.sinks.warc.cdxj import Entry, entries, line, parsed
+from tamias.sinks.warc.warc_files import Part, nothing_to_export, pieces, warc_parts
 
 LINES_AT_ONCE = 100_000
 """Lines of the index that are sorted in memory."""

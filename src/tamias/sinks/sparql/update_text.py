@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from tamias.sinks.graphs import whole_lines
+from tamias.sinks.files.graphs import whole_lines
 
 _ESCAPE = re.compile(rb"\\(?:\\([uU])?|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL)
 _BLANK = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|<[^<>]*>|(_:[^\x00-\x20<>"\\]+)')

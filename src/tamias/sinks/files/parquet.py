@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.record import CaptureRecord
-from tamias.sinks.graphs import NoQuad, whole_lines
+from tamias.sinks.files.graphs import NoQuad, whole_lines
 
 if TYPE_CHECKING:
     import duckdb

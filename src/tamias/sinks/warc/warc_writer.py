@@ -20,8 +20,8 @@ import msgspec
 
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.sinks.cdxj import Entry, line, timestamp
-from tamias.sinks.warc_records import (
+from tamias.sinks.warc.cdxj import Entry, line, timestamp
+from tamias.sinks.warc.warc_records import (
     FIELDS,
     HTTP_REQUEST,
     HTTP_RESPONSE,

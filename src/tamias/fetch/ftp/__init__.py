@@ -1,0 +1,1 @@
+"""FTP and FTPS."""

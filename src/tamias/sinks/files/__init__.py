@@ -1,0 +1,1 @@
+"""Sinks of files: one for each document, or one table of all."""

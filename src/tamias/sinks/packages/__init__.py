@@ -1,0 +1,1 @@
+"""Files with a description of what they are: BagIt and RO-Crate."""

@@ -1,0 +1,1 @@
+"""Segments: the quads of many documents, named and appended."""

@@ -1,0 +1,1 @@
+"""A SPARQL server as a sink."""

@@ -1,0 +1,1 @@
+"""WARC files with their index, and WACZ."""
