@@ -13,7 +13,7 @@ import msgspec
 from tamias.archive.sites import Covered
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
 from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
@@ -48,7 +48,7 @@ class VisitResult(msgspec.Struct):
     context: bytes | None = None
     capture_id: str | None = None
     """Where it has one already."""
-    later: "Callable[[Apart], Awaitable[VisitResult]] | None" = None
+    later: "Callable[[ParkedVisit], Awaitable[VisitResult]] | None" = None
     """The rest of the visit, where reading the document may take long."""
 
 
@@ -179,9 +179,9 @@ class WorkerStore(Protocol):
         ...
 
     async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
     ) -> None:
-        """Hands a visit over; waits when too many are waiting. `apart` if its host was given back before."""
+        """Hands a visit over; waits when too many are waiting. `parked` if its host was given back before."""
         ...
 
     async def run(self, after: After) -> None:

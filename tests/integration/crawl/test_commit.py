@@ -10,8 +10,7 @@ import pytest
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import Committer, Visited
-from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.commit.committer import CommitContext, Committer, Visited
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.threads import SessionThread

@@ -15,15 +15,18 @@ import msgspec
 from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
-from tamias.crawl.admit import Reference
-from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.admit import Admission, Reference
+from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.listing import Listing
-from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.commit.segment_pool import SegmentPool
+from tamias.crawl.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.steps import step
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
-from tamias.crawl.worker_store import After, Tally
-from tamias.database.connect import Cursor
+from tamias.crawl.threads import SessionThread
+from tamias.crawl.worker_store import After, Sinks, Tally
+from tamias.database.connect import Cursor, Session
+from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
@@ -32,6 +35,7 @@ from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
+from tamias.settings import Settings
 from tamias.sinks.outbox import enqueue
 
 _log = logging.getLogger(__name__)
@@ -52,7 +56,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     done: Done
     record: CaptureRecord | None = None
     """None when nothing was tried: the task is only put off."""
-    apart: Apart | None = None
+    parked: ParkedVisit | None = None
     """Where the host was given back before the document was read."""
     references: tuple[Reference, ...] = ()
     items: tuple[Item, ...] = ()
@@ -109,6 +113,27 @@ class Invitations:
         return news
 
 
+class CommitContext(msgspec.Struct, frozen=True, kw_only=True):
+    """One for each process that commits visits: a worker, or the service that others deliver to."""
+
+    thread: SessionThread
+    frontier: PostgresFrontier
+    admission: Admission
+    settings: Settings
+    segments: SegmentPool
+    coverage: Coverage
+    sinks: Sinks = Sinks()
+
+    @property
+    def session(self) -> Session:
+        """For the thread's own functions."""
+        return self.thread.session
+
+    def now(self) -> int:
+        """The frontier's time."""
+        return self.thread.session.time()
+
+
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
@@ -162,13 +187,13 @@ class Committer:
         self._news.clear()
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
-        ours = _newest([*(each.held for each in handed_over if each.apart is None), *released])
+        ours = _newest([*(each.held for each in handed_over if each.parked is None), *released])
         committed: list[Visited] = []
-        apart = [each for each in handed_over if each.apart is not None]
-        if ours or apart:
-            visited = [each for each in handed_over if each.apart is None and each.held in ours]
+        parked = [each for each in handed_over if each.parked is not None]
+        if ours or parked:
+            visited = [each for each in handed_over if each.parked is None and each.held in ours]
             given_back = [held for held in released if held in ours]
-            committed = await self._thread.run(self._commit_all, visited, given_back, apart)
+            committed = await self._thread.run(self._commit_all, visited, given_back, parked)
         for each in committed:
             count_visit(self.tally, each)
         there = set(map(id, committed))
@@ -214,7 +239,7 @@ class Committer:
         return cut
 
     def _commit_all(
-        self, visited: list[Visited], released: list[HeldLease], apart: list[Visited]
+        self, visited: list[Visited], released: list[HeldLease], parked: list[Visited]
     ) -> list[Visited]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with step("sync"):
@@ -231,23 +256,23 @@ class Committer:
             _log.exception("a commit failed; now each visit is committed alone")
             committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
             committed += self._commit([], released, durable)
-        return committed + [each for each in apart if self._commit_apart(each, durable)]
+        return committed + [each for each in parked if self._commit_parked(each, durable)]
 
-    def _commit_apart(self, visited: Visited, durable: list[Durable]) -> bool:
+    def _commit_parked(self, visited: Visited, durable: list[Durable]) -> bool:
         """Whether a visit became true whose host was given back before."""
         try:
-            return self._finish_apart(visited, durable)
+            return self._finish_parked(visited, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception as error:
             _log.exception("a commit failed")
             if visited.record is None:
                 raise
-            return self._finish_apart(_faulty(visited, error), durable)
+            return self._finish_parked(_faulty(visited, error), durable)
 
-    def _finish_apart(self, visited: Visited, durable: list[Durable]) -> bool:
-        assert visited.apart is not None
-        assert visited.apart.until is not None
+    def _finish_parked(self, visited: Visited, durable: list[Durable]) -> bool:
+        assert visited.parked is not None
+        assert visited.parked.until is not None
         links = [_sourced(each, visited) for each in visited.references]
         done = _noting(visited, self._put_references(links, visited.items)).done
         reached("links-put")
@@ -256,7 +281,7 @@ class Committer:
             self._record(cursor, [visited] if held else [], durable)
 
         with step("finish"):
-            return self._frontier.finish_apart(visited.held.lease, done, visited.apart.until, record)
+            return self._frontier.finish_apart(visited.held.lease, done, visited.parked.until, record)
 
     def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
         try:
@@ -352,7 +377,7 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
     )
     done = Done(task=task, outcome=Outcome.FAILED, due=visited.done.due, fails=visited.done.fails)
     return Visited(
-        held=visited.held, done=done, record=told, apart=visited.apart, afterwards=visited.afterwards
+        held=visited.held, done=done, record=told, parked=visited.parked, afterwards=visited.afterwards
     )
 
 

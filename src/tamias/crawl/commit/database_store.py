@@ -10,23 +10,21 @@ import msgspec
 
 from tamias.archive.contexts import read_contexts
 from tamias.archive.sites import Covered, open_site, site_is_open
-from tamias.crawl.admit import Admission, Reference, open_frontier
+from tamias.crawl.admit import Admission, open_frontier
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import Committer
-from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.commit.committer import CommitContext, Committer
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
 from tamias.crawl.disk_space import DiskSpace
-from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
 from tamias.crawl.steps import step, write_steps
 from tamias.crawl.threads import SessionThread
-from tamias.crawl.worker_store import After, Sinks, Tally, VisitResult
+from tamias.crawl.worker_store import Sinks, VisitResult
 from tamias.database.connect import Database
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.terms import Terms
-from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import Known, RobotsStore
@@ -74,15 +72,14 @@ class DatabaseStore:
         self.now = context.now
         self.hints = ChangeHints(thread.session, context.frontier, admission)
         self._database = database
-        self._committer = Committer(context)
+        self._committer = committer = Committer(context)
+        self.put, self.put_links = committer.put, committer.put_links
+        self.release, self.run, self.end = committer.release, committer.run, committer.end
+        self.tally = committer.tally
         self._settler = Settler(context)
         self._robots = RobotsStore(thread.session)
         self._space = DiskSpace(data, settings.crawl.room)
         self._recovered_at = float("-inf")
-
-    @property
-    def tally(self) -> Tally:
-        return self._committer.tally
 
     async def open(self) -> None:
         await self.thread.run(self.quads.reserve)
@@ -94,18 +91,9 @@ class DatabaseStore:
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
         return await self.thread.run(self.context.frontier.renew, leases, seconds)
 
-    async def renew_apart(self, asked: Sequence[tuple[Lease, Task, Apart]], until: int) -> None:
+    async def renew_parked(self, parked: Sequence[ParkedVisit], until: int) -> None:
         """Keeps others away from URLs whose documents are still being read."""
-        await self.thread.run(self._renew_apart, asked, until)
-
-    def release(self, held: HeldLease) -> None:
-        self._committer.release(held)
-
-    async def put(self, items: list[Item]) -> None:
-        await self._committer.put(items)
-
-    async def put_links(self, reference: Reference) -> int:
-        return await self._committer.put_links(reference)
+        await self.thread.run(self._renew_parked, parked, until)
 
     async def read_robots(self, lease: Lease, authority: str) -> Known | None:
         return await self.thread.run(self._robots.read, lease.bucket, lease.qid, authority)
@@ -131,15 +119,14 @@ class DatabaseStore:
         return await self.context.coverage.of(task, lease)
 
     async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
     ) -> None:
         if result.found.hints:
             await self.thread.run(self.hints.take, said_by_sitemap(result.found.hints))
         visited = await self._settler.settle(result, task, held)
-        await self._committer.add(visited if apart is None else msgspec.structs.replace(visited, apart=apart))
-
-    async def run(self, after: After) -> None:
-        await self._committer.run(after)
+        await self._committer.add(
+            visited if parked is None else msgspec.structs.replace(visited, parked=parked)
+        )
 
     async def maintain(self) -> None:
         await self.thread.run(self._count)
@@ -151,9 +138,6 @@ class DatabaseStore:
 
     def stop(self) -> None:
         pass
-
-    def end(self) -> None:
-        self._committer.end()
 
     async def close(self) -> None:
         await self.thread.run(self._count)
@@ -171,13 +155,12 @@ class DatabaseStore:
             self.context.coverage.refresh()
             return leases
 
-    def _renew_apart(self, asked: Sequence[tuple[Lease, Task, Apart]], until: int) -> None:
+    def _renew_parked(self, parked: Sequence[ParkedVisit], until: int) -> None:
         """In the thread of the commits: each of them must know until when its URL is put off."""
-        before = [(lease, task, apart.until or 0) for lease, task, apart in asked]
-        renewed = self.context.frontier.put_off_further(before, until)
-        for (_, _, apart), goes_on in zip(asked, renewed, strict=True):
+        before = [(each.held.lease, each.task, each.until or 0) for each in parked]
+        for each, goes_on in zip(parked, self.context.frontier.put_off_further(before, until), strict=True):
             if goes_on:
-                apart.until = until
+                each.until = until
 
     def _count(self) -> None:
         """What block lists kept out, and what links between hosts have earned, since the last time."""

@@ -11,9 +11,7 @@ from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, News
-from tamias.crawl.commit.committer import Visited
-from tamias.crawl.commit.context import CommitContext
-from tamias.crawl.commit.records import capture_record
+from tamias.crawl.commit.committer import CommitContext, Visited
 from tamias.crawl.commit.tagging import PageTags, tagged
 from tamias.crawl.fetch_options import user_agent
 from tamias.crawl.held_lease import HeldLease
@@ -29,7 +27,8 @@ from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
 from tamias.model.outcome import Outcome
-from tamias.model.url import authority
+from tamias.model.record import CaptureRecord, HopRecord
+from tamias.model.url import authority, without_password
 from tamias.settings import SeedsSettings
 
 
@@ -70,7 +69,7 @@ class Settler:
         return Visited(
             held=held,
             done=done,
-            record=capture_record(
+            record=_record(
                 msgspec.structs.replace(result, capture=capture, capture_id=capture_id),
                 task,
                 worker=str(held.lease.token >> 32),
@@ -249,3 +248,45 @@ def _all(*parts: Also | None) -> Also | None:
             part(cursor)
 
     return do if wanted else None
+
+
+def _record(result: VisitResult, task: Task, *, worker: str, agent: str, deferred: bool) -> CaptureRecord:
+    """What is kept of one attempt; headers only where a version is."""
+    capture, found = result.capture, result.found
+    headers = result.archived is not None
+    return CaptureRecord(
+        id=result.capture_id or "",
+        crawl=task.crawl,
+        url=without_password(task.url),
+        started_at=capture.started_at,
+        ended_at=capture.ended_at,
+        outcome=capture.outcome,
+        reason=capture.reason,
+        depth=task.depth,
+        hops=tuple(
+            HopRecord(
+                url=hop.url,
+                status=hop.status,
+                address=hop.address,
+                location=hop.location,
+                headers=hop.headers if headers else (),
+            )
+            for hop in capture.hops
+        ),
+        final_url=without_password(capture.final_url),
+        status=capture.status,
+        told_type=capture.told_type,
+        found_type=found.media_type,
+        bytes=found.bytes if capture.body is None else capture.body.size,
+        sha256=capture.body.sha256 if capture.body else None,
+        read=found.read,
+        quads=found.quads,
+        links=found.links,
+        problems=tuple(found.problems),
+        extent=found.extent,
+        renamed_graphs=found.renamed_graphs,
+        signals=found.signals,
+        worker=worker,
+        agent=agent,
+        deferred=deferred,
+    )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.crawl.admit import open_frontier
-from tamias.crawl.commit.context import CommitContext
+from tamias.crawl.commit.committer import CommitContext
 from tamias.crawl.policy import terms_of
 from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.postgres import PostgresFrontier

@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.archive.sites import Covered
 from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import Apart, HeldLease
+from tamias.crawl.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.remote.client import Outdated, ServiceClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.quad_spool import QuadSpool
@@ -89,7 +89,7 @@ class RemoteStore:
         return None
 
     async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, apart: Apart | None = None
+        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
     ) -> None:
         """Packs the visit; what it means is settled at the service."""
         if result.capture.retry_after_ms is not None:

@@ -10,11 +10,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.held_lease import NotNow, ParkedVisit
 from tamias.crawl.worker_store import VisitResult
-from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError
-from tamias.model.lease import Task
 
 PATIENCE = 0.25
 """Seconds that a host is held for the sake of a document: most are read within that."""
@@ -25,24 +23,13 @@ MOST_BYTES = 1 << 30
 """Of the bodies that wait on the disk."""
 
 
-class Parked:
-    """One such document."""
-
-    def __init__(self, capture: Capture, task: Task, held: HeldLease) -> None:
-        self.capture = capture
-        self.task = task
-        self.held = held
-        self.apart = Apart()
-        self.size = capture.body.size if capture.body else 0
-
-
 class Parking:
     """Keeps a worker's visits that are only being read any more. For the event loop's thread."""
 
     def __init__(self, store: DatabaseStore) -> None:
         self._store = store
         self._lease_ms = int(store.context.settings.frontier.lease * 1000)
-        self._parked: dict[asyncio.Task[None], Parked] = {}
+        self._parked: dict[asyncio.Task[None], ParkedVisit] = {}
         self._hosts: Counter[int] = Counter()
         self._bytes = 0
         self.trouble: Exception | None = None
@@ -51,25 +38,27 @@ class Parking:
     def __len__(self) -> int:
         return len(self._parked)
 
-    async def wait(self, reading: Coroutine[Any, Any, VisitResult], parked: Parked) -> VisitResult | None:
+    async def wait(
+        self, reading: Coroutine[Any, Any, VisitResult], parked: ParkedVisit
+    ) -> VisitResult | None:
         """What was read, if that is soon or there is no room here; None: it will be committed by itself."""
         work = asyncio.create_task(reading)
-        held, apart, size = parked.held, parked.apart, parked.size
+        held = parked.held
         try:
             await asyncio.wait([work], timeout=PATIENCE)
-            if work.done() or not self._has_room(held, size):
+            if work.done() or not self._has_room(parked):
                 return await work
         except asyncio.CancelledError:
             work.cancel()
             await asyncio.wait([work])
             raise
-        apart.until = self._store.now() + self._lease_ms
+        parked.until = self._store.now() + self._lease_ms
         granted, held.granted = held.granted, None
-        await self._put_off(parked, apart.until)
+        await self._put_off(parked, parked.until, begun=True)
         finishing = asyncio.create_task(self._finish(work, parked, granted))
         self._parked[finishing] = parked
         self._hosts[held.lease.qid] += 1
-        self._bytes += size
+        self._bytes += parked.size
         finishing.add_done_callback(self._leave)
         return None
 
@@ -78,30 +67,32 @@ class Parking:
         for finishing in self._parked:
             finishing.cancel()
 
-    def _has_room(self, held: HeldLease, size: int) -> bool:
+    def _has_room(self, parked: ParkedVisit) -> bool:
         return (
-            self._hosts[held.lease.qid] < MOST_OF_HOST
+            self._hosts[parked.held.lease.qid] < MOST_OF_HOST
             and len(self._parked) < MOST_DOCUMENTS
-            and self._bytes + size <= MOST_BYTES
+            and self._bytes + parked.size <= MOST_BYTES
         )
 
     async def renew(self) -> None:
         """Keeps others away from the URLs whose documents are still being read."""
-        asked = [(each.held.lease, each.task, each.apart) for each in self._parked.values()]
-        await self._store.renew_apart(asked, self._store.now() + self._lease_ms)
+        await self._store.renew_parked(list(self._parked.values()), self._store.now() + self._lease_ms)
 
-    async def _put_off(self, parked: Parked, due: int, apart: Apart | None = None) -> None:
+    async def _put_off(self, parked: ParkedVisit, due: int, *, begun: bool = False) -> None:
+        """`begun`: its host is still held."""
         nothing = VisitResult(parked.capture, put_off=True, due=due)
-        await self._store.commit(nothing, parked.task, parked.held, apart)
+        await self._store.commit(nothing, parked.task, parked.held, None if begun else parked)
 
-    async def _finish(self, work: asyncio.Task[VisitResult], parked: Parked, granted: str | None) -> None:
+    async def _finish(
+        self, work: asyncio.Task[VisitResult], parked: ParkedVisit, granted: str | None
+    ) -> None:
         try:
             result = await work
             parked.held.granted = granted
-            await self._store.commit(result, parked.task, parked.held, parked.apart)
+            await self._store.commit(result, parked.task, parked.held, parked)
         except (asyncio.CancelledError, NotNow):
             await asyncio.wait([work])
-            await self._put_off(parked, self._store.now(), parked.apart)
+            await self._put_off(parked, self._store.now())
         except TamiasError as error:
             self.trouble = error
 

@@ -12,7 +12,7 @@ from tamias.crawl.analysing.contexts import ROUNDS
 from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
-from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
@@ -69,17 +69,17 @@ class Reader:
         return not self._sandboxes.takes_all and task.deaths == 0 and is_read_at_once(capture, body)
 
     async def read(
-        self, capture: Capture, task: Task, held: HeldLease, ask: AskContext, apart: Apart | None
+        self, capture: Capture, task: Task, held: HeldLease, ask: AskContext, parked: ParkedVisit | None
     ) -> tuple[Extraction, list[Reference]]:
         """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue.
 
-        `apart` is for a document that is not read at once.
+        `parked` is for a document that is not read at once.
         """
         for _ in range(ROUNDS):
             try:
-                return await self._once(capture, task, held, at_once=apart is None)
+                return await self._once(capture, task, held, at_once=parked is None)
             except Wanting as wanting:
-                held_still = apart is None or not apart.is_parked
+                held_still = parked is None or not parked.is_parked
                 await self._contexts.supply(wanting.addresses, task, ask if held_still else None)
         return Extraction(limit=f"its contexts name each other more than {ROUNDS} times"), []
 

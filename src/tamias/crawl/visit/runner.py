@@ -9,7 +9,7 @@ from tamias.archive.judgement import Judgement, Meaning
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
-from tamias.crawl.held_lease import Apart, HeldLease, NotNow
+from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
 from tamias.crawl.request.polite import PoliteFetcher, asked_to_wait
 from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.request.robots import AskedToWait
@@ -149,27 +149,27 @@ class VisitRunner:
         return VisitResult(capture, later=partial(self._digest, capture, task, held))
 
     async def _digest(
-        self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None
+        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
     ) -> VisitResult:
         """Keeps and reads what came."""
         kind = kind_of(task.tags)
         try:
             await self._to_warc(capture, _request(task, kind))
             if self._archiver is not None and self._archiver.wants(task):
-                return await self._archived(capture, task, held, apart)
+                return await self._archived(capture, task, held, parked)
             if kind == CONTEXT:
                 return self._context(capture)
             if capture.body is None:
                 return VisitResult(capture, Extraction(signals=await self._usage.signals(capture, ())))
             if kind == PROBE and not self._reader.extractor.stands_there(capture):
                 return VisitResult(nothing_there(capture))
-            result = await self._read(capture, task, held, apart)
+            result = await self._read(capture, task, held, parked)
             return self._usual(result, task) if kind == PROBE else result
         finally:
             discard(capture.body)
 
     async def _archived(
-        self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None
+        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
     ) -> VisitResult:
         """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
         assert self._archiver is not None
@@ -181,15 +181,17 @@ class VisitRunner:
         elif capture.body is not None and (
             archived.prepared is not None or task.reopened or task.status not in _READ
         ):
-            result = await self._read(capture, task, held, apart)
+            result = await self._read(capture, task, held, parked)
             if result.found.overblown:
                 archived.judgement = Judgement(Meaning.SUSPECT, result.found.limit)
             result.archived = archived
         return result
 
-    async def _read(self, capture: Capture, task: Task, held: HeldLease, apart: Apart | None) -> VisitResult:
+    async def _read(
+        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
+    ) -> VisitResult:
         ask = partial(self._context_here, task=task, held=held)
-        found, references = await self._reader.read(capture, task, held, ask, apart)
+        found, references = await self._reader.read(capture, task, held, ask, parked)
         body = capture.body.data if capture.body else None
         held.alike_changed |= self._traps.read(task.url, body, found.quads, held.alike)
         self._earn(capture, held, found.quads)
@@ -261,7 +263,7 @@ class VisitRunner:
 
 
 def suspicious(capture: Capture, reason: str) -> Capture:
-    """What came is kept apart, and the version before stays the current one."""
+    """What came is kept parked, and the version before stays the current one."""
     return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=f"suspect: {reason}")
 
 

@@ -4,8 +4,8 @@ import errno
 import logging
 from collections.abc import Awaitable
 
-from tamias.crawl.held_lease import Apart, HeldLease, NotNow
-from tamias.crawl.visit.parking import Parked, Parking
+from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.visit.parking import Parking
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.worker_store import VisitResult, WorkerStore
 from tamias.model.errors import DiskFull, TamiasError
@@ -124,10 +124,9 @@ class Visitor:
     async def _read(self, fetched: VisitResult, task: Task, held: HeldLease) -> VisitResult | None:
         """The rest of a visit whose document may take long; None: it goes on, and is committed, by itself."""
         assert fetched.later is not None
-        if self._parking is None:
-            return await self._with_faults(fetched.later(Apart()), task)
-        parked = Parked(fetched.capture, task, held)
-        return await self._parking.wait(self._with_faults(fetched.later(parked.apart), task), parked)
+        parked = ParkedVisit(fetched.capture, task, held)
+        reading = self._with_faults(fetched.later(parked), task)
+        return await reading if self._parking is None else await self._parking.wait(reading, parked)
 
     async def _with_faults(self, visit: Awaitable[VisitResult], task: Task) -> VisitResult:
         """A fault of ours becomes the result of the visit, and the crawl goes on."""
