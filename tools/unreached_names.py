@@ -23,6 +23,8 @@ _ASYNCIO = frozenset(
 )
 """Methods that the event loop calls."""
 _WORD = re.compile(r"\w+")
+_TARGET = re.compile(r"^\w+(?:\.\w+)+:")
+"""What stands before the name in `module:name`, as rows of tables have it."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -93,8 +95,10 @@ def _uses(tree: ast.AST, *, inside: bool = False) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.ImportFrom) and not inside:
             yield from (each.name for each in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = _TARGET.sub("", node.value)
+            if name.isidentifier():
+                yield name
 
 
 def _entry_points(project: Path) -> Iterator[str]:

@@ -1,18 +1,21 @@
 """Parts that can be added from outside: found by entry points, the built-in ones like a stranger's."""
 
 import logging
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
 import msgspec
 
+from tamias.content.formats import add
 from tamias.model.errors import ConfigError
 
 GROUPS = {
     "tamias.seeds": "what a user names becomes addresses (protocols.SeedSource)",
     "tamias.filters": "which URLs may enter the frontier (protocols.Filter)",
     "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
+    "tamias.formats": "what formats there are, and what reads them (content.formats.Format)",
     "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
     "tamias.taggers": "which tags the content of a page tells (protocols.Tagger)",
     "tamias.harvesters": "how a source that is more than a document is read (protocols.Harvester)",
@@ -39,7 +42,13 @@ class Plugin(msgspec.Struct, frozen=True, order=True):
 
 def installed() -> list[Plugin]:
     """Every part of every group."""
-    return sorted(_plugin(group, entry) for group in GROUPS for entry in _registered()[group])
+    listed = [_plugin(group, entry) for group in GROUPS for entry in _registered()[group]]
+    return sorted({*listed, *_analysers_of_formats()})
+
+
+def load_formats() -> None:
+    """Puts the formats of every installed part into the table. May be called again."""
+    add(row for rows in load_all("tamias.formats").values() for row in rows)
 
 
 def load(group: str, name: str) -> Any:
@@ -77,6 +86,15 @@ def _registered() -> dict[str, EntryPoints]:
             )
         found[group] = EntryPoints([*found[group], *old])
     return found
+
+
+def _analysers_of_formats() -> Iterator[Plugin]:
+    """The analysers that rows of the table name; they need no entry point of their own."""
+    for entry in _registered()["tamias.formats"]:
+        part = _plugin("tamias.analysers", entry)
+        for target in {row.analyser for row in load("tamias.formats", entry.name) if row.analyser}:
+            name = target.rpartition(":")[2].removesuffix("Analyser").lower()
+            yield msgspec.structs.replace(part, name=name, target=target)
 
 
 def _plugin(group: str, entry: EntryPoint) -> Plugin:

@@ -11,10 +11,10 @@ from pyoxigraph import RdfFormat
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.forms import Form, form_of, syntax_of
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.text import CHUNK, marked_chunks, plain_line_ends
 from tamias.content.containers.directory import members
+from tamias.content.formats import Form, form_of, syntax_of
 
 MOST_BYTES = 64 << 20
 STREAMED = 16
@@ -104,12 +104,10 @@ def _of_json(path: Path, _media_type: str | None, most_bytes: int) -> bytes:
 
 
 def _of_statements(path: Path, media_type: str | None, most_bytes: int) -> bytes:
-    syntax = syntax_of(media_type)
-    assert syntax is not None
     try:
-        lines = statement_lines(path, syntax, most_bytes)
+        lines = statement_lines(path, media_type or "", most_bytes)
     except Unreadable:
-        if syntax != RdfFormat.JSON_LD:
+        if syntax_of(media_type) != RdfFormat.JSON_LD:
             raise
         return _of_json(path, media_type, most_bytes)  # its context may be elsewhere
     return _digest(line + b"\n" for line in canonical_lines(lines))

@@ -19,6 +19,7 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
+from tamias.plugins import load_formats
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import CollectionDiff, Diff
@@ -120,6 +121,7 @@ class Archive:
         """
         from tamias.archive.diffs import diff
 
+        load_formats()
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
@@ -129,16 +131,17 @@ class Archive:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
         from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
         from tamias.content.canonical.faults import Unreadable
-        from tamias.content.canonical.forms import syntax_of
+        from tamias.content.formats import is_rdf
 
+        load_formats()
         old, new = self._pair(url, a, b)
-        syntax = syntax_of(new.version.media_type)
-        if syntax is None:
+        media_type = new.version.media_type or ""
+        if not is_rdf(media_type):
             raise UsageError(f"{url} is {new.version.media_type}, not RDF: no SPARQL can tell what changed")
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
             try:
-                found = statements_diff(files[0], files[1], syntax, DiffLimits(), new.resource.url)
+                found = statements_diff(files[0], files[1], media_type, DiffLimits(), new.resource.url)
             except Unreadable as fault:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
         return as_sparql_update(found)

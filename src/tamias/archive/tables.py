@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.forms import Form, form_of
 from tamias.content.canonical.tables import found_table
+from tamias.content.formats import Form, form_of
 from tamias.model.errors import TamiasError
 
 if TYPE_CHECKING:

@@ -6,18 +6,10 @@ from itertools import islice
 
 from pyoxigraph import RdfFormat, parse
 
+from tamias.content.formats import N3, NQUADS, NTRIPLES, TRIG, TURTLE, syntax_of
 from tamias.model.turtle_text import BOUNDARY_OR_BRACE
 
-NTRIPLES, NQUADS = "application/n-triples", "application/n-quads"
-TURTLE, TRIG, N3 = "text/turtle", "application/trig", "text/n3"
-
-SYNTAXES = {
-    NTRIPLES: RdfFormat.N_TRIPLES,
-    NQUADS: RdfFormat.N_QUADS,
-    TURTLE: RdfFormat.TURTLE,
-    TRIG: RdfFormat.TRIG,
-    N3: RdfFormat.N3,
-}
+SYNTAXES = {kind: syntax for kind in (NTRIPLES, NQUADS, TURTLE, TRIG, N3) if (syntax := syntax_of(kind))}
 BY_LINE = (NTRIPLES, NQUADS)
 MOST_STATEMENTS = 100
 """Statements that are tried one by one, where not all can be read at once."""

@@ -4,7 +4,8 @@ import re
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.content.rdf_share import N3, NQUADS, NTRIPLES, TRIG, TURTLE, share_read
+from tamias.content.formats import N3, NQUADS, NTRIPLES, TRIG, TURTLE
+from tamias.content.rdf_share import share_read
 
 SUPERSETS = {
     NTRIPLES: (TURTLE, TRIG, N3, NQUADS),

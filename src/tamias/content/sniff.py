@@ -10,87 +10,39 @@ from functools import lru_cache
 
 from tamias.content.charsets import believed_charset
 from tamias.content.containers.streams import HEAD
+from tamias.content.formats import (
+    BY_ENDING,
+    CSV,
+    GEO_JSON,
+    HTML,
+    JELLY,
+    JSON,
+    JSON_LD,
+    NQUADS,
+    NTRIPLES,
+    PLAIN,
+    RDF_JSON,
+    RDF_XML,
+    TRIG,
+    TRIX,
+    TSV,
+    TURTLE,
+    XHTML,
+    XML,
+    bare_type,
+)
 from tamias.content.page_charset import page_charset
-from tamias.content.rdf_share import TRIG, TURTLE, share_read
+from tamias.content.rdf_share import share_read
 from tamias.content.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
-from tamias.content.signatures import SHEET, signed_type
-
-JELLY = "application/x-jelly-rdf"
+from tamias.content.signatures import signed_type
 
 PACKED_SUFFIXES = {
     **dict.fromkeys(("gz", "bz2", "xz", "zst", "br"), ""),
     **dict.fromkeys(("tgz", "tbz2", "tbz", "txz", "tzst"), ".tar"),
 }
 
-ALIASES = {
-    "application/x-gzip": "application/gzip",
-    "application/bzip2": "application/x-bzip2",
-    "application/x-zstd": "application/zstd",
-    "application/x-zip-compressed": "application/zip",
-    "application/tar": "application/x-tar",
-    "application/brotli": "application/x-brotli",
-    "application/x-br": "application/x-brotli",
-    "application/x-7z": "application/x-7z-compressed",
-    "application/trix+xml": "application/trix",
-    "application/x-trix": "application/trix",
-    "text/trix": "application/trix",
-    "application/x-rdf+json": "application/rdf+json",
-    "text/rdf+json": "application/rdf+json",
-    "application/hdt": "application/vnd.hdt",
-    "application/x-hdt": "application/vnd.hdt",
-    "application/x-jelly": "application/x-jelly-rdf",
-    "application/turtle": "text/turtle",
-    "application/x-turtle": "text/turtle",
-    "application/n3": "text/n3",
-    "text/rdf+n3": "text/n3",
-    "application/x-trig": "application/trig",
-    "text/nquads": "application/n-quads",
-    "text/x-nquads": "application/n-quads",
-    "text/ntriples": "application/n-triples",
-    "application/rdf": "application/rdf+xml",
-    "text/rdf": "application/rdf+xml",
-    "text/rdf+xml": "application/rdf+xml",
-    "application/json-ld": "application/ld+json",
-    "text/json": "application/json",
-    "text/xml": "application/xml",
-    "text/comma-separated-values": "text/csv",
-    "application/csv": "text/csv",
-}
-BY_SUFFIX = {
-    "nt": "application/n-triples",
-    "nq": "application/n-quads",
-    "ttl": "text/turtle",
-    "trig": "application/trig",
-    "n3": "text/n3",
-    "rdf": "application/rdf+xml",
-    "owl": "application/rdf+xml",
-    "rdfs": "application/rdf+xml",
-    "trix": "application/trix",
-    "jsonld": "application/ld+json",
-    "rj": "application/rdf+json",
-    "hdt": "application/vnd.hdt",
-    "jelly": JELLY,
-    "json": "application/json",
-    "geojson": "application/geo+json",
-    "html": "text/html",
-    "htm": "text/html",
-    "xhtml": "application/xhtml+xml",
-    "xml": "application/xml",
-    "csv": "text/csv",
-    "tsv": "text/tab-separated-values",
-    "txt": "text/plain",
-    "css": "text/css",
-    "js": "text/javascript",
-    "rq": "application/sparql-query",
-    "tar": "application/x-tar",
-    "br": "application/x-brotli",
-    "7z": "application/x-7z-compressed",
-    "xlsx": SHEET,
-    "xls": "application/vnd.ms-excel",
-}
-_UNSURE = {"", "application/octet-stream", "binary/octet-stream", "text/plain", "application/force-download"}
-_TABLES = ("text/csv", "text/tab-separated-values")
-_JSON_TYPES = ("application/json", "application/rdf+json")
+_UNSURE = {"", "application/octet-stream", "binary/octet-stream", PLAIN, "application/force-download"}
+_TABLES = (CSV, TSV)
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -155,7 +107,7 @@ def found_type(head: bytes, told: str | None, name: str) -> str:
     is_cut = len(head) >= HEAD
     text = _as_utf8(head).lstrip()
     if not text:
-        return next((claim for claim in claims if not _may_be_binary(claim)), "text/plain")
+        return next((claim for claim in claims if not _may_be_binary(claim)), PLAIN)
     somewhat = None
     for claim in claims:
         share = share_read(text, claim, is_cut=is_cut) if claim in SUPERSETS else 0
@@ -203,7 +155,7 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
         return "utf-16-le" if head[0] else "utf-16-be"
     spoken = _CHARSET.search(told) if told else None
     server = believed_charset(spoken[1]) if spoken else None
-    if media_type in ("text/html", "application/xhtml+xml"):
+    if media_type in (HTML, XHTML):
         return server or page_charset(head)
     if media_type.endswith(("+xml", "/xml", "/trix")):
         return _declared(_XML_ENCODING, head[:256]) or server
@@ -212,16 +164,9 @@ def found_charset(head: bytes, told: str | None, media_type: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=512)
-def bare_type(told: str | None) -> str:
-    """A media type without parameters, by its usual name."""
-    bare = (told or "").partition(";")[0].strip().lower()
-    return ALIASES.get(bare, bare)
-
-
 def claimed_types(told: str | None, name: str) -> tuple[str, ...]:
     """What the declared type and the ending of the name speak for, the former first."""
-    return _claims(bare_type(told), BY_SUFFIX.get(name.rpartition(".")[2].lower(), ""))
+    return _claims(bare_type(told), BY_ENDING.get(name.rpartition(".")[2].lower(), ""))
 
 
 @lru_cache(maxsize=512)
@@ -252,17 +197,17 @@ def _markup_type(text: bytes, claims: tuple[str, ...], is_cut: bool) -> str | No
     if root is None:
         return _cut_markup(text, claims)
     if root[2] == b"RDF" or (root[2] not in _NO_NODES and _is_typed_node(root, text[prolog_end:])):
-        return "application/rdf+xml"
+        return RDF_XML
     if root[2] == b"TriX":
-        return "application/trix"
+        return TRIX
     if (
         root[1] is None
         and root[2].lower() in _HTML_TAGS
         and not text.startswith(b"<?xml")
         and not _xml_claim(claims)
     ):
-        return "text/html"
-    return _ROOTS.get(root[2]) or _xml_claim(claims) or "application/xml"
+        return HTML
+    return _ROOTS.get(root[2]) or _xml_claim(claims) or XML
 
 
 def _is_typed_node(root: re.Match[bytes], text: bytes) -> bool:
@@ -273,23 +218,21 @@ def _is_typed_node(root: re.Match[bytes], text: bytes) -> bool:
 
 def _html_kind(text: bytes, claims: tuple[str, ...]) -> str:
     declared = text.startswith(b"<?xml") and b"http://www.w3.org/1999/xhtml" in text
-    return "application/xhtml+xml" if declared or "application/xhtml+xml" in claims else "text/html"
+    return XHTML if declared or XHTML in claims else HTML
 
 
 def _cut_markup(text: bytes, claims: tuple[str, ...]) -> str | None:
     """Markup whose first element is beyond the bytes seen, or that is no XML at all."""
     if text.startswith(b"<?xml"):
-        return _xml_claim(claims) or "application/xml"
+        return _xml_claim(claims) or XML
     if text.startswith(b"<!"):
-        return _xml_claim(claims) or "text/html"
+        return _xml_claim(claims) or HTML
     return None
 
 
 def _xml_claim(claims: tuple[str, ...]) -> str | None:
-    special = (
-        claim for claim in claims if claim.endswith(("+xml", "/trix")) and claim != "application/xhtml+xml"
-    )
-    return next(special, "application/xml" if "application/xml" in claims else None)
+    special = (claim for claim in claims if claim.endswith(("+xml", "/trix")) and claim != XHTML)
+    return next(special, XML if XML in claims else None)
 
 
 def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
@@ -297,12 +240,12 @@ def _json_type(text: bytes, claims: tuple[str, ...]) -> str | None:
         return None
     special = [claim for claim in claims if claim.endswith("+json")]
     if _JSON_LD_KEY.search(text):  # a string of RDF/JSON cannot look like one, for its quotes are escaped
-        return "application/ld+json"
+        return JSON_LD
     if _RDF_JSON.match(text):
-        return "application/rdf+json"
+        return RDF_JSON
     if special:
         return special[0]
-    return "application/geo+json" if _GEO_JSON.match(text) else "application/json"
+    return GEO_JSON if _GEO_JSON.match(text) else JSON
 
 
 def _table_type(text: bytes, claims: tuple[str, ...]) -> str | None:
@@ -314,20 +257,18 @@ def _table_type(text: bytes, claims: tuple[str, ...]) -> str | None:
     for separator, least in ((b"\t", 1), (b";", 2), (b",", 2)):
         columns = {line.count(separator) for line in lines[:-1]}
         if len(columns) == 1 and columns.pop() >= least:
-            return "text/tab-separated-values" if separator == b"\t" else "text/csv"
+            return TSV if separator == b"\t" else CSV
     return None
 
 
 def _plain_type(claims: tuple[str, ...]) -> str:
     """Text of no known shape: a claim that the shape does not contradict, or plain text."""
-    return next(
-        (claim for claim in claims if not _may_be_binary(claim) and not _has_shape(claim)), "text/plain"
-    )
+    return next((claim for claim in claims if not _may_be_binary(claim) and not _has_shape(claim)), PLAIN)
 
 
 def _has_shape(media_type: str) -> bool:
-    shaped = media_type.endswith(("xml", "json", "/trix")) or media_type == "application/xhtml+xml"
-    return shaped or media_type in ("application/n-triples", "application/n-quads")
+    shaped = media_type.endswith(("xml", "json", "/trix")) or media_type == XHTML
+    return shaped or media_type in (NTRIPLES, NQUADS)
 
 
 def _may_be_binary(media_type: str) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 from tamias import __version__
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
+from tamias.plugins import load_formats
 from tamias.settings import Settings
 
 
@@ -15,6 +16,7 @@ def user_agent(settings: Settings) -> str:
 
 def http_options(settings: Settings, spool: Path) -> HttpOptions:
     """What a fetch may cost."""
+    load_formats()  # what servers are asked for names the formats of plug-ins too
     fetch = settings.fetch
     return HttpOptions(
         user_agent=user_agent(settings),

@@ -15,10 +15,11 @@ from pyoxigraph import Quad
 from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.content.containers.documents import documents
+from tamias.content.formats import JSON_LD
 from tamias.crawl.admit import Admission, resolved
 from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
-from tamias.crawl.analysing.linked_context import JSON_LD, in_linked_context
+from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Body, Capture, Request
 from tamias.model.document import Document, LimitExceeded

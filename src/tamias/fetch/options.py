@@ -2,10 +2,7 @@
 
 import msgspec
 
-ACCEPT_RDF = (
-    "text/turtle, application/n-triples, application/n-quads, application/trig, "
-    "application/ld+json;q=0.9, application/rdf+xml;q=0.8, text/html;q=0.5, */*;q=0.1"
-)
+from tamias.content.formats import accept_header
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +13,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where large bodies are kept until they are stored; made when it is not there."""
     contact: str = ""
     """The guest's password for FTP servers, which want to know whom to write to; else the user agent."""
-    accept: str = ACCEPT_RDF
+    accept: str = msgspec.field(default_factory=accept_header)
     """Sent for a request that names no media types of its own."""
     max_bytes: int = 100_000_000
     """Of a body after content coding."""

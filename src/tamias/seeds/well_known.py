@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tamias.content.formats import is_rdf
 from tamias.model.kind import SITEMAP
 from tamias.model.url import authority, resolve
 
@@ -17,8 +18,6 @@ MOST_PLACES = 6
 HEAD = 65_536
 """How many first bytes of an answer a proof may look at."""
 
-_RDF = frozenset({"text/turtle", "text/n3", "application/trig", "application/rdf+xml", "application/ld+json",
-                  "application/n-triples", "application/n-quads", "application/trix"})  # fmt: skip
 _SITEMAP_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed)[\s>]")
 _PACKED = b"\x1f\x8b"
 _CATALOGUE = re.compile(
@@ -70,7 +69,7 @@ def _is_sitemap(media_type: str, head: bytes) -> bool:
 
 
 def _is_void(media_type: str, head: bytes) -> bool:
-    return media_type in _RDF and b"rdfs.org/ns/void#" in head
+    return is_rdf(media_type) and b"rdfs.org/ns/void#" in head
 
 
 def _is_catalogue(_media_type: str, head: bytes) -> bool:

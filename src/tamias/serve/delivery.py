@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version
 from tamias.serve.answers import has_already
 from tamias.serve.bodies import IN_MEMORY, pieces
@@ -88,7 +89,7 @@ def file_name(resource: Resource, version: Version) -> str:
 
 def extension(media_type: str | None) -> str:
     """The usual ending of a file of some type."""
-    return _EXTENSIONS.get(media_type or "") or guess_extension(media_type or "") or ".bin"
+    return suffix_of(media_type) or guess_extension(media_type or "") or ".bin"
 
 
 def http_date(moment: int) -> str:
@@ -166,22 +167,3 @@ def _still_the_same(request: Request, version: Version) -> bool:
     if told is None:
         return True
     return told.strip() in (f'"{version.sha256}"', http_date(version.captured_at))
-
-
-_EXTENSIONS = {
-    "text/csv": ".csv",
-    "text/turtle": ".ttl",
-    "text/n3": ".n3",
-    "application/rdf+xml": ".rdf",
-    "application/n-triples": ".nt",
-    "application/n-quads": ".nq",
-    "application/trig": ".trig",
-    "application/ld+json": ".jsonld",
-    "application/geo+json": ".geojson",
-    "application/x-ndjson": ".ndjson",
-    "application/xml": ".xml",
-    "application/vnd.hdt": ".hdt",
-    "application/vnd.apache.parquet": ".parquet",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-    "application/gzip": ".gz",
-}

@@ -11,6 +11,7 @@ from tamias.sinks.segments.segment_files import segment_path
 PARTS = {
     "tamias.seeds": "acorns = stranger:AcornSeeds",
     "tamias.filters": "secret = stranger:SecretFilter",
+    "tamias.formats": "nuts = stranger:NUT_FORMATS",
     "tamias.analysers": "acorn = stranger:AcornAnalyser",
     "tamias.taggers": "size = stranger:SizeTagger",
     "tamias.harvesters": "pantry = stranger:PantryHarvester",
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tamias.content.formats import Form, Format
 from tamias.model.capture import Request
 from tamias.model.finding import Links, Quads
 from tamias.model.harvest import Harvest, HarvestEnd, Step
@@ -52,6 +54,19 @@ class AcornAnalyser:
 
     def analyse(self, document):
         yield Quads([quad(document.url, document.stream.read().decode())])
+
+
+class HazelAnalyser:
+    media_types = frozenset({"application/x-hazel"})
+
+    def analyse(self, document):
+        yield Quads([quad(document.url, document.stream.read().decode()[5:])])
+
+
+NUT_FORMATS = [
+    Format(media_type="application/x-hazel", endings=("hazel",), signatures=(b"HAZEL",), q=0.3,
+           form=Form.STATEMENTS, analyser="stranger:HazelAnalyser"),
+]
 
 
 class SizeTagger:
@@ -124,9 +139,11 @@ def acorn(handler):
 def oak(site):
     """A site with something for each part."""
     site.pages |= {
-        "/": b"<p><a href=/nut>nut</a> <a href=/secret/hole>hole</a> <a href=/open>open</a></p>",
+        "/": b"<p><a href=/nut>nut</a> <a href=/secret/hole>hole</a> <a href=/open>open</a>"
+        b"<a href=/shell>shell</a></p>",
         "/nut": acorn,
         "/open": b"<title>open</title>",
+        "/shell": b"HAZELin a shell",
         "/secret/hole": b"<title>secret</title>",
         "/pantry?shelf=1": b"beech nuts",
         "/pantry?shelf=2": b"hazel nuts",
@@ -158,10 +175,11 @@ def test_a_part_of_every_group_is_asked(tamias, oak, install, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     asked = {path for path, _ in oak.log}
-    assert {"/", "/nut", "/open", "/pantry?shelf=1", "/pantry?shelf=2"} <= asked
+    assert {"/", "/nut", "/open", "/shell", "/pantry?shelf=1", "/pantry?shelf=2"} <= asked
     assert "/secret/hole" not in asked
     assert objects(tamias) == {
         oak.url("/nut"): '{"is": "an acorn"}',
+        oak.url("/shell"): "in a shell",
         oak.url("/pantry#1"): "beech nuts",
         oak.url("/pantry#2"): "hazel nuts",
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tamias.analyse.chunks import read_chunks
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
 from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
@@ -16,7 +17,7 @@ DICTIONARY_GROWTH = 64
 class HdtAnalyser:
     """Reads HDT with four dictionary sections and bitmap triples, as every known writer makes it."""
 
-    media_types = frozenset({"application/vnd.hdt"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

@@ -7,6 +7,7 @@ from typing import cast
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
@@ -16,7 +17,7 @@ _MAX_VARINT = 5
 class JellyAnalyser:
     """Reads streams of triples, quads and graphs, in frames or as one."""
 
-    media_types = frozenset({"application/x-jelly-rdf"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

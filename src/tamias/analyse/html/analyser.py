@@ -16,6 +16,7 @@ from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XHTML, XML, Page
 from tamias.analyse.rules import RuleBook
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
@@ -78,7 +79,7 @@ _BROWSER_NAMES = {
 class HtmlAnalyser:
     """Reads links and structured data of HTML and XHTML, and RDFa in any other XML."""
 
-    media_types = frozenset({"text/html", XHTML, *XML})
+    media_types = read_by(__name__)
 
     def __init__(
         self,

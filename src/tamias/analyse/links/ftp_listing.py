@@ -9,6 +9,7 @@ from urllib.parse import quote
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.statements import BATCH, Statements, gathered
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Links
 
@@ -20,7 +21,7 @@ _NO_NAME = re.compile(r"|\.|\.\.|(?s:.*[/\x00-\x1f\x7f].*)")
 class FtpListingAnalyser:
     """Links to what stands in a directory: files, and directories with a slash at their end."""
 
-    media_types = frozenset({"application/x-ftp-listing+json"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

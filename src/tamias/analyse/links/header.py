@@ -9,17 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tamias.analyse.rdf.analyser import FORMATS
+from tamias.content.formats import is_rdf
 from tamias.model.finding import Links
 
 MOST_CHARACTERS = 64 * 1024
 MOST_LINKS = 1000
 
 LINKSETS = ("application/linkset", "application/linkset+json")
-RDF_TYPES = frozenset(
-    {*FORMATS, "application/trix", "application/rdf+json", "application/vnd.hdt", *LINKSETS}
-)
-"""What makes an alternate worth a request; the page itself in another language is not."""
 
 JSON_LD_CONTEXT = "http://www.w3.org/ns/json-ld#context"
 _PLAIN = frozenset(
@@ -99,7 +95,7 @@ def followed(links: Iterable[WebLink], base: str, also: frozenset[str] = frozens
 def alternates(headers: Iterable[tuple[str, str]]) -> list[str]:
     """The choices that a 300 offers: those in RDF, or all where none is."""
     found = [link for link in _of_headers(headers) if "alternate" in link.relations and link.target]
-    in_rdf = [link for link in found if link.media_type in RDF_TYPES]
+    in_rdf = [link for link in found if _is_worth_a_request(link.media_type)]
     return list(dict.fromkeys(link.target for link in in_rdf or found))
 
 
@@ -117,11 +113,16 @@ def _of_headers(headers: Iterable[tuple[str, str]]) -> list[WebLink]:
 def _kinds(link: WebLink, also: frozenset[str]) -> Iterator[str | None]:
     for relation in link.relations:
         elsewhere = relation == "canonical" and "anchor" in link.parameters
-        typed = relation in _OF_A_TYPE and link.media_type in RDF_TYPES
+        typed = relation in _OF_A_TYPE and _is_worth_a_request(link.media_type)
         if relation in _KINDS:
             yield _KINDS[relation]
         elif typed or (relation in _PLAIN | also and not elsewhere):
             yield None
+
+
+def _is_worth_a_request(media_type: str | None) -> bool:
+    """Whether an alternate says more than the page: the page itself in another language does not."""
+    return is_rdf(media_type) or media_type in LINKSETS
 
 
 def _unquoted(value: str) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.links.header import WebLink, followed, parsed_links, web_link
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
 
@@ -18,7 +19,7 @@ _OF_A_CATALOGUE = frozenset({"service-desc", "service-meta"})
 class LinksetAnalyser:
     """Reads the links; a linkset holds no statements of its own."""
 
-    media_types = frozenset({"application/linkset", "application/linkset+json"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

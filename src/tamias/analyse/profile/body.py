@@ -16,7 +16,8 @@ from tamias.analyse.profile.files.xml_paths import XmlReader
 from tamias.analyse.profile.kinds import types
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
 from tamias.analyse.profile.tables import Tables
-from tamias.analyse.profile.void import RDF_TYPES, StatementReader
+from tamias.analyse.profile.void import StatementReader
+from tamias.content.formats import PARQUET, XHTML, is_rdf
 from tamias.model.document import Document
 from tamias.model.profile import Profile, TableProfile
 
@@ -97,14 +98,14 @@ class _Profiler:
             return self._of_table(bare, told_type)
         if kind in kinds.WORKBOOKS:
             return changed(bare, tables=tuple(self._sheets()))
-        if kind == kinds.PARQUET:
+        if kind == PARQUET:
             return changed(bare, tables=self._parquet())
-        if kind in RDF_TYPES:
+        if is_rdf(kind):
             return changed(bare, statements=StatementReader(*self._job).read(kind))
         if kind.endswith("json"):
             structure, geography = JsonReader(*self._job).read()
             return changed(bare, structure=structure, geography=geography)
-        if kind.endswith("xml") and kind != kinds.XHTML:
+        if kind.endswith("xml") and kind != XHTML:
             return changed(bare, structure=XmlReader(*self._job).read())
         if kind in ARCHIVES:
             members = archive_members(self._path, kind, self._limits, self._watch, self._problems)

@@ -5,47 +5,38 @@ from pathlib import Path
 
 from tamias.analyse.profile.files import zips
 from tamias.analyse.profile.limits import LimitReached
+from tamias.content.formats import (
+    BY_NAME,
+    CSV,
+    FORMATS,
+    GEO_JSON,
+    GZIP,
+    HTML,
+    JSON,
+    NDJSON,
+    ODS,
+    OLE,
+    PARQUET,
+    PDF,
+    PLAIN,
+    SEVEN_ZIP,
+    SHEET,
+    TSV,
+    XHTML,
+    XLS,
+    XML,
+    ZIP,
+    bare_type,
+)
 from tamias.model.profile import Types
-
-SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-ODS = "application/vnd.oasis.opendocument.spreadsheet"
-XLS = "application/vnd.ms-excel"
-OLE = "application/x-ole-storage"
-PARQUET = "application/vnd.apache.parquet"
-CSV, TSV = "text/csv", "text/tab-separated-values"
-HTML, XHTML, PLAIN = "text/html", "application/xhtml+xml", "text/plain"
 
 TABLES = frozenset({CSV, TSV})
 WORKBOOKS = frozenset({SHEET, ODS, XLS, OLE})
 TABULAR = TABLES | WORKBOOKS | {PARQUET}
 """What consists of tables."""
 
-JSON_TYPES = frozenset({"application/json", "application/geo+json", "application/x-ndjson"})
+JSON_TYPES = frozenset({JSON, GEO_JSON, NDJSON})
 
-_BY_SUFFIX = {
-    ".csv": CSV, ".tsv": TSV, ".tab": TSV, ".txt": PLAIN, ".json": "application/json",
-    ".geojson": "application/geo+json", ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson",
-    ".jsonld": "application/ld+json", ".nt": "application/n-triples", ".nq": "application/n-quads",
-    ".ttl": "text/turtle", ".trig": "application/trig", ".n3": "text/n3", ".rdf": "application/rdf+xml",
-    ".owl": "application/rdf+xml", ".hdt": "application/vnd.hdt", ".xlsx": SHEET, ".xlsm": SHEET, ".xls": XLS,
-    ".ods": ODS, ".parquet": PARQUET, ".7z": "application/x-7z-compressed", ".xml": "application/xml",
-    ".kml": "application/vnd.google-earth.kml+xml", ".gml": "application/gml+xml",
-    ".rj": "application/rdf+json",
-}  # fmt: skip
-_ALIASES = {
-    "text/xml": "application/xml",
-    "text/json": "application/json",
-    "application/csv": CSV,
-    "application/x-csv": CSV,
-    "text/comma-separated-values": CSV,
-    "application/vnd.geo+json": "application/geo+json",
-    "application/jsonl": "application/x-ndjson",
-    "application/x-jsonlines": "application/x-ndjson",
-    "application/jsonlines": "application/x-ndjson",
-    "application/x-zip-compressed": "application/zip",
-    "application/x-parquet": PARQUET,
-    "application/parquet": PARQUET,
-}
 _SILENT = frozenset(
     {
         "application/octet-stream",
@@ -56,14 +47,8 @@ _SILENT = frozenset(
 )
 """What claims nothing."""
 
-_SIGNATURES = (
-    (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),
-    (b"PAR1", PARQUET),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (b"%PDF-", "application/pdf"),
-    (b"\x1f\x8b", "application/gzip"),
+_SIGNATURES = tuple(
+    (magic, kind) for kind in (ZIP, PARQUET, OLE, SEVEN_ZIP, PDF, GZIP) for magic in FORMATS[kind].signatures
 )
 _OFFICE = ("application/vnd.ms-", "application/msword")
 _NAMES = mimetypes.MimeTypes()
@@ -80,28 +65,31 @@ def types(path: Path, head: bytes, media_type: str | None, told_type: str | None
 
 
 def _bare(media_type: str | None) -> str | None:
-    bare = (media_type or "").partition(";")[0].strip().lower()
-    return _ALIASES.get(bare, bare) or None
+    return bare_type(media_type) or None
 
 
 def _named(name: str) -> str | None:
     suffix = "." + name.rpartition(".")[2].lower() if "." in name else ""
-    return _BY_SUFFIX.get(suffix) or _NAMES.types_map[True].get(suffix)
+    return _by_name(suffix[1:]) or _NAMES.types_map[True].get(suffix)
+
+
+def _by_name(ending: str) -> str | None:
+    """What a file of that ending holds: nothing is said of it by an ending that only says it is packed."""
+    media_type = BY_NAME.get(ending)
+    return None if media_type == GZIP else media_type
 
 
 def _found(path: Path, head: bytes, found: str | None, claim: str | None) -> str:
     """By the first bytes where they are beyond doubt; else as found before, else what it looks like."""
     signed = next((kind for magic, kind in _SIGNATURES if head.startswith(magic)), None)
-    if signed == "application/zip":
+    if signed == ZIP:
         return _zip_kind(path) or (found if found and found not in WORKBOOKS else signed)
     if signed is not None:
         return _ole_kind(found, claim) if signed == OLE else signed
     if found in _TEXTUAL and _is_binary(head):
         return "application/octet-stream"
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if _is_html(text) and (
-        found is None or found in TABLES or found in (PLAIN, "application/xml") or found in JSON_TYPES
-    ):
+    if _is_html(text) and (found is None or found in TABLES or found in (PLAIN, XML) or found in JSON_TYPES):
         return HTML
     if found is not None and found not in WORKBOOKS:
         return _json_kind(found, claim)
@@ -139,9 +127,7 @@ def _ole_kind(found: str | None, claim: str | None) -> str:
 
 
 def _json_kind(found: str, claim: str | None) -> str:
-    return (
-        "application/x-ndjson" if found == "application/json" and claim == "application/x-ndjson" else found
-    )
+    return NDJSON if found == JSON and claim == NDJSON else found
 
 
 def _look(head: bytes, text: bytes, claim: str | None) -> str:
@@ -151,9 +137,9 @@ def _look(head: bytes, text: bytes, claim: str | None) -> str:
     if _is_binary(head):
         return "application/octet-stream"
     if text.startswith(b"<"):
-        return claim if claim and claim.endswith("xml") else "application/xml"
+        return claim if claim and claim.endswith("xml") else XML
     if text.startswith((b"{", b"[")):
-        return claim if claim and claim.endswith("json") else "application/json"
+        return claim if claim and claim.endswith("json") else JSON
     return claim if claim and claim.startswith("text/") and claim != HTML else PLAIN
 
 
@@ -162,11 +148,11 @@ def _covers(claim: str, found: str) -> bool:
     if claim == found or claim in (found.rpartition("+")[0], ""):
         return True
     general = {
-        "application/json": found.endswith("json"),
-        "application/xml": found.endswith("xml") and found != XHTML,
-        "application/x-ndjson": found == "application/json",
+        JSON: found.endswith("json"),
+        XML: found.endswith("xml") and found != XHTML,
+        NDJSON: found == JSON,
         PLAIN: (found.startswith("text/") and found != HTML) or found in JSON_TYPES,
-        "application/zip": found in WORKBOOKS,
+        ZIP: found in WORKBOOKS,
         XLS: found == OLE,
         SHEET: found == OLE,
         CSV: found in TABLES,

@@ -2,30 +2,19 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import cast
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
-from tamias.analyse.binary.hdt import HdtAnalyser
-from tamias.analyse.binary.jelly import JellyAnalyser
 from tamias.analyse.profile.encoding import found_encoding
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
 from tamias.analyse.profile.sketch import Distinct
-from tamias.analyse.rdf.analyser import RdfAnalyser
-from tamias.analyse.rdf.rdf_json import RdfJsonAnalyser
-from tamias.analyse.rdf.trix import TrixAnalyser
+from tamias.content.formats import load_analyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
 from tamias.model.profile import Statements, Usage
 from tamias.protocols import Analyser
 
-_ANALYSERS: tuple[type[Analyser], ...] = (
-    RdfAnalyser,
-    RdfJsonAnalyser,
-    TrixAnalyser,
-    HdtAnalyser,
-    JellyAnalyser,
-)
-RDF_TYPES = {media_type: made for made in _ANALYSERS for media_type in made.media_types}
 BASE = "http://profile.invalid/"
 """Relative references are counted, not kept."""
 
@@ -74,13 +63,19 @@ class StatementReader:
         with self._path.open("rb") as file:
             charset = None if "xml" not in media_type else _utf16(self._path)
             document = Document(url=BASE, stream=file, media_type=media_type, charset=charset)
-            for finding in RDF_TYPES[media_type]().analyse(document):
+            for finding in self._analyser(media_type).analyse(document):
                 self._watch.check()
                 if isinstance(finding, Quads):
                     for quad in finding.quads:
                         self._count(quad)
                 elif isinstance(finding, Problem):
                     self._note(finding)
+
+    def _analyser(self, media_type: str) -> Analyser:
+        made = load_analyser(media_type)
+        if made is None:
+            raise LimitReached(f"no analyser reads {media_type}")
+        return cast("Analyser", made())
 
     def _count(self, quad: Quad) -> None:
         self._triples += 1

@@ -22,18 +22,10 @@ from tamias.analyse.rdf.turtle import Lines, Turtle, valid_base
 from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.entities import flat_entities
 from tamias.analyse.xml.literals import with_canonical_literals
+from tamias.content.formats import read_by, syntax_of
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Problem
 
-FORMATS = {
-    "application/n-triples": RdfFormat.N_TRIPLES,
-    "application/n-quads": RdfFormat.N_QUADS,
-    "text/turtle": RdfFormat.TURTLE,
-    "application/trig": RdfFormat.TRIG,
-    "text/n3": RdfFormat.N3,
-    "application/rdf+xml": RdfFormat.RDF_XML,
-    "application/ld+json": RdfFormat.JSON_LD,
-}
 NESTED = {
     RdfFormat.TURTLE: TURTLE,
     RdfFormat.TRIG: TURTLE,
@@ -51,7 +43,7 @@ class RdfAnalyser:
     `contexts` gives the remote JSON-LD contexts that are at hand.
     """
 
-    media_types = frozenset(FORMATS)
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None, contexts: Contexts | None = None) -> None:
         self._limits = limits or AnalyseLimits()
@@ -59,7 +51,8 @@ class RdfAnalyser:
 
     def analyse(self, document: Document) -> Iterator[Finding]:
         stop = Stop()
-        syntax = FORMATS[document.media_type]
+        syntax = syntax_of(document.media_type)
+        assert syntax is not None, "the table of formats names a syntax for each type that is read here"
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
         stream = as_stream(stop.before(self._checked(document, syntax, nesting)))
         for finding in _without_giants(self._read(stream, syntax, document)):

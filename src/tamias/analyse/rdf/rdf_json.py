@@ -11,6 +11,7 @@ from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.statements import Statements, gathered
 from tamias.analyse.rdf.terms import blank_node, iri, literal
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
@@ -22,7 +23,7 @@ _DECODER = JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 class RdfJsonAnalyser:
     """Reads RDF/JSON; a fault in the JSON ends it, one in a statement does not."""
 
-    media_types = frozenset({"application/rdf+json"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

@@ -11,6 +11,7 @@ from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rdf.statements import Statements, gathered
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.analyse.xml.entities import flat_entities
+from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
 
@@ -22,7 +23,7 @@ Term = NamedNode | BlankNode | Literal
 class TrixAnalyser:
     """Reads TriX with its named graphs."""
 
-    media_types = frozenset({"application/trix"})
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

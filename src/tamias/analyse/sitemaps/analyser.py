@@ -10,6 +10,7 @@ from tamias.analyse.sitemaps import feeds, urlset
 from tamias.analyse.sitemaps.elements import Element, Elements
 from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.semantic import DatasetReader
+from tamias.content.formats import read_by
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding
 
@@ -25,9 +26,7 @@ _MAX_LINE = 8192
 class SitemapAnalyser:
     """Reads what lists addresses for crawlers. Nothing it names is fetched here."""
 
-    media_types = frozenset(
-        {"application/x-sitemap+xml", "application/rss+xml", "application/atom+xml", TEXT}
-    )
+    media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
         self._limits = limits or AnalyseLimits()

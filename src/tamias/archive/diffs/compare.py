@@ -19,8 +19,8 @@ from tamias.archive.diffs.rows import rows_diff
 from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Diff, DiffLimits, Kind
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.forms import Form, form_of, syntax_of
 from tamias.content.containers.packed import looked_at, unpack
+from tamias.content.formats import Form, form_of, syntax_of
 
 _KINDS = {
     Form.ROWS: Kind.ROWS,
@@ -110,9 +110,7 @@ class _Files(msgspec.Struct, frozen=True):
         return [*ways, (Kind.LINES, lambda: lines_diff(self.old, self.new, self.limits))]
 
     def _triples(self) -> Diff:
-        syntax = syntax_of(self.media_type)
-        assert syntax is not None
-        return triples_diff(self.old, self.new, syntax, self.limits, self.base)
+        return triples_diff(self.old, self.new, self.media_type or "", self.limits, self.base)
 
     def _rows(self) -> Diff:
         delimiter = "\t" if "tab-separated" in (self.media_type or "") else None

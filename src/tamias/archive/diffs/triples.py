@@ -14,6 +14,7 @@ from tamias.archive.diffs.blank_matching import named_alike
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
 from tamias.content.canonical.blank_nodes import Statement, with_gaps
 from tamias.content.canonical.statements import parsed_lines, read_document, statement_lines
+from tamias.content.formats import syntax_of
 
 _ONE_A_LINE = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
 
@@ -29,10 +30,10 @@ class StatementsDiff(msgspec.Struct, frozen=True):
 
 
 def statements_diff(
-    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None = None
+    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None = None
 ) -> StatementsDiff:
     """All that was said and no longer is, and all that is said now. Raises `Unreadable`."""
-    was, now = _lines(old, new, syntax, limits, base)
+    was, now = _lines(old, new, media_type, limits, base)
     old_ground, old_blank = _divided(was)
     new_ground, new_blank = _divided(now)
     notes: list[str] = []
@@ -46,11 +47,9 @@ def statements_diff(
     )
 
 
-def triples_diff(
-    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None = None
-) -> Diff:
+def triples_diff(old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None = None) -> Diff:
     """The same, counted, with some of the statements. Raises `Unreadable`."""
-    found = statements_diff(old, new, syntax, limits, base)
+    found = statements_diff(old, new, media_type, limits, base)
     sizes = {What.ADDED: len(found.added), What.REMOVED: len(found.removed)}
     shares = fair_shares(sizes, limits.changes)
     changes = [
@@ -72,12 +71,13 @@ def _told(line: bytes, limits: DiffLimits) -> str:
 
 
 def _lines(
-    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None
+    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None
 ) -> tuple[set[bytes], set[bytes]]:
+    syntax = syntax_of(media_type)
     if syntax not in _ONE_A_LINE:
         return (
-            statement_lines(old, syntax, limits.held_bytes, base),
-            statement_lines(new, syntax, limits.held_bytes, base),
+            statement_lines(old, media_type, limits.held_bytes, base),
+            statement_lines(new, media_type, limits.held_bytes, base),
         )
     was, now = (_written_lines(path, limits) for path in (old, new))
     same = {line for line in was & now if b"_:" not in line}

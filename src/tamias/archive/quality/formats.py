@@ -3,32 +3,19 @@
 import re
 from typing import Final
 
-from tamias.content.formats import media_type_of
+from tamias.content.formats import bare_type, is_rdf, media_type_of
 
 _REGISTERED: Final = re.compile(
     r"(application|audio|font|haptics|image|message|model|multipart|text|video)/(?!x-|x\.)[a-z0-9][\w.+-]{0,120}",
     re.ASCII,
 )
 _NO_PROMISE: Final = frozenset({"application/octet-stream", "application/x-download", "binary/octet-stream"})
-_ALIASES: Final = {
-    "text/xml": "application/xml",
-    "text/json": "application/json",
-    "text/comma-separated-values": "text/csv",
-    "application/csv": "text/csv",
-    "application/x-gzip": "application/gzip",
-    "application/x-zip-compressed": "application/zip",
-    "application/vnd.geo+json": "application/geo+json",
-    "application/x-turtle": "text/turtle",
-    "text/rdf+n3": "text/n3",
-    "application/jsonlines": "application/x-ndjson",
-}
 
 _DATA: Final = frozenset({
     "text/csv", "text/tab-separated-values", "application/json", "application/x-ndjson", "application/xml",
-    "text/turtle", "text/n3", "application/n-triples", "application/n-quads", "application/trig",
-    "application/vnd.hdt", "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.apache.parquet",
+    "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.apache.parquet",
     "application/geopackage+sqlite3", "application/vnd.sqlite3", "application/netcdf", "application/x-hdf5",
-    "application/sparql-results+json", "application/x-jelly-rdf",
+    "application/sparql-results+json",
 })  # fmt: skip
 _DATA_OF_A_VENDOR: Final = frozenset({
     "application/vnd.ms-excel", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -48,7 +35,7 @@ def promised_type(media_type: str | None, format_name: str | None) -> str | None
     for word in (media_type, format_name):
         found = media_type_of(word)
         if found is not None and found not in _NO_PROMISE:
-            return _ALIASES.get(found, found)
+            return bare_type(found)
     return None
 
 
@@ -61,14 +48,14 @@ def is_machine_readable(kind: str | None) -> bool:
     """Whether programs can read the data out of it."""
     if kind is None or kind in _PEOPLE_ONLY:
         return False
-    return kind in _DATA or kind in _DATA_OF_A_VENDOR or kind.endswith(("+json", "+xml"))
+    return kind in _DATA or is_rdf(kind) or kind in _DATA_OF_A_VENDOR or kind.endswith(("+json", "+xml"))
 
 
 def is_open(kind: str | None) -> bool:
     """Whether the format is nobody's property."""
     if kind is None:
         return False
-    return kind in _DATA or kind in _OPEN_BUT_FOR_PEOPLE or kind.endswith(("+json", "+xml"))
+    return kind in _DATA or is_rdf(kind) or kind in _OPEN_BUT_FOR_PEOPLE or kind.endswith(("+json", "+xml"))
 
 
 def same_format(promised: str, found: str) -> bool:
@@ -77,7 +64,7 @@ def same_format(promised: str, found: str) -> bool:
     >>> same_format("application/json", "application/geo+json"), same_format("text/csv", "text/html")
     (True, False)
     """
-    promised, found = _ALIASES.get(promised, promised), _ALIASES.get(found, found)
+    promised, found = bare_type(promised), bare_type(found)
     if promised == found:
         return True
     if promised == "application/json":

@@ -13,6 +13,12 @@ from pyoxigraph import RdfFormat, parse, serialize
 
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.text import marked_chunks
+from tamias.content.containers.streams import HEAD
+from tamias.content.formats import load_analyser, syntax_of
+from tamias.content.sniff import found_charset
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.finding import Finding, Problem, Quads
+from tamias.model.quad_lines import QuadLines
 
 NO_BASE = "http://base.invalid/"
 """Stands for the address of a document that is not known."""
@@ -32,17 +38,58 @@ _ROUND = bytes.maketrans(b"[]", b"()")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
 
 
-def statement_lines(path: Path, syntax: RdfFormat, most_bytes: int, base: str | None = None) -> set[bytes]:
+def statement_lines(path: Path, media_type: str, most_bytes: int, base: str | None = None) -> set[bytes]:
     """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
+    syntax = syntax_of(media_type)
+    if syntax is None:
+        return _analysed_lines(path, media_type, most_bytes, base)
     return parsed_lines(read_document(path, most_bytes), syntax, base)
+
+
+def _analysed_lines(path: Path, media_type: str, most_bytes: int, base: str | None) -> set[bytes]:
+    """What the analyser of a format reads, where it finds no fault: what it mends is not compared."""
+    _check_size(path, most_bytes)
+    analyser = load_analyser(media_type)
+    if analyser is None:
+        raise Unreadable(f"no analyser reads {media_type}")
+    lines: set[bytes] = set()
+    size = 0
+    with path.open("rb") as file:
+        charset = found_charset(file.read(HEAD), None, media_type)
+        file.seek(0)
+        document = Document(url=base or NO_BASE, stream=file, media_type=media_type, charset=charset)
+        try:
+            for finding in analyser().analyse(document):
+                text = _written(finding, media_type)
+                size += len(text)
+                if size > _GROWTH * most_bytes:
+                    raise Unreadable(f"{media_type} of more than {_GROWTH * most_bytes} bytes of statements")
+                lines.update(text.split(b"\n"))
+        except LimitExceeded as limit:
+            raise Unreadable(str(limit)) from limit
+    lines.discard(b"")
+    return lines
+
+
+def _written(finding: Finding, media_type: str) -> bytes:
+    if isinstance(finding, Problem):
+        raise Unreadable(f"not {media_type}: {finding.what}")
+    if not isinstance(finding, Quads):
+        return b""
+    quads = finding.quads
+    return quads.nquads if isinstance(quads, QuadLines) else serialize(quads, format=RdfFormat.N_QUADS) or b""
 
 
 def read_document(path: Path, most_bytes: int) -> bytes:
     """The text of a document, without a mark. Raises `Unreadable`."""
+    _check_size(path, most_bytes)
+    return b"".join(marked_chunks(path))
+
+
+def _check_size(path: Path, most_bytes: int) -> None:
     size = path.stat().st_size
     if size > most_bytes:
         raise Unreadable(f"{size} bytes of RDF, more than the {most_bytes} that are compared")
-    return b"".join(marked_chunks(path))
 
 
 def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set[bytes]:

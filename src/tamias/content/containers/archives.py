@@ -13,6 +13,7 @@ import msgspec
 from tamias.content.containers.codecs import CODECS, DamageError, Source, deflate_frame, stored_chunks
 from tamias.content.containers.limits import MIB, Meter
 from tamias.content.containers.streams import Section
+from tamias.content.formats import BZIP2, ZSTD
 from tamias.model.document import LimitExceeded
 
 MAX_DIRECTORY = 64 * MIB
@@ -22,7 +23,7 @@ BLOCK = 512
 ENTRY = b"PK\x01\x02"
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 ENCRYPTED = 0x1
-ZIP_CODECS = {12: "application/x-bzip2", 93: "application/zstd"}
+ZIP_CODECS = {12: BZIP2, 93: ZSTD}
 
 
 class Member(msgspec.Struct, frozen=True):

@@ -12,6 +12,8 @@ from typing import Protocol
 import brotli
 import zstandard
 
+from tamias.content.formats import BROTLI, BZIP2, GZIP, XZ, ZSTD
+
 CHUNK = 1 << 16
 """Bytes read at once, and the most that one step of zlib, bz2 or lzma may deliver."""
 
@@ -90,11 +92,11 @@ def stored_chunks(source: Source) -> Iterator[bytes]:
 
 
 CODECS: dict[str, Callable[[Source, int], Iterator[bytes]]] = {
-    "application/gzip": gzip_chunks,
-    "application/x-bzip2": bzip2_chunks,
-    "application/x-xz": xz_chunks,
-    "application/zstd": zstd_chunks,
-    "application/x-brotli": brotli_chunks,
+    GZIP: gzip_chunks,
+    BZIP2: bzip2_chunks,
+    XZ: xz_chunks,
+    ZSTD: zstd_chunks,
+    BROTLI: brotli_chunks,
 }
 
 

@@ -14,7 +14,8 @@ from tamias.content.containers.limits import MIB, Meter, OpenLimits
 from tamias.content.containers.member_graph import member_graph, stand_in
 from tamias.content.containers.sevenzip import sevenzip_members
 from tamias.content.containers.streams import Unpacked, buffered, head
-from tamias.content.sniff import PACKED_SUFFIXES, bare_type, contradicted_claim, found_charset, found_type
+from tamias.content.formats import SEVEN_ZIP, TAR, ZIP, bare_type
+from tamias.content.sniff import PACKED_SUFFIXES, contradicted_claim, found_charset, found_type
 from tamias.model.capture import Body
 from tamias.model.document import Document
 from tamias.model.finding import Problem
@@ -23,7 +24,7 @@ DEFAULT_LIMITS = OpenLimits()
 SPOOL = 8 * MIB
 """An inner zip or 7z larger than this goes from memory to an unnamed temporary file."""
 
-ARCHIVES = frozenset({"application/zip", "application/x-tar", "application/x-7z-compressed"})
+ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 
 
 class _Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,10 +125,10 @@ class _Peeler:
             self._damage(layer)(str(damage))
 
     def _listed(self, stream: BinaryIO, archive: str) -> Iterator[Member]:
-        if archive == "application/x-tar":
+        if archive == TAR:
             yield from tar_members(stream, self._meter)
             return
-        listed = zip_members if archive == "application/zip" else sevenzip_members
+        listed = zip_members if archive == ZIP else sevenzip_members
         with _seekable(stream) as file:
             yield from listed(file, self._meter, self._limits.max_memory)
 

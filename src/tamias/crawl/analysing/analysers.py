@@ -9,18 +9,25 @@ from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.rules import RuleBook, load_rules
 from tamias.content.containers.limits import OpenLimits
-from tamias.plugins import load_all
+from tamias.content.formats import FORMATS, load_analyser
+from tamias.plugins import load_all, load_formats
 from tamias.protocols import Analyser
 from tamias.settings import Settings
 
 
 def analysers(settings: Settings, contexts: Contexts | None = None) -> dict[str, Analyser]:
-    """The analyser of each media type that an installed part can read.
+    """The analyser of each media type that the table of formats or an installed part can read.
 
     `contexts` gives the JSON-LD contexts that are at hand.
     """
-    made = [_made(part, settings, contexts) for part in load_all("tamias.analysers").values()]
-    return {media_type: analyser for analyser in made for media_type in analyser.media_types}
+    load_formats()
+    classes = {media_type: load_analyser(media_type) for media_type in FORMATS}
+    made = {part: _made(part, settings, contexts) for part in set(classes.values()) if part is not None}
+    found = {media_type: made[part] for media_type, part in classes.items() if part is not None}
+    for part in load_all("tamias.analysers").values():
+        analyser = _made(part, settings, contexts)
+        found.update(dict.fromkeys(analyser.media_types, analyser))
+    return found
 
 
 def open_limits(settings: Settings) -> OpenLimits:

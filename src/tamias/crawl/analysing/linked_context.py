@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import msgspec
 
 from tamias.analyse.links.header import json_ld_context
-from tamias.content.sniff import bare_type
+from tamias.content.formats import JSON_LD, bare_type
 from tamias.model.capture import Capture
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Problem
 from tamias.model.url import resolve
 
-JSON_LD = "application/ld+json"
 _OWN_MEANING = frozenset({"application/rdf+json", "application/linkset+json"})
 
 

@@ -11,6 +11,7 @@ from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.leniency import has_unheeded
 from tamias.analyse.xml.nodes import has_forbidden
+from tamias.content.formats import NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE, syntax_of
 from tamias.content.sniff import claimed_types, found_charset
 from tamias.model.capture import Capture
 from tamias.model.quad_lines import QuadLines
@@ -19,13 +20,7 @@ from tamias.settings import AnalyseSettings
 
 QUICK_BYTES = 32 * 1024
 MOST_TRIPLE_TERMS = 100
-_SYNTAXES = {
-    "application/n-triples": RdfFormat.N_TRIPLES,
-    "application/n-quads": RdfFormat.N_QUADS,
-    "text/turtle": RdfFormat.TURTLE,
-    "application/trig": RdfFormat.TRIG,
-    "application/rdf+xml": RdfFormat.RDF_XML,
-}
+_SYNTAXES = {kind: syntax_of(kind) for kind in (NTRIPLES, NQUADS, TURTLE, TRIG, RDF_XML)}
 _BY_LINE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _WITH_GRAPHS = (RdfFormat.N_QUADS, RdfFormat.TRIG)
 _SAYS_MORE = frozenset({"link", *SIGNAL_HEADERS})
@@ -73,7 +68,7 @@ def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: Analy
         and data.count(b"<") - data.count(b"</") <= limits.xml_depth
         and _XML_START.match(data) is not None
         and data.rstrip().endswith(b"RDF>")
-        and found_charset(data[:256], told, "application/rdf+xml") in (None, "utf-8")
+        and found_charset(data[:256], told, RDF_XML) in (None, "utf-8")
         and b"Literal" not in data
         and not has_unheeded(data)
         and not has_forbidden(data)

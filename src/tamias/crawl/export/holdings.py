@@ -8,34 +8,11 @@ import msgspec
 from tamias.archive.exchanges import Exchange, read_exchanges
 from tamias.archive.library import Archive, NotArchived
 from tamias.archive.resources import read_versions
+from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version
 
 AT_ONCE = 200
 """Resources that are looked up together."""
-
-_ENDINGS = {
-    "text/csv": ".csv",
-    "text/tab-separated-values": ".tsv",
-    "text/plain": ".txt",
-    "text/html": ".html",
-    "text/turtle": ".ttl",
-    "application/json": ".json",
-    "application/geo+json": ".geojson",
-    "application/ld+json": ".jsonld",
-    "application/x-ndjson": ".ndjson",
-    "application/n-triples": ".nt",
-    "application/n-quads": ".nq",
-    "application/trig": ".trig",
-    "application/rdf+xml": ".rdf",
-    "application/xml": ".xml",
-    "application/pdf": ".pdf",
-    "application/zip": ".zip",
-    "application/gzip": ".gz",
-    "application/vnd.apache.parquet": ".parquet",
-    "application/vnd.ms-excel": ".xls",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-    "application/vnd.oasis.opendocument.spreadsheet": ".ods",
-}
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -53,7 +30,7 @@ class Holding(msgspec.Struct, frozen=True):
 
     def path(self, version: Version) -> str:
         """Its place in a package. Nothing from outside is in it."""
-        return f"{self.resource.id}/{version.number}{_ENDINGS.get(version.media_type or '', '.bin')}"
+        return f"{self.resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}"
 
 
 def holdings(archive: Archive, urls: Sequence[str] = ()) -> Iterator[Holding]:

@@ -8,6 +8,7 @@ import msgspec
 
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.store import choose_store, packs_of
+from tamias.content.formats import accept_header
 from tamias.crawl.admit import Admission
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor
@@ -33,7 +34,6 @@ from tamias.crawl.worker.worker import Worker
 from tamias.crawl.worker_store import Sinks, WorkerStore
 from tamias.database.connect import Database
 from tamias.database.roles import Role
-from tamias.fetch.options import ACCEPT_RDF
 from tamias.settings import Settings
 from tamias.sinks.warc.warc_writer import WarcWriter
 
@@ -106,7 +106,7 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
     agent = user_agent(plan.settings)
     folder = Path(plan.data) / "warc"
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    return WarcWriter(folder, warc_prefix(number), agent=agent, accept=ACCEPT_RDF, robots=robots)
+    return WarcWriter(folder, warc_prefix(number), agent=agent, accept=accept_header(), robots=robots)
 
 
 def _archiver(plan: WorkerPlan, database: Database, admission: Admission) -> Archiver:

@@ -13,8 +13,8 @@ from tamias.archive.descriptions import describe_version
 from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.resources import read_resources, read_versions
-from tamias.content.canonical.forms import Form, form_of
 from tamias.content.encodings import decoded, encoding_of
+from tamias.content.formats import Form, form_of
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id

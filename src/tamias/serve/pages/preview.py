@@ -2,6 +2,8 @@
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ from tamias.archive.content import Content
 from tamias.archive.library import NotArchived
 from tamias.archive.resources import read_versions
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.forms import SYNTAXES, Form, form_of
 from tamias.content.canonical.tables import found_table
+from tamias.content.formats import Form, form_of, load_analyser, syntax_of
+from tamias.model.document import Document
+from tamias.model.finding import Quads
 from tamias.model.resource import Resource, Version
 from tamias.serve.asked import number
 from tamias.serve.desks import Desk
@@ -87,9 +91,9 @@ def preview(desk: Desk, resource: Resource, version: Version, largest: int = LAR
     try:
         if form is Form.ROWS:
             return _rows(content)
-        if form is Form.STATEMENTS and version.media_type in SYNTAXES:
+        if form is Form.STATEMENTS:
             return _statements(content)
-        if form in (Form.JSON, Form.JSON_LINES, Form.TEXT) or form is Form.STATEMENTS:
+        if form in (Form.JSON, Form.JSON_LINES, Form.TEXT):
             return _lines(content)
     except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
         return Preview(note=f"it cannot be shown: {error}")
@@ -126,14 +130,24 @@ def _rows(content: Content) -> Preview:
 
 
 def _statements(content: Content) -> Preview:
-    syntax = SYNTAXES[content.version.media_type or ""]
-    quads = parse(content.bytes(), format=syntax, base_iri=content.resource.url, lenient=True)
-    found = list(islice(quads, MOST_STATEMENTS + 1))
+    found = list(islice(_quads(content), MOST_STATEMENTS + 1))
     return Preview(
         statements=[_statement(quad) for quad in found[:MOST_STATEMENTS]],
         star=star(found, _main_subject(found)) if found else None,
         more=len(found) > MOST_STATEMENTS,
     )
+
+
+def _quads(content: Content) -> Iterator[Quad]:
+    media_type, url = content.version.media_type or "", content.resource.url
+    syntax = syntax_of(media_type)
+    if syntax is not None:
+        return parse(content.bytes(), format=syntax, base_iri=url, lenient=True)
+    analyser = load_analyser(media_type)
+    if analyser is None:
+        return iter(())
+    findings = analyser().analyse(Document(url=url, stream=BytesIO(content.bytes()), media_type=media_type))
+    return (quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads)
 
 
 def _lines(content: Content) -> Preview:
