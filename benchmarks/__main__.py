@@ -36,7 +36,7 @@ def archive(place: Place, size: int, versions: int, resources: int) -> int:
     """
     from benchmarks.archive import run
 
-    return _told(place, run(size, versions, resources, out=_out(place)))
+    return _print_report(place, run(size, versions, resources, out=_out(place)))
 
 
 @command.command()
@@ -56,10 +56,10 @@ def frontier(
         from benchmarks.frontier import grpc as service
 
         size = sizes[0] if sizes else service.URLS
-        return _told(place, service.run(size, service.QUEUES, target, _out(place)))
+        return _print_report(place, service.run(size, service.QUEUES, target, _out(place)))
     from benchmarks.frontier import CLIENTS, SIZES, run
 
-    return _told(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))
+    return _print_report(place, run(sizes or SIZES, clients or CLIENTS, None, _out(place)))
 
 
 @command.command()
@@ -74,7 +74,7 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
     """
     from benchmarks.frontier.cluster.run import SHARDS, run
 
-    return _told(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
+    return _print_report(place, run(size, shards or SHARDS, _out(place), workers_each=workers))
 
 
 @command.command()
@@ -114,7 +114,7 @@ def faults(  # noqa: PLR0917 (click passes them by name)
     report = run(
         names, share=share, seed=seed, hostile=hostile, soak=soak, scorecard=scorecard, out=_out(place)
     )
-    return _told(place, report)
+    return _print_report(place, report)
 
 
 @command.command()
@@ -142,9 +142,9 @@ def hostile(
     from benchmarks.hostile.run import run, run_crowd
 
     if crowd:
-        return _told(place, run_crowd(_out(place), workers=workers, alone=not no_control))
+        return _print_report(place, run_crowd(_out(place), workers=workers, alone=not no_control))
     report = run(_out(place), sites=sites, pages=pages, workers=workers, alone=not no_control, only=only)
-    return _told(place, report)
+    return _print_report(place, report)
 
 
 @command.command()
@@ -161,7 +161,7 @@ def kills(place: Place, kills: int, urls: int, seed: int) -> int:
     """
     from benchmarks.faults.kills import run
 
-    return _told(place, run(kills=kills, urls=urls, seed=seed, out=_out(place)))
+    return _print_report(place, run(kills=kills, urls=urls, seed=seed, out=_out(place)))
 
 
 @command.command()
@@ -188,7 +188,7 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 
     if install_peers:
         known.install_peers()
-    return _told(
+    return _print_report(
         place,
         run(pages, hosts, links, workers, peers=peers or tuple(known.PEERS), data=site, out=_out(place)),
     )
@@ -240,11 +240,11 @@ def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
     Example: python -m benchmarks dataweb --experiment II --nodes 20 --peer scrapy --report report
     """
     from benchmarks.dataweb.crawlers import rivals
-    from benchmarks.dataweb.run import SHORT, Size, run
+    from benchmarks.dataweb.run import SHORT, DataWebSize, run
 
     if install_peers:
         rivals.install_peers()
-    size = Size(nodes, triples, seed, pages, hosts, seconds, max_time, known)
+    size = DataWebSize(nodes, triples, seed, pages, hosts, seconds, max_time, known)
     chosen = () if peers == ("none",) else peers or None
     found = run(
         experiments or SHORT,
@@ -256,7 +256,7 @@ def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
         out=_out(place),
         command=_repeated(sys.argv[1:]),
     )
-    return _told(place, found)
+    return _print_report(place, found)
 
 
 @command.command()
@@ -269,7 +269,7 @@ def formats(place: Place, triples: int) -> int:
     """
     from benchmarks.formats import run
 
-    return _told(place, run(triples, out=_out(place)))
+    return _print_report(place, run(triples, out=_out(place)))
 
 
 @command.command()
@@ -283,7 +283,7 @@ def portal(place: Place, datasets: int, small: int) -> int:
     """
     from benchmarks.harvesters.portal import run
 
-    return _told(place, run(datasets, small, out=_out(place)))
+    return _print_report(place, run(datasets, small, out=_out(place)))
 
 
 @command.command()
@@ -300,7 +300,7 @@ def schedule(place: Place, pages: int, days: int, seed: int) -> int:
     """
     from benchmarks.schedule import run
 
-    return _told(place, run(pages, days, seed, out=_out(place)))
+    return _print_report(place, run(pages, days, seed, out=_out(place)))
 
 
 @command.command()
@@ -316,7 +316,7 @@ def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int
     """
     from benchmarks.faults.soak import run
 
-    return _told(place, run(minutes=minutes, seed=seed, hosts=hosts, pages=pages, out=_out(place)))
+    return _print_report(place, run(minutes=minutes, seed=seed, hosts=hosts, pages=pages, out=_out(place)))
 
 
 @command.command()
@@ -349,7 +349,7 @@ def serve(
     """
     from benchmarks.serve import run
 
-    return _told(place, run(datasets, versions, seconds, catalogue, silent, out=_out(place)))
+    return _print_report(place, run(datasets, versions, seconds, catalogue, silent, out=_out(place)))
 
 
 @command.command()
@@ -363,7 +363,7 @@ def sparql(place: Place, triples: int, cap: int) -> int:
     """
     from benchmarks.harvesters.sparql import run
 
-    return _told(place, run(triples, _out(place), cap=cap))
+    return _print_report(place, run(triples, _out(place), cap=cap))
 
 
 @command.command()
@@ -388,9 +388,9 @@ def strategy(place: Place, hosts: int, pages: int, of_kind: int, strategies: Pat
     Example: python -m benchmarks strategy --hosts 100 --pages 10 --of-kind 6
     """
     from benchmarks.strategy import run
-    from benchmarks.strategy.web import Web
+    from benchmarks.strategy.web import TopicWeb
 
-    return _told(place, run(Web(hosts, pages, of_kind), strategies.absolute(), out=_out(place)))
+    return _print_report(place, run(TopicWeb(hosts, pages, of_kind), strategies.absolute(), out=_out(place)))
 
 
 def _repeated(words: Sequence[str]) -> str:
@@ -402,7 +402,7 @@ def _out(place: Place) -> Callable[[str], None]:
     return (lambda _line: None) if place.json else say
 
 
-def _told(place: Place, report: dict[str, object]) -> int:
+def _print_report(place: Place, report: dict[str, object]) -> int:
     if place.json:
         say_json(report)
     return 0 if report.get("ok", True) else 1

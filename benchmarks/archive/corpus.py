@@ -15,7 +15,7 @@ _SITE = "http://example.org/air/"
 _CSV_HEADER = b"id,station,city,observed,matter,value,latitude,longitude,seal\n"
 
 
-class Row(msgspec.Struct, frozen=True):
+class DatasetRow(msgspec.Struct, frozen=True):
     """One measurement. The seal is sixteen digits that no codec can guess."""
 
     number: int
@@ -29,10 +29,10 @@ class Row(msgspec.Struct, frozen=True):
     seal: str
 
 
-Rows = list[Row]
+Rows = list[DatasetRow]
 
 
-class Form(msgspec.Struct, frozen=True):
+class DatasetFormat(msgspec.Struct, frozen=True):
     """One way to publish the table."""
 
     name: str
@@ -44,7 +44,7 @@ class Form(msgspec.Struct, frozen=True):
     shuffled: bool = False
 
 
-def versions(form: Form, size: int, count: int, seed: int = 1) -> Iterator[bytes]:
+def versions(form: DatasetFormat, size: int, count: int, seed: int = 1) -> Iterator[bytes]:
     """The bodies of all versions, oldest first; the same words give the same bytes."""
     random = Random(f"{form.name} {seed}")
     rows = [_row(number, random) for number in range(max(1, size // form.row_bytes))]
@@ -56,9 +56,9 @@ def versions(form: Form, size: int, count: int, seed: int = 1) -> Iterator[bytes
         yield form.written(rows)
 
 
-def _row(number: int, random: Random) -> Row:
+def _row(number: int, random: Random) -> DatasetRow:
     day = f"20{random.randrange(10, 26)}-{random.randrange(1, 13):02}-{random.randrange(1, 29):02}"
-    return Row(
+    return DatasetRow(
         number,
         f"AT{random.randrange(400):05}",
         random.choice(_CITIES),
@@ -87,7 +87,7 @@ def _changed(rows: Rows, share: float, random: Random) -> Rows:
     return changed
 
 
-def _edited(row: Row, random: Random) -> Row:
+def _edited(row: DatasetRow, random: Random) -> DatasetRow:
     value, seal = round(random.uniform(0, 400), 2), f"{random.getrandbits(64):016x}"
     return msgspec.structs.replace(row, value=value, seal=seal)
 
@@ -105,7 +105,7 @@ def _ntriples(rows: Rows) -> bytes:
     return "".join(line for row in rows for line in _statements(row)).encode()
 
 
-def _statements(row: Row) -> Iterator[str]:
+def _statements(row: DatasetRow) -> Iterator[str]:
     subject = f"<{_SITE}m/{row.number}>"
     fields = msgspec.structs.asdict(row)
     for name in ("station", "city", "matter"):
@@ -116,8 +116,8 @@ def _statements(row: Row) -> Iterator[str]:
 
 
 FORMS = (
-    Form("CSV", "csv", "text/csv", _csv, 91),
-    Form("JSON", "json", "application/json", _json, 227),
-    Form("N-Triples", "nt", "application/n-triples", _ntriples, 772),
-    Form("CSV, shuffled", "csv", "text/csv", _csv, 91, shuffled=True),
+    DatasetFormat("CSV", "csv", "text/csv", _csv, 91),
+    DatasetFormat("JSON", "json", "application/json", _json, 227),
+    DatasetFormat("N-Triples", "nt", "application/n-triples", _ntriples, 772),
+    DatasetFormat("CSV, shuffled", "csv", "text/csv", _csv, 91, shuffled=True),
 )

@@ -25,16 +25,16 @@ class PeerFigures(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Peer(msgspec.Struct, frozen=True):
+class ArchivePeer(msgspec.Struct, frozen=True):
     """One that is here; it keeps the files, oldest first, in a folder."""
 
     name: str
     keep: Callable[[Sequence[Path], Path], PeerFigures]
 
 
-def peers() -> list[Peer | Skipped]:
+def peers() -> list[ArchivePeer | Skipped]:
     """All, in the order of the report."""
-    return [Peer("zstd -3", per_file), _program("borg", _borg), _program("restic", _restic)]
+    return [ArchivePeer("zstd -3", per_file), _program("borg", _borg), _program("restic", _restic)]
 
 
 def per_file(files: Sequence[Path], folder: Path) -> PeerFigures:
@@ -49,8 +49,8 @@ def per_file(files: Sequence[Path], folder: Path) -> PeerFigures:
     return PeerFigures(stored, time.process_time() - started)
 
 
-def _program(name: str, commands: Callable[[Path, Path], list[list[str]]]) -> Peer | Skipped:
-    return skipped_program(name, _DEBIAN[name]) or Peer(name, partial(_kept, commands))
+def _program(name: str, commands: Callable[[Path, Path], list[list[str]]]) -> ArchivePeer | Skipped:
+    return skipped_program(name, _DEBIAN[name]) or ArchivePeer(name, partial(_kept, commands))
 
 
 def _borg(store: Path, source: Path) -> list[list[str]]:

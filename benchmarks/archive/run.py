@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.archive.corpus import FORMS, Form, versions
+from benchmarks.archive.corpus import FORMS, DatasetFormat, versions
 from benchmarks.archive.ingest import Ingested, ingest
-from benchmarks.archive.peers import Peer, PeerFigures, peers
+from benchmarks.archive.peers import ArchivePeer, PeerFigures, peers
 from benchmarks.archive.small import SmallFigures, measure_small
 from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.targets import BenchmarkTarget, at_least, report_targets
@@ -29,7 +29,7 @@ TIMES = 3
 Out = Callable[[str], object]
 
 
-class Row(msgspec.Struct, kw_only=True):
+class ArchiveRow(msgspec.Struct, kw_only=True):
     """One kind of dataset, and what each keeper made of it."""
 
     form: str
@@ -56,7 +56,7 @@ def run(
 ) -> dict[str, Any]:
     """Measures all; `ok` is false when a target is missed."""
     others = peers()
-    here = [peer for peer in others if isinstance(peer, Peer)]
+    here = [peer for peer in others if isinstance(peer, ArchivePeer)]
     skipped = [peer for peer in others if isinstance(peer, Skipped)]
     out(f"Tamias {__version__}, Python {platform.python_version()}; {count} versions of {size / 1e6:g} MB")
     out("ratio: bytes in for a byte stored; MB/s: in a second of processor time, the best of three runs")
@@ -75,8 +75,14 @@ def run(
 
 
 def _measured(
-    form: Form, size: int, count: int, session: Session, here: list[Peer], folder: Path, out: Out
-) -> Row:
+    form: DatasetFormat,
+    size: int,
+    count: int,
+    session: Session,
+    here: list[ArchivePeer],
+    folder: Path,
+    out: Out,
+) -> ArchiveRow:
     place = folder / "versions"
     place.mkdir()
     files = []
@@ -84,7 +90,7 @@ def _measured(
         files.append(place / f"{number}.{form.ending}")
         files[-1].write_bytes(body)
     kept, ours = _kept(session, files, folder, here)
-    row = Row(
+    row = ArchiveRow(
         form=form.name,
         bytes=sum(path.stat().st_size for path in files),
         tamias=ours,
@@ -98,7 +104,7 @@ def _measured(
 
 
 def _kept(
-    session: Session, files: list[Path], folder: Path, here: list[Peer]
+    session: Session, files: list[Path], folder: Path, here: list[ArchivePeer]
 ) -> tuple[dict[str, PeerFigures], Ingested]:
     """The best of some runs, ours and zstd's in turn; the backup programs run once."""
     ours, zstd = [], []
@@ -117,7 +123,7 @@ def _ingested(session: Session, files: list[Path], folder: Path, *, cold: bool =
     return figures
 
 
-def _kept_by(peer: Peer, files: list[Path], folder: Path) -> PeerFigures:
+def _kept_by(peer: ArchivePeer, files: list[Path], folder: Path) -> PeerFigures:
     figures = peer.keep(files, folder / "peer")
     shutil.rmtree(folder / "peer")
     return figures
@@ -132,7 +138,7 @@ def _tell_small(small: SmallFigures, out: Out) -> None:
     out(f"  {memory[0]:.0f} MB resident after a fifth of them, {memory[1]:.0f} MB at the end")
 
 
-def _targets(rows: list[Row], small: SmallFigures) -> list[BenchmarkTarget]:
+def _targets(rows: list[ArchiveRow], small: SmallFigures) -> list[BenchmarkTarget]:
     csv = next(row for row in rows if row.form == "CSV")
     less = csv.zstd.stored / csv.tamias.stored
     growth = small.end_memory - small.warm_memory
@@ -150,13 +156,13 @@ def _targets(rows: list[Row], small: SmallFigures) -> list[BenchmarkTarget]:
     ]  # fmt: skip
 
 
-def _restores(row: Row) -> BenchmarkTarget:
+def _restores(row: ArchiveRow) -> BenchmarkTarget:
     slowest = max(row.tamias.oldest_seconds, row.tamias.newest_seconds)
     text = f"oldest and newest of {row.form} each under {RESTORE_SECONDS:g} s"
     return BenchmarkTarget(text, f"{slowest:.2f} s", slowest < RESTORE_SECONDS)
 
 
-def _figures(rows: list[Row], skipped: list[Skipped], small: SmallFigures) -> dict[str, Any]:
+def _figures(rows: list[ArchiveRow], skipped: list[Skipped], small: SmallFigures) -> dict[str, Any]:
     """The same as the report, for programs."""
     return {
         "datasets": [{**msgspec.to_builtins(row), "ratio": row.ratio, "speed": row.speed} for row in rows],
@@ -165,14 +171,14 @@ def _figures(rows: list[Row], skipped: list[Skipped], small: SmallFigures) -> di
     }
 
 
-def _row_line(row: Row) -> str:
+def _row_line(row: ArchiveRow) -> str:
     kept = [f"{row.bytes / peer.stored:.1f}, {_rate(row, peer.seconds)}" for peer in row.peers.values()]
     restored = f"{row.tamias.oldest_seconds:.2f} s, {row.tamias.newest_seconds:.2f} s"
     own = (f"{row.ratio:.1f}", _rate(row, row.tamias.seconds), _rate(row, row.cold_seconds))
     return _line(row.form, *own, *kept, restored)
 
 
-def _rate(row: Row, seconds: float) -> str:
+def _rate(row: ArchiveRow, seconds: float) -> str:
     return f"{row.bytes / 1e6 / seconds:.0f}" if seconds else "-"
 
 

@@ -7,7 +7,7 @@ import msgspec
 from benchmarks.crawl.web import Visits
 from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.proc import Glance
-from benchmarks.measuring.reaper import Measured
+from benchmarks.measuring.reaper import MeasuredRun
 
 TARGET_RATIO = 6.0
 USUAL_BUDGET = 2.0
@@ -16,14 +16,14 @@ WORKER = "tamias.crawl.worker"
 COLUMNS = ("tool", "pages", "pages/s wall", "CPU ms/page", "pages/CPU-s", "peak PSS MB", "x Scrapy")
 
 
-class Row(msgspec.Struct, frozen=True):
+class CrawlRow(msgspec.Struct, frozen=True):
     """One crawler's crawl of the site."""
 
     tool: str
     version: str
     terms: str
     visits: Visits
-    measured: Measured
+    measured: MeasuredRun
     fault: str = ""
     """Why this crawl is no fair measure: it failed, or left something running; empty if nothing is wrong."""
 
@@ -40,11 +40,11 @@ class Row(msgspec.Struct, frozen=True):
         return 1000 * self.measured.cpu_seconds / self.visits.pages if self.visits.pages else 0.0
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class CrawlComparison(msgspec.Struct, frozen=True):
     """All of one run."""
 
     pages: int
-    rows: list[Row]
+    rows: list[CrawlRow]
     skipped: list[Skipped]
     budget: dict[str, float]
 
@@ -60,7 +60,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return costs[0] / TARGET_RATIO if costs else USUAL_BUDGET
 
 
-def lines(found: Comparison) -> Iterator[str]:
+def lines(found: CrawlComparison) -> Iterator[str]:
     """The report."""
     yield from table([COLUMNS, *(cells(found, row) for row in found.rows)])
     yield from remarks(found)
@@ -69,7 +69,7 @@ def lines(found: Comparison) -> Iterator[str]:
     yield from verdicts(found)
 
 
-def cells(found: Comparison, row: Row) -> tuple[str, ...]:
+def cells(found: CrawlComparison, row: CrawlRow) -> tuple[str, ...]:
     """A line of the table."""
     ratio = found.ratio(row.tool, "scrapy")
     return (
@@ -91,7 +91,7 @@ def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join([first.ljust(widths[0]), *right])
 
 
-def remarks(found: Comparison) -> Iterator[str]:
+def remarks(found: CrawlComparison) -> Iterator[str]:
     """Terms, faults and absences: what a reader must know before believing the table."""
     for row in found.rows:
         visits = row.visits
@@ -109,14 +109,14 @@ def remarks(found: Comparison) -> Iterator[str]:
         yield f"{peer.name}: skipped: {peer.reason}"
 
 
-def budget_lines(found: Comparison) -> Iterator[str]:
+def budget_lines(found: CrawlComparison) -> Iterator[str]:
     """What a page costs by step."""
     used = sum(found.budget.values())
     yield f"budget of tamias, CPU ms/page: {used:.2f} used of {found.allowed_milliseconds:.2f}"
     yield from table([(f"  {step}", f"{cost:.3f}") for step, cost in found.budget.items()])
 
 
-def memory_lines(found: Comparison) -> Iterator[str]:
+def memory_lines(found: CrawlComparison) -> Iterator[str]:
     """Whether the workers of Tamias grew while the crawl went on."""
     for row in found.rows:
         peaks = ", ".join(f"{name} {size / 1e6:.0f}" for name, size in row.measured.peak_by_name.items())
@@ -132,7 +132,7 @@ def quarters(glances: Sequence[Glance]) -> list[int]:
     return [working[max(0, len(working) * part // 4 - 1)] for part in (1, 2, 3, 4)] if working else []
 
 
-def verdicts(found: Comparison) -> Iterator[str]:
+def verdicts(found: CrawlComparison) -> Iterator[str]:
     """The targets, met or not."""
     ratio = found.ratio("tamias", "scrapy")
     if ratio is None:

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from benchmarks.crawl.peers import PEERS, Contender
-from benchmarks.crawl.report import Comparison, Row, lines
-from benchmarks.crawl.site import MEAN_BYTES, Site, Size, build_site
+from benchmarks.crawl.report import CrawlComparison, CrawlRow, lines
+from benchmarks.crawl.site import MEAN_BYTES, SiteSize, StaticSite, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
 from benchmarks.measuring.budget import PROFILE_VARIABLE, budget, read_profiles
 from benchmarks.measuring.measure import last_line, measure
@@ -44,7 +44,7 @@ def run(
     unknown = set(peers) - set(PEERS)
     if unknown:
         raise UsageError(f"no peer is called {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
-    size = Size(pages, hosts, links)
+    size = SiteSize(pages, hosts, links)
     find_nginx()
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
@@ -62,14 +62,14 @@ def run(
     return figures(found)
 
 
-def need_room(size: Size, folder: Path) -> None:
+def need_room(size: SiteSize, folder: Path) -> None:
     """The site is written once, and once more by every tool that keeps what it fetched."""
     needed = COPIES * size.pages * MEAN_BYTES
     if shutil.disk_usage(folder).free < needed:
         raise DiskFull(f"the benchmark needs {needed / 1e9:.1f} GB at {folder.parent}; choose another --data")
 
 
-def describe(site: Site, out: Callable[[str], object]) -> None:
+def describe(site: StaticSite, out: Callable[[str], object]) -> None:
     """What is crawled, and on what."""
     size = site.size
     out(
@@ -79,7 +79,7 @@ def describe(site: Site, out: Callable[[str], object]) -> None:
     out(f"machine: {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; nginx beside, not counted")
 
 
-def tamias(site: Site, work: Path, command: list[str], workers: int | None) -> Contender:
+def tamias(site: StaticSite, work: Path, command: list[str], workers: int | None) -> Contender:
     """Tamias as anybody would run it, but without delay and allowed on loopback addresses."""
     folder = work / "tamias"
     folder.mkdir()
@@ -95,7 +95,7 @@ def tamias(site: Site, work: Path, command: list[str], workers: int | None) -> C
     )
 
 
-def compare(site: Site, work: Path, own: Contender, peers: Sequence[str]) -> Comparison:
+def compare(site: StaticSite, work: Path, own: Contender, peers: Sequence[str]) -> CrawlComparison:
     """Tamias first, then the peers, each with a server and a log of its own."""
     rows, skipped = [crawl(site, work / "tamias", own)], []
     for name in peers:
@@ -106,10 +106,10 @@ def compare(site: Site, work: Path, own: Contender, peers: Sequence[str]) -> Com
                 skipped.append(absent)
             case Contender() as contender:
                 rows.append(crawl(site, folder, contender))
-    return Comparison(site.size.pages, rows, skipped, own_budget(rows[0], own))
+    return CrawlComparison(site.size.pages, rows, skipped, own_budget(rows[0], own))
 
 
-def crawl(site: Site, folder: Path, contender: Contender) -> Row:
+def crawl(site: StaticSite, folder: Path, contender: Contender) -> CrawlRow:
     """One tool's crawl, counted by the server."""
     with serving(site, folder / "nginx") as log:
         measured = measure(contender.command, folder, seconds=MOST_SECONDS, environment=contender.environment)
@@ -118,16 +118,16 @@ def crawl(site: Site, folder: Path, contender: Contender) -> Row:
         fault = f"ENDED WITH CODE {measured.exit_code}: {last_line(folder / 'stderr')}"
     elif measured.left_behind:
         fault = f"LEFT RUNNING: {', '.join(measured.left_behind)}"
-    return Row(contender.name, contender.version, contender.terms, read_visits(log), measured, fault)
+    return CrawlRow(contender.name, contender.version, contender.terms, read_visits(log), measured, fault)
 
 
-def own_budget(row: Row, own: Contender) -> dict[str, float]:
+def own_budget(row: CrawlRow, own: Contender) -> dict[str, float]:
     """What a page cost Tamias, by step."""
     profiles = read_profiles(Path(own.environment[PROFILE_VARIABLE]))
     return budget(profiles, row.measured.cpu_seconds, row.measured.cpu_by_name, row.visits.pages)
 
 
-def figures(found: Comparison) -> dict[str, Any]:
+def figures(found: CrawlComparison) -> dict[str, Any]:
     """The same as the report, for programs."""
     measured: dict[str, Any] = msgspec.to_builtins(found)
     for row, plain in zip(found.rows, measured["rows"], strict=True):

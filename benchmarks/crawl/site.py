@@ -36,7 +36,7 @@ HEAD = """<!DOCTYPE html>
 TAIL = "</body>\n</html>\n"
 
 
-class Size(msgspec.Struct, frozen=True):
+class SiteSize(msgspec.Struct, frozen=True):
     """How large a site is to be."""
 
     pages: int = 20_000
@@ -58,10 +58,10 @@ class Size(msgspec.Struct, frozen=True):
         return range(host, self.pages, self.hosts)
 
 
-class Site(msgspec.Struct, frozen=True):
+class StaticSite(msgspec.Struct, frozen=True):
     """A site on disk. `port` stands in its absolute links, so it must be served there."""
 
-    size: Size
+    size: SiteSize
     folder: str
     port: int
     bytes: int
@@ -87,7 +87,7 @@ def path_of(page: int) -> str:
     return f"/{SECTIONS[page % len(SECTIONS)]}/page-{page}.html"
 
 
-def build_site(size: Size, folder: Path, port: int) -> Site:
+def build_site(size: SiteSize, folder: Path, port: int) -> StaticSite:
     """Writes the site, or takes the one of the same size that is there, with the port it was made for."""
     kept = kept_site(size, folder)
     if kept is not None:
@@ -95,15 +95,15 @@ def build_site(size: Size, folder: Path, port: int) -> Site:
     shutil.rmtree(folder, ignore_errors=True)
     make_folders(size, folder)
     written = write_pages(size, folder, port)
-    site = Site(size, str(folder), port, written)
+    site = StaticSite(size, str(folder), port, written)
     (folder / "site.json").write_bytes(msgspec.json.encode(site))
     return site
 
 
-def kept_site(size: Size, folder: Path) -> Site | None:
+def kept_site(size: SiteSize, folder: Path) -> StaticSite | None:
     """A whole site of this size that an earlier run left; its description was written last."""
     try:
-        site = msgspec.json.decode((folder / "site.json").read_bytes(), type=Site)
+        site = msgspec.json.decode((folder / "site.json").read_bytes(), type=StaticSite)
     except (OSError, msgspec.DecodeError):
         return None
     return (
@@ -113,14 +113,14 @@ def kept_site(size: Size, folder: Path) -> Site | None:
     )
 
 
-def make_folders(size: Size, folder: Path) -> None:
+def make_folders(size: SiteSize, folder: Path) -> None:
     """A folder for each address, and in it one for each section."""
     for host in range(size.hosts):
         for section in SECTIONS:
             (folder / address_of(host) / section).mkdir(parents=True)
 
 
-def write_pages(size: Size, folder: Path, port: int) -> int:
+def write_pages(size: SiteSize, folder: Path, port: int) -> int:
     """All pages; the bytes they take."""
     rng = random.Random(LAYOUT)
     stock = make_paragraphs(LAYOUT)
@@ -133,7 +133,7 @@ def write_pages(size: Size, folder: Path, port: int) -> int:
     return written
 
 
-def draw_targets(rng: random.Random, size: Size, page: int) -> list[int]:
+def draw_targets(rng: random.Random, size: SiteSize, page: int) -> list[int]:
     """Three in four links stay on the host. The first two lead round the host, and on to the next host."""
     host = page % size.hosts
     within = size.links * 3 // 4
@@ -147,7 +147,7 @@ def draw_targets(rng: random.Random, size: Size, page: int) -> list[int]:
     ]
 
 
-def drawn_host(rng: random.Random, size: Size, host: int) -> int:
+def drawn_host(rng: random.Random, size: SiteSize, host: int) -> int:
     """Any host but this one, if there is another."""
     return (host + rng.randrange(1, size.hosts)) % size.hosts if size.hosts > 1 else host
 
@@ -159,7 +159,7 @@ def draw(rng: random.Random, pages: Sequence[int], count: int) -> list[int]:
     return rng.choices(pages, k=count)
 
 
-def reference(rng: random.Random, size: Size, page: int, target: int, port: int) -> str:
+def reference(rng: random.Random, size: SiteSize, page: int, target: int, port: int) -> str:
     """A link as people write them: absolute, from the root, or from the folder of the page."""
     path = path_of(target)
     host = target % size.hosts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.crawl.site import Site
+from benchmarks.crawl.site import StaticSite
 from benchmarks.measuring.reaper import end_with_parent
 from tamias.model.errors import TamiasError
 
@@ -69,7 +69,7 @@ def find_nginx() -> str:
 
 
 @contextmanager
-def serving(site: Site, folder: Path) -> Iterator[Path]:
+def serving(site: StaticSite, folder: Path) -> Iterator[Path]:
     """Serves while the block runs; gives the log, which is whole when the block is left."""
     folder.mkdir(parents=True)
     (folder / "nginx.conf").write_text(configuration(site, folder), encoding="utf-8")
@@ -97,7 +97,7 @@ def serving(site: Site, folder: Path) -> Iterator[Path]:
         stop(server)
 
 
-def configuration(site: Site, folder: Path) -> str:
+def configuration(site: StaticSite, folder: Path) -> str:
     """nginx's own file. A listening socket takes a connection and a descriptor, so there must be enough."""
     connections = CONNECTIONS + site.size.hosts
     return CONFIGURATION.format(
@@ -109,7 +109,7 @@ def configuration(site: Site, folder: Path) -> str:
     )
 
 
-def await_server(server: subprocess.Popen[bytes], site: Site, folder: Path) -> None:
+def await_server(server: subprocess.Popen[bytes], site: StaticSite, folder: Path) -> None:
     """Until it has its ports, which is when it notes its number. A connection could be a stranger's."""
     deadline = time.monotonic() + START_SECONDS
     note = folder / "nginx.pid"

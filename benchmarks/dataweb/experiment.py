@@ -8,14 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.dataweb.crawlers.rivals import TAMIAS, Rival, Task, finish
+from benchmarks.dataweb.crawlers.rivals import TAMIAS, CrawlTask, Rival, finish
 from benchmarks.dataweb.scale import Scale
-from benchmarks.dataweb.serving.load import Load, load
+from benchmarks.dataweb.serving.load import ServerSpeed, load
 from benchmarks.dataweb.serving.serving import serving
-from benchmarks.dataweb.trial import SCOPE, Out, Outcome, attempt, site, visit
-from benchmarks.dataweb.web.ground import Ports
-from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, Wish, make_plan
-from benchmarks.dataweb.web.web import Web, build_web
+from benchmarks.dataweb.trial import SCOPE, Out, TrialOutcome, attempt, site, visit
+from benchmarks.dataweb.web.context import Ports
+from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, ORCA_SEED, WebOptions, make_plan
+from benchmarks.dataweb.web.web import OrcaWeb, build_web
 from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.ports import free_ports
 
@@ -27,10 +27,10 @@ VISITS_PER_SECOND = 250
 """What a slow machine does: everything under watch is due again after the time that takes."""
 
 USUAL = {
-    "I": Wish(nodes=100, weights=MIXED, compressed=0.3),
-    "II": Wish(nodes=200, weights=DEREFERENCING),
-    "kinds": Wish(nodes=48, weights=EVERY_KIND, node_degree=6, compressed=0.5, more_packings=True),
-    "robots": Wish(
+    "I": WebOptions(nodes=100, weights=MIXED, compressed=0.3),
+    "II": WebOptions(nodes=200, weights=DEREFERENCING),
+    "kinds": WebOptions(nodes=48, weights=EVERY_KIND, node_degree=6, compressed=0.5, more_packings=True),
+    "robots": WebOptions(
         nodes=25,
         weights=DEREFERENCING,
         triples=100,
@@ -38,25 +38,25 @@ USUAL = {
         disallowed=0.1,
         delay=1.0,
     ),
-    "recrawl": Wish(nodes=50, weights=DEREFERENCING, node_degree=6, changing=0.1),
+    "recrawl": WebOptions(nodes=50, weights=DEREFERENCING, node_degree=6, changing=0.1),
 }
 
 
-class Experiment(msgspec.Struct, frozen=True):
+class DataWebExperiment(msgspec.Struct, frozen=True):
     """One experiment and all that was found in it."""
 
     name: str
-    wish: Wish
+    wish: WebOptions
     resources: int
     triples: int
     seeds: list[str]
     """The kinds of the nodes that all crawlers begin with."""
     rdfa: str
     """Whose RDFa pages were served; empty if none."""
-    outcomes: list[Outcome]
+    outcomes: list[TrialOutcome]
     skipped: list[Skipped]
-    load: Load | None = None
-    again: list[Outcome] = []
+    load: ServerSpeed | None = None
+    again: list[TrialOutcome] = []
     """The second crawl of a web that changed."""
 
 
@@ -64,13 +64,13 @@ class Results(msgspec.Struct, frozen=True):
     """All experiments of one run."""
 
     machine: str
-    experiments: list[Experiment]
+    experiments: list[DataWebExperiment]
     scale: list[Scale] = []
     command: str = ""
     """What repeats the run."""
 
 
-def wish_for(name: str, nodes: int | None, seed: int | None, triples: int | None) -> Wish:
+def wish_for(name: str, nodes: int | None, seed: int | None, triples: int | None) -> WebOptions:
     """The web of an experiment; what is not given is as in the published runs."""
     usual = USUAL[name]
     return msgspec.structs.replace(
@@ -83,7 +83,7 @@ def wish_for(name: str, nodes: int | None, seed: int | None, triples: int | None
 
 def run_experiment(
     name: str,
-    wish: Wish,
+    wish: WebOptions,
     rivals: Sequence[Rival],
     work: Path,
     *,
@@ -91,19 +91,19 @@ def run_experiment(
     profile: bool,
     seconds: float,
     out: Out,
-) -> Experiment:
+) -> DataWebExperiment:
     """Tamias first, then the peers, each with servers of its own."""
     web = build_web(make_plan(wish), Ports(*free_ports(2)), suite)
     out(f"experiment {name}: {wish.nodes} nodes, {web.resources} resources, {web.triples} triples, "
         f"{len(web.seeds)} seeds")  # fmt: skip
     pace = load(web, work / "load") if name == "II" else None
-    again: list[Outcome] = []
+    again: list[TrialOutcome] = []
     skipped: list[Skipped] = []
     if name == "recrawl":
         outcomes, again = recrawl(web, Bounds(work / "tamias", seconds, profile))
     else:
         outcomes, skipped = compare(web, (TAMIAS, *rivals), Bounds(work, seconds, profile), out)
-    return Experiment(
+    return DataWebExperiment(
         name=name,
         wish=wish,
         resources=web.resources,
@@ -117,7 +117,7 @@ def run_experiment(
     )
 
 
-def rdfa_pages(wish: Wish, suite: Path | None) -> str:
+def rdfa_pages(wish: WebOptions, suite: Path | None) -> str:
     """Whose pages the RDFa nodes serve."""
     if "rdfa" not in wish.weights:
         return ""
@@ -133,14 +133,14 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 def compare(
-    web: Web, rivals: Sequence[Rival], bounds: Bounds, out: Out
-) -> tuple[list[Outcome], list[Skipped]]:
+    web: OrcaWeb, rivals: Sequence[Rival], bounds: Bounds, out: Out
+) -> tuple[list[TrialOutcome], list[Skipped]]:
     """Each crawler in its turn."""
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     skipped: list[Skipped] = []
     for rival in rivals:
         polite = bool(web.plan.wish.delay or web.plan.wish.disallowed)
-        task = Task(web.seeds, bounds.folder / rival.name, SCOPE, polite=polite, profile=bounds.profile)
+        task = CrawlTask(web.seeds, bounds.folder / rival.name, SCOPE, polite=polite, profile=bounds.profile)
         found = attempt(web, rival, task, patience(bounds.seconds, outcomes))
         if isinstance(found, Skipped):
             skipped.append(found)
@@ -154,20 +154,20 @@ def compare(
     return outcomes, skipped
 
 
-def patience(seconds: float, outcomes: Sequence[Outcome]) -> float:
+def patience(seconds: float, outcomes: Sequence[TrialOutcome]) -> float:
     """How long the next crawler may take: a peer that stands still is not waited for to the last."""
     if not outcomes:
         return seconds
     return min(seconds, max(LEAST_PATIENCE, PATIENCE * outcomes[0].measured.wall_seconds))
 
 
-def recrawl(web: Web, bounds: Bounds) -> tuple[list[Outcome], list[Outcome]]:
+def recrawl(web: OrcaWeb, bounds: Bounds) -> tuple[list[TrialOutcome], list[TrialOutcome]]:
     """Everything goes under watch and is visited; some of it changes; everything is visited again."""
     folder = bounds.folder
     interval = 2 + sum(len(built.weights) for built in web.nodes.values()) // VISITS_PER_SECOND
     rules = {"RULE": f"fixed:{interval}", "MIN_INTERVAL": str(interval), "MAX_INTERVAL": str(interval)}
     watched = {f"TAMIAS_SCHEDULE__{name}": value for name, value in rules.items()}
-    task = Task([], folder, SCOPE, options=("--recrawl",), environment=watched, profile=bounds.profile)
+    task = CrawlTask([], folder, SCOPE, options=("--recrawl",), environment=watched, profile=bounds.profile)
     folder.mkdir(parents=True)
     task.seed_file.write_text("", encoding="utf-8")
     watch(web, task)
@@ -179,7 +179,7 @@ def recrawl(web: Web, bounds: Bounds) -> tuple[list[Outcome], list[Outcome]]:
     return _ran(before), _ran(after)
 
 
-def watch(web: Web, task: Task) -> None:
+def watch(web: OrcaWeb, task: CrawlTask) -> None:
     """Puts every resource of the web under watch."""
     urls = [
         f"http://{at}:{web.ports.http}{path}" for at, built in web.nodes.items() for path in built.weights
@@ -190,8 +190,8 @@ def watch(web: Web, task: Task) -> None:
     finish(command, task.folder / "add", 60.0 + len(urls) / 100)
 
 
-def _ran(outcome: Outcome | Skipped) -> list[Outcome]:
-    return [outcome] if isinstance(outcome, Outcome) else []
+def _ran(outcome: TrialOutcome | Skipped) -> list[TrialOutcome]:
+    return [outcome] if isinstance(outcome, TrialOutcome) else []
 
 
 def machine() -> str:

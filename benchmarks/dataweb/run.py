@@ -11,10 +11,10 @@ from benchmarks.dataweb.crawlers.rivals import chosen
 from benchmarks.dataweb.experiment import MOST_SECONDS, Results, machine, run_experiment, wish_for
 from benchmarks.dataweb.report.report import write_report
 from benchmarks.dataweb.report.verdicts import verdicts
-from benchmarks.dataweb.scale import Scale, Terms, crawl_endless
-from benchmarks.dataweb.trial import Out, Outcome
+from benchmarks.dataweb.scale import Scale, ScaleOptions, crawl_endless
+from benchmarks.dataweb.trial import Out, TrialOutcome
+from benchmarks.dataweb.web.context import Ports
 from benchmarks.dataweb.web.generated import Endless
-from benchmarks.dataweb.web.ground import Ports
 from benchmarks.dataweb.web.w3c import check_suite
 from benchmarks.measuring.ports import free_ports
 
@@ -24,7 +24,7 @@ ALONE = frozenset({"kinds", "recrawl", "scale"})
 """Where peers would show nothing: they know few of the kinds, and none comes back."""
 
 
-class Size(msgspec.Struct, frozen=True):
+class DataWebSize(msgspec.Struct, frozen=True):
     """What is not to be as in the published runs."""
 
     nodes: int | None = None
@@ -41,7 +41,7 @@ class Size(msgspec.Struct, frozen=True):
 
 def run(
     experiments: Sequence[str] = SHORT,
-    size: Size = Size(),  # noqa: B008 (frozen)
+    size: DataWebSize = DataWebSize(),  # noqa: B008 (frozen)
     *,
     peers: tuple[str, ...] | None = None,
     suite: Path | None = None,
@@ -75,10 +75,10 @@ def run(
     return figures(results, out)
 
 
-def scale(size: Size, folder: Path, out: Out) -> Scale:
+def scale(size: DataWebSize, folder: Path, out: Out) -> Scale:
     """The long crawl."""
     web = Endless(size.pages, size.hosts, Ports(*free_ports(2)))
-    found = crawl_endless(web, folder, Terms(size.max_time, size.known))
+    found = crawl_endless(web, folder, ScaleOptions(size.max_time, size.known))
     for leg in filter(None, (found.first, found.second)):
         seconds, memory = leg.measured.wall_seconds, leg.measured.peak_bytes / 1e6
         out(f"scale, {leg.known} URLs known: {leg.fetched} pages in {seconds:.0f} s, last tenth "
@@ -92,18 +92,18 @@ def figures(results: Results, out: Out) -> dict[str, Any]:
     for target, measured, reached in checks:
         out(f"{reached.strip('*'):>4}  {target}: {measured}")
     plain: dict[str, Any] = msgspec.to_builtins(results)
-    for told in plain["scale"]:
-        for leg in filter(None, (told["first"], told["second"])):
+    for shown in plain["scale"]:
+        for leg in filter(None, (shown["first"], shown["second"])):
             leg["measured"].pop("glances")
-    for experiment, told in zip(results.experiments, plain["experiments"], strict=True):
-        told["outcomes"] = list(map(shortened, experiment.outcomes))
-        told["again"] = list(map(shortened, experiment.again))
+    for experiment, shown in zip(results.experiments, plain["experiments"], strict=True):
+        shown["outcomes"] = list(map(shortened, experiment.outcomes))
+        shown["again"] = list(map(shortened, experiment.again))
     plain["verdicts"] = [{"target": a, "measured": b, "reached": c == "yes"} for a, b, c in checks]
     plain["ok"] = True
     return plain
 
 
-def shortened(outcome: Outcome) -> dict[str, Any]:
+def shortened(outcome: TrialOutcome) -> dict[str, Any]:
     """An outcome without its curves."""
     plain: dict[str, Any] = msgspec.to_builtins(outcome)
     plain["measured"].pop("glances")

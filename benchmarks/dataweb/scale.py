@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.dataweb.crawlers.rivals import Task, tamias
+from benchmarks.dataweb.crawlers.rivals import CrawlTask, tamias
 from benchmarks.dataweb.serving.serving import Servers, serving
 from benchmarks.dataweb.trial import SCOPE, fault_of
 from benchmarks.dataweb.visits import read_visits
@@ -15,7 +15,7 @@ from benchmarks.dataweb.web.generated import Endless
 from benchmarks.measuring.budget import DATABASE
 from benchmarks.measuring.measure import measure
 from benchmarks.measuring.proc import Glance
-from benchmarks.measuring.reaper import Measured
+from benchmarks.measuring.reaper import MeasuredRun
 from tamias.crawl.admit import Admission
 from tamias.crawl.policy import CRAWL
 from tamias.database.connect import Database
@@ -49,7 +49,7 @@ class Leg(msgspec.Struct, frozen=True):
     """Different URLs of the web in the frontier at its end."""
     complete: bool
     """Whether nothing was left to crawl, so that the last pages came from fewer and fewer hosts."""
-    measured: Measured
+    measured: MeasuredRun
     tenths: list[Tenth]
     data_bytes: int
     database_bytes: int
@@ -78,16 +78,16 @@ class Scale(msgspec.Struct, frozen=True):
     second: Leg | None = None
 
 
-class Terms(msgspec.Struct, frozen=True):
+class ScaleOptions(msgspec.Struct, frozen=True):
     """How long each crawl may take, and how many URLs the second one is to find in the frontier (0: none)."""
 
     seconds: float
     known: int = 0
 
 
-def crawl_endless(web: Endless, folder: Path, terms: Terms) -> Scale:
+def crawl_endless(web: Endless, folder: Path, terms: ScaleOptions) -> Scale:
     """Tamias alone: to the end or until its time is over, when it ends as it would for a user."""
-    task = Task(web.seeds, folder, SCOPE, options=("--max-time", str(terms.seconds)))
+    task = CrawlTask(web.seeds, folder, SCOPE, options=("--max-time", str(terms.seconds)))
     folder.mkdir(parents=True)
     task.seed_file.write_text("\n".join(task.seeds) + "\n", encoding="utf-8")
     with serving(web.site_at, web.ports, folder / "servers") as servers:
@@ -104,7 +104,7 @@ def crawl_endless(web: Endless, folder: Path, terms: Terms) -> Scale:
     return Scale(web.pages, web.hosts, first, put, put_seconds, second)
 
 
-def crawl_once(web: Endless, task: Task, servers: Servers, seconds: float) -> Leg:
+def crawl_once(web: Endless, task: CrawlTask, servers: Servers, seconds: float) -> Leg:
     """One crawl of what is being served."""
     own = tamias(task)
     started = time.monotonic()

@@ -6,30 +6,30 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.dataweb.crawlers.rivals import Rival, Task
-from benchmarks.dataweb.serving.server import Site
+from benchmarks.dataweb.crawlers.rivals import CrawlTask, Rival
+from benchmarks.dataweb.serving.server import NodeSite
 from benchmarks.dataweb.serving.serving import Servers, serving
-from benchmarks.dataweb.truth import Score, read_found, score
-from benchmarks.dataweb.visits import Account, account, read_visits
-from benchmarks.dataweb.web.web import Web
+from benchmarks.dataweb.truth import RecallScore, read_found, score
+from benchmarks.dataweb.visits import RequestAccount, account, read_visits
+from benchmarks.dataweb.web.web import OrcaWeb
 from benchmarks.measuring.budget import read_profiles
 from benchmarks.measuring.measure import last_line, measure
 from benchmarks.measuring.peers import Skipped
-from benchmarks.measuring.reaper import Measured
+from benchmarks.measuring.reaper import MeasuredRun
 
 SCOPE = r"^(https?|ftp)://127\.[2-9]\."
 Out = Callable[[str], object]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class TrialOutcome(msgspec.Struct, frozen=True):
     """What one crawler made of one web."""
 
     name: str
     version: str
     terms: str
-    measured: Measured
-    account: Account
-    score: Score | None
+    measured: MeasuredRun
+    account: RequestAccount
+    score: RecallScore | None
     """None for a crawler that keeps no statements."""
     server_cpu_seconds: float
     follows_rdf: bool = True
@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.server_cpu_seconds / self.measured.wall_seconds if self.measured.wall_seconds else 0.0
 
 
-def attempt(web: Web, rival: Rival, task: Task, seconds: float) -> Outcome | Skipped:
+def attempt(web: OrcaWeb, rival: Rival, task: CrawlTask, seconds: float) -> TrialOutcome | Skipped:
     """Serves the web for this crawler alone."""
     task.folder.mkdir(parents=True)
     task.seed_file.write_text("\n".join(task.seeds) + "\n", encoding="utf-8")
@@ -64,13 +64,15 @@ def attempt(web: Web, rival: Rival, task: Task, seconds: float) -> Outcome | Ski
         return visit(web, rival, task, servers, seconds)
 
 
-def site(web: Web, address: str) -> Site | None:
+def site(web: OrcaWeb, address: str) -> NodeSite | None:
     """The pages of an address."""
     built = web.nodes.get(address)
     return built.pages if built else None
 
 
-def visit(web: Web, rival: Rival, task: Task, servers: Servers, seconds: float) -> Outcome | Skipped:
+def visit(
+    web: OrcaWeb, rival: Rival, task: CrawlTask, servers: Servers, seconds: float
+) -> TrialOutcome | Skipped:
     """One crawl of a web that is being served, and the judgement of it."""
     contender = rival.prepare(task)
     if isinstance(contender, Skipped):
@@ -81,7 +83,7 @@ def visit(web: Web, rival: Rival, task: Task, servers: Servers, seconds: float) 
     time.sleep(1.0)  # the servers write their logs twice a second
     visits = read_visits(servers.logs, started)
     files = rival.harvest(task)
-    return Outcome(
+    return TrialOutcome(
         name=contender.name,
         version=contender.version,
         terms=contender.terms,
@@ -105,7 +107,7 @@ def worker_steps(file: Path) -> dict[str, float]:
     return steps
 
 
-def fault_of(measured: Measured, folder: Path) -> str:
+def fault_of(measured: MeasuredRun, folder: Path) -> str:
     """Why a crawl is no fair measure; empty if nothing is wrong."""
     if measured.stopped:
         return f"stopped after {measured.wall_seconds:.0f} s"

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 from pyoxigraph import BlankNode, RdfFormat, Triple, parse
 
-from benchmarks.dataweb.web.web import Web
+from benchmarks.dataweb.web.web import OrcaWeb
 
 ANY_NODE = BlankNode("any")
 SUFFIXES = {".nq": RdfFormat.N_QUADS, ".nt": RdfFormat.N_TRIPLES, ".ttl": RdfFormat.TURTLE}
 _TIME = re.compile(r'"[^"]*"\^\^<http://www.w3.org/2001/XMLSchema#time>')
 
 
-class Score(msgspec.Struct, frozen=True):
+class RecallScore(msgspec.Struct, frozen=True):
     """How much of the truth was found, and how much of what was found is true."""
 
     expected: int
@@ -24,7 +24,7 @@ class Score(msgspec.Struct, frozen=True):
     macro_recall: float
     by_kind: dict[str, tuple[int, int]]
     """Found and expected."""
-    told: int
+    claimed: int
     """All different statements the crawler has about nodes whose truth is known whole."""
     true: int
     """Those of them that the web says."""
@@ -37,10 +37,10 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def precision(self) -> float | None:
-        return self.true / self.told if self.told else None
+        return self.true / self.claimed if self.claimed else None
 
 
-def score(web: Web, found: set[str], *, later: bool = False) -> Score:
+def score(web: OrcaWeb, found: set[str], *, later: bool = False) -> RecallScore:
     """Judges the statements of a crawler, as `keys` gives them."""
     by_kind: dict[str, tuple[int, int]] = {}
     shares: list[float] = []
@@ -59,19 +59,19 @@ def score(web: Web, found: set[str], *, later: bool = False) -> Score:
         kind = web.kind_of(address)
         earlier = by_kind.get(kind, (0, 0))
         by_kind[kind] = (earlier[0] + had, earlier[1] + len(expected))
-    told = {key for key in found if closed(web, key)}
-    return Score(
+    claimed = {key for key in found if closed(web, key)}
+    return RecallScore(
         expected=sum(pair[1] for pair in by_kind.values()),
         found=sum(pair[0] for pair in by_kind.values()),
         macro_recall=sum(shares) / len(shares) if shares else 1.0,
         by_kind=by_kind,
-        told=len(told),
-        true=len(told & whole),
+        claimed=len(claimed),
+        true=len(claimed & whole),
         lost=lost[:60],
     )
 
 
-def loosened(web: Web, found: set[str]) -> set[str]:
+def loosened(web: OrcaWeb, found: set[str]) -> set[str]:
     """The found statements with any term in place of subject or object, where the truth leaves these open."""
     lines = [line for built in web.nodes.values() for line in built.truth if b"_:" in line]
     predicates = {f"<{quad.predicate.value}>" for quad in parse(b"".join(lines), format=RdfFormat.N_TRIPLES)}
@@ -87,7 +87,7 @@ def loosened(web: Web, found: set[str]) -> set[str]:
     return loose
 
 
-def closed(web: Web, key: str) -> bool:
+def closed(web: OrcaWeb, key: str) -> bool:
     """Whether all that is to be said about the subject is known."""
     host = key[8 : key.find("/", 8)].partition(":")[0] if key.startswith("<http://") else ""
     built = web.nodes.get(host)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.dataweb.web.web import Web
+from benchmarks.dataweb.web.web import OrcaWeb
 
 ROBOTS = "/robots.txt"
 
 
-class Visit(msgspec.Struct, frozen=True):
+class LoggedRequest(msgspec.Struct, frozen=True):
     """One request."""
 
     seconds: float
@@ -31,7 +31,7 @@ class Manners(msgspec.Struct, frozen=True):
     """Mean gap between requests over the delay asked for: mean over nodes, least, most."""
 
 
-class Account(msgspec.Struct, frozen=True):
+class RequestAccount(msgspec.Struct, frozen=True):
     """A crawl as the servers saw it."""
 
     requests: int
@@ -51,20 +51,20 @@ class Account(msgspec.Struct, frozen=True):
         return self.requests / self.resources if self.resources else 0.0
 
 
-def read_visits(logs: Iterable[Path], since: float = 0.0) -> list[Visit]:
+def read_visits(logs: Iterable[Path], since: float = 0.0) -> list[LoggedRequest]:
     """All requests in their order."""
     visits = [visit for log in logs for visit in _lines(log)]
     return sorted((visit for visit in visits if visit.seconds >= since), key=lambda visit: visit.seconds)
 
 
-def _lines(log: Path) -> Iterator[Visit]:
+def _lines(log: Path) -> Iterator[LoggedRequest]:
     with log.open(encoding="utf-8") as lines:
         for line in lines:
             seconds, address, status, target = line.rstrip("\n").split(" ", 3)
-            yield Visit(float(seconds), address, status, target)
+            yield LoggedRequest(float(seconds), address, status, target)
 
 
-def account(web: Web, visits: Sequence[Visit], started: float) -> Account:
+def account(web: OrcaWeb, visits: Sequence[LoggedRequest], started: float) -> RequestAccount:
     """The crawl in figures."""
     weights = {address: built.weights for address, built in web.nodes.items()}
     seen: set[tuple[str, str]] = set()
@@ -76,7 +76,7 @@ def account(web: Web, visits: Sequence[Visit], started: float) -> Account:
             total += weights[visit.address][place]
             curve.append((visit.seconds - started, total))
     statuses = Counter(visit.status for visit in visits if visit.target != ROBOTS)
-    return Account(
+    return RequestAccount(
         requests=len(visits),
         resources=len(seen),
         robots=sum(visit.target == ROBOTS for visit in visits),
@@ -96,7 +96,7 @@ def weighed(weights: Mapping[str, int], target: str) -> str | None:
     return path if path in weights and "page=" not in target else None
 
 
-def manners(web: Web, visits: Sequence[Visit]) -> Manners:
+def manners(web: OrcaWeb, visits: Sequence[LoggedRequest]) -> Manners:
     """Forbidden resources asked for, and the gaps between requests to one node."""
     forbidden = {(a, path) for a, built in web.nodes.items() for path in built.disallowed}
     asked = {(visit.address, visit.target) for visit in visits} & forbidden
@@ -104,7 +104,7 @@ def manners(web: Web, visits: Sequence[Visit]) -> Manners:
     return Manners(len(forbidden), len(asked), fulfilment(visits, delay) if delay else None)
 
 
-def fulfilment(visits: Sequence[Visit], delay: float) -> tuple[float, float, float] | None:
+def fulfilment(visits: Sequence[LoggedRequest], delay: float) -> tuple[float, float, float] | None:
     """1 is exactly the delay asked for, less is impolite. Requests for robots.txt are not counted."""
     times: dict[str, list[float]] = defaultdict(list)
     for visit in visits:

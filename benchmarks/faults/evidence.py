@@ -14,7 +14,7 @@ from tamias.database.connect import Database, Session
 from tamias.model.outcome import Outcome
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """All that counts of a data directory. Digests are those of the bodies."""
 
     versions: dict[str, list[str]]
@@ -43,13 +43,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return sum(digest != right.get(url) for url, each in self.versions.items() for digest in each)
 
 
-def evidence(data: Path) -> Evidence:
+def evidence(data: Path) -> ArchiveEvidence:
     """Reads every row, and every stored byte."""
     with closing(Database(data, create=False)) as database, closing(database.session()) as session:
         with Checkup(database, data) as checkup:
             damages = [f"{fault.kind} {fault.name}: {fault.problem}" for fault in checkup.faults()]
         captures = list(all_captures(session))
-        return Evidence(
+        return ArchiveEvidence(
             versions=versions(session),
             visited=Counter(each.url for each in captures if each.outcome is Outcome.OK),
             damages=damages,

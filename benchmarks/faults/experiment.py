@@ -7,7 +7,7 @@ from random import Random
 import msgspec
 
 
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
+class ExperimentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Where one experiment takes place, and how large it is."""
 
     folder: Path
@@ -20,7 +20,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, full: float, least: float = 1) -> int:
         """So many, at this size.
 
-        >>> Ground(folder=Path(), share=0.1).of(200, 5), Ground(folder=Path(), share=0.1).of(20, 5)
+        >>> setup = ExperimentSetup(folder=Path(), share=0.1)
+        >>> setup.of(200, 5), setup.of(20, 5)
         (20, 5)
         """
         return round(max(least, full * self.share))
@@ -44,7 +45,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return "skipped" if self.ok is None else "pass" if self.ok else "FAIL"
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+class FaultExperiment(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the table."""
 
     number: str
@@ -53,4 +54,4 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """What is done."""
     promise: str
     """The figure that is promised."""
-    run: Callable[[Ground], Result]
+    run: Callable[[ExperimentSetup], Result]

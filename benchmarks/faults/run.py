@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.faults.experiment import Experiment, Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, FaultExperiment, Result
 from benchmarks.faults.experiments import clock
 from benchmarks.faults.experiments.attacks import hostile, sandbox_escape, strategy_escape
 from benchmarks.faults.experiments.deaths import (
@@ -21,7 +21,7 @@ from benchmarks.faults.experiments.deaths import (
 )
 from benchmarks.faults.experiments.disk import bad_writes, blob_flipped, disk_full, power_cut, segment_cut
 from benchmarks.faults.experiments.network import bad_network, outages, partition
-from benchmarks.faults.scorecard import Told, page
+from benchmarks.faults.scorecard import ScorecardRow, page
 from benchmarks.measuring.workspace import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
 
@@ -29,8 +29,10 @@ FULL, USUAL, QUICK = 1.0, 0.3, 0.08
 Out = Callable[[str], None]
 
 
-def _row(number: str, name: str, fault: str, promise: str, run: Callable[[Ground], Result]) -> Experiment:
-    return Experiment(number=number, name=name, fault=fault, promise=promise, run=run)
+def _row(
+    number: str, name: str, fault: str, promise: str, run: Callable[[ExperimentSetup], Result]
+) -> FaultExperiment:
+    return FaultExperiment(number=number, name=name, fault=fault, promise=promise, run=run)
 
 
 EXPERIMENTS = (
@@ -90,7 +92,7 @@ def run(
     out: Out = print,
 ) -> dict[str, object]:
     """Runs those that are named by number or name, or all; prints a line for each."""
-    rows: list[Told] = []
+    rows: list[ScorecardRow] = []
     for each in chosen(names):
         rows.append(_tried(each, share, seed, hostile, out))
         if scorecard is not None:  # written again and again, so that a run that is ended leaves what it had
@@ -98,7 +100,7 @@ def run(
     return {"ok": all(row.result.ok is not False for row in rows), "experiments": msgspec.to_builtins(rows)}
 
 
-def chosen(names: Sequence[str]) -> list[Experiment]:
+def chosen(names: Sequence[str]) -> list[FaultExperiment]:
     """The experiments of these numbers or names; all if there are none."""
     known = {word: each for each in EXPERIMENTS for word in (each.number.lower(), each.name)}
     for name in names:
@@ -108,15 +110,17 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     return [known[name.lower()] for name in names] or list(EXPERIMENTS)
 
 
-def _tried(each: Experiment, share: float, seed: int, hostile: Path | None, out: Out) -> Told:
+def _tried(each: FaultExperiment, share: float, seed: int, hostile: Path | None, out: Out) -> ScorecardRow:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tamias-faults-", ignore_cleanup_errors=True) as folder:
-        ground = Ground(folder=Path(folder), seed=seed, share=share, hostile=hostile)
+        setup = ExperimentSetup(folder=Path(folder), seed=seed, share=share, hostile=hostile)
         try:
-            result = each.run(ground)
+            result = each.run(setup)
         except (TamiasError, OSError, subprocess.TimeoutExpired) as error:
             result = Result(ok=False, figure=str(error))
-        wait_for_end(ground.folder)
+        wait_for_end(setup.folder)
     result = msgspec.structs.replace(result, seconds=time.monotonic() - begun)
     out(f"{result.word:8}{each.number:4} {each.name:16} {result.figure} ({result.seconds:.0f} s)")
-    return Told(number=each.number, name=each.name, fault=each.fault, promise=each.promise, result=result)
+    return ScorecardRow(
+        number=each.number, name=each.name, fault=each.fault, promise=each.promise, result=result
+    )

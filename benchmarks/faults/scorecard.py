@@ -72,7 +72,7 @@ _NOT = """## What Tamias does not promise
 """
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ScorecardRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the scorecard."""
 
     number: str
@@ -82,7 +82,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
 
 
-def page(rows: Sequence[Told], share: float, hostile: Path | None = None, soak: Path | None = None) -> str:
+def page(
+    rows: Sequence[ScorecardRow], share: float, hostile: Path | None = None, soak: Path | None = None
+) -> str:
     """The page as Markdown; `hostile` and `soak` are files of what those benchmarks printed with `--json`."""
     size = "in the size the table names" if share == 1 else f"at {share:.0%} of the size the table names"
     parts = [_HEAD, f"## Faults\n\nMeasured {machine()}, {size}.\n", _faults(rows)]
@@ -107,7 +109,7 @@ def machine() -> str:
     )
 
 
-def _faults(rows: Sequence[Told]) -> str:
+def _faults(rows: Sequence[ScorecardRow]) -> str:
     lines = ["| | fault | promise | figure | |", "|---|---|---|---|---|"]
     for row in rows:
         cells = (f"{row.number} `{row.name}`", row.fault, row.promise, row.result.figure, row.result.word)

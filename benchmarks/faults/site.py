@@ -3,13 +3,13 @@
 from functools import cache
 from random import Random
 
-from benchmarks.webs.sites import NOTHING, Answer, Web
-from benchmarks.webs.wire import Asked
+from benchmarks.webs.sites import NOTHING, LoopbackSites, SiteAnswer
+from benchmarks.webs.wire import WireRequest
 
 TEXT_BYTES = 600
 
 
-class Pages:
+class PageTree:
     """The same number of pages on every host, in a tree of two branches each; robots.txt if there is one."""
 
     def __init__(
@@ -20,20 +20,20 @@ class Pages:
         self._robots = robots
         self._folder = folder
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: WireRequest) -> SiteAnswer:
         """What is served."""
         if asked.path == "/robots.txt" and self._robots is not None:
-            return Answer(body=self._robots.encode(), headers=(("Content-Type", "text/plain"),))
+            return SiteAnswer(body=self._robots.encode(), headers=(("Content-Type", "text/plain"),))
         number = asked.path.removeprefix(f"{self._folder}/")
         if not number.isdigit() or not 1 <= int(number) <= self.count:
             return NOTHING
-        return Answer(body=_body(asked.host, self._folder, int(number), self.count), pause=self.pause)
+        return SiteAnswer(body=_body(asked.host, self._folder, int(number), self.count), pause=self.pause)
 
-    def first(self, web: Web, port: int | None = None) -> list[str]:
+    def first(self, web: LoopbackSites, port: int | None = None) -> list[str]:
         """Where a crawl begins."""
         return [web.url(host, f"{self._folder}/1", port) for host in web.hosts]
 
-    def truth(self, web: Web, port: int | None = None) -> dict[str, bytes]:
+    def truth(self, web: LoopbackSites, port: int | None = None) -> dict[str, bytes]:
         """Every address, and what it says."""
         return {
             web.url(host, f"{self._folder}/{number}", port): _body(host, self._folder, number, self.count)

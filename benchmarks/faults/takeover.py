@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, wait_until
-from benchmarks.faults.site import Pages
-from benchmarks.webs.sites import Visit, by_host, most_at_once, serving
+from benchmarks.faults.site import PageTree
+from benchmarks.webs.sites import ServedRequest, by_host, most_at_once, serving
 
 LEASE, AWAY = 20.0, 60.0
 SPARE_SECONDS = 5.0
@@ -22,16 +22,16 @@ ANSWER_SECONDS = 0.4
 ELDER, YOUNGER = "https://elder.test/", "https://younger.test/"
 
 
-class Times(msgspec.Struct, frozen=True):
+class LeaseTimes(msgspec.Struct, frozen=True):
     """How long a lease is and how long the worker is away."""
 
     lease: float
     away: float
 
     @classmethod
-    def of(cls, ground: Ground) -> "Times":
+    def of(cls, setup: ExperimentSetup) -> "LeaseTimes":
         """20 and 60 seconds, or less where less is asked for."""
-        share = max(0.2, min(1.0, ground.share))
+        share = max(0.2, min(1.0, setup.share))
         return cls(LEASE * share, AWAY * share)
 
 
@@ -47,11 +47,11 @@ def words(contact: str, *more: str) -> tuple[str, ...]:
     return (*usual, "--contact", contact, "--concurrency", str(most), *more)
 
 
-def taken_over(ground: Ground, start: Start, away: Away, settings: dict[str, str]) -> Result:
+def taken_over(setup: ExperimentSetup, start: Start, away: Away, settings: dict[str, str]) -> Result:
     """The elder works alone, the younger joins, the elder is struck and comes back."""
-    times, pages = Times.of(ground), Pages(EACH, pause=ANSWER_SECONDS)
+    times, pages = LeaseTimes.of(setup), PageTree(EACH, pause=ANSWER_SECONDS)
     settings = {"FRONTIER__LEASE": str(times.lease), **settings}
-    with serving(pages, HOSTS) as web, Machine(ground.folder, **settings) as machine:
+    with serving(pages, HOSTS) as web, Machine(setup.folder, **settings) as machine:
         elder = start(machine, pages.first(web))
         wait_until(lambda: len(web.pages()) > HOSTS, PATIENCE, "the first worker was at work")
         younger = machine.start("crawl", *words(YOUNGER))
@@ -83,5 +83,5 @@ def taken_over(ground: Ground, start: Start, away: Away, settings: dict[str, str
     )
 
 
-def _by(visits: list[Visit], contact: str) -> list[Visit]:
+def _by(visits: list[ServedRequest], contact: str) -> list[ServedRequest]:
     return [visit for visit in visits if contact in visit.agent]

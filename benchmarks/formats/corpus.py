@@ -28,7 +28,7 @@ _TRIX = '<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/">\n'
 Term = NamedNode | BlankNode | Literal | Triple
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class CorpusFormat(msgspec.Struct, frozen=True, kw_only=True):
     """A format: its name, the ending of its files, its type, and how it is written."""
 
     name: str
@@ -144,8 +144,8 @@ def _name(term: Term) -> str:
 
 def _oxigraph_form(
     name: str, form: RdfFormat, write: Callable[[Iterable[Triple], BinaryIO, RdfFormat], None]
-) -> Form:
-    return Form(
+) -> CorpusFormat:
+    return CorpusFormat(
         name=name,
         ending=form.file_extension,
         media_type=form.media_type,
@@ -161,14 +161,14 @@ FORMS = (
     _oxigraph_form("TriG", RdfFormat.TRIG, _graphs),
     _oxigraph_form("RDF/XML", RdfFormat.RDF_XML, _plain),
     _oxigraph_form("JSON-LD", RdfFormat.JSON_LD, _plain),
-    Form(name="HDT", ending="hdt", media_type="application/vnd.hdt", write=_hdt),
-    Form(name="Jelly", ending="jelly", media_type="application/x-jelly-rdf", write=_jelly),
-    Form(name="RDF/JSON", ending="rj", media_type="application/rdf+json", write=_rdf_json),
-    Form(name="TriX", ending="trix", media_type="application/trix", write=_trix),
+    CorpusFormat(name="HDT", ending="hdt", media_type="application/vnd.hdt", write=_hdt),
+    CorpusFormat(name="Jelly", ending="jelly", media_type="application/x-jelly-rdf", write=_jelly),
+    CorpusFormat(name="RDF/JSON", ending="rj", media_type="application/rdf+json", write=_rdf_json),
+    CorpusFormat(name="TriX", ending="trix", media_type="application/trix", write=_trix),
 )
 
 
-def written(form: Form, count: int) -> bytes:
+def written(form: CorpusFormat, count: int) -> bytes:
     """The first so many triples in a format."""
     out = BytesIO()
     form.write(triples(count), out)

@@ -37,7 +37,7 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-class PageFigures(msgspec.Struct, frozen=True, kw_only=True):
+class MarkupFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Pages in a second of processor time."""
 
     pages: str
@@ -54,7 +54,7 @@ class PageFigures(msgspec.Struct, frozen=True, kw_only=True):
         return self.four_syntaxes / self.extruct if self.extruct else None
 
 
-def measure_pages(extractor: Extractor, folder: Path, rounds: int = AT_ONCE) -> PageFigures:
+def measure_pages(extractor: Extractor, folder: Path, rounds: int = AT_ONCE) -> MarkupFigures:
     """The pages of the public suite where it is at hand, otherwise pages of our own."""
     paths = _real_pages(folder / "real") or _made_pages(folder / "made")
     captures = [fetched(path, "text/html") for path in paths]
@@ -62,7 +62,7 @@ def measure_pages(extractor: Extractor, folder: Path, rounds: int = AT_ONCE) -> 
     count = rounds * len(pages)
     step = cpu_seconds(lambda: collected(extractor, captures * rounds))
     four = cpu_seconds(lambda: _four_syntaxes(pages * rounds))
-    figures = PageFigures(
+    figures = MarkupFigures(
         pages=f"{len(pages)} {'real' if paths[0].parent.name == 'real' else 'generated'} pages",
         whole_step=count / step,
         four_syntaxes=count / four,

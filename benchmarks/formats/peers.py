@@ -25,7 +25,7 @@ _SERDI = {"N-Triples": "ntriples", "N-Quads": "nquads", "Turtle": "turtle", "Tri
 _DEBIAN = {"rapper": "raptor2-utils", "serdi": "serdi"}
 
 
-class Peer(msgspec.Struct, frozen=True):
+class ReaderPeer(msgspec.Struct, frozen=True):
     """A reader that is here, and how many processor seconds it takes for a file in a format it knows."""
 
     name: str
@@ -33,15 +33,15 @@ class Peer(msgspec.Struct, frozen=True):
     seconds: Callable[[Path, str], float]
 
 
-def peers() -> list[Peer | Skipped]:
+def peers() -> list[ReaderPeer | Skipped]:
     """All, in the order of the report."""
     return [_rdflib(), _program("rapper", _RAPPER, _rapper), _program("serdi", _SERDI, _serdi)]
 
 
-def _rdflib() -> Peer | Skipped:
+def _rdflib() -> ReaderPeer | Skipped:
     if find_spec("rdflib") is None:
         return Skipped("rdflib", "it is not installed (pip install rdflib)")
-    return Peer(f"rdflib {version('rdflib')}", _RDFLIB, _rdflib_seconds)
+    return ReaderPeer(f"rdflib {version('rdflib')}", _RDFLIB, _rdflib_seconds)
 
 
 def _rdflib_seconds(path: Path, form: str) -> float:
@@ -56,8 +56,10 @@ def _rdflib_seconds(path: Path, form: str) -> float:
         return cpu_seconds(read, times=1)
 
 
-def _program(name: str, forms: dict[str, str], command: Callable[[Path, str], list[str]]) -> Peer | Skipped:
-    return skipped_program(name, _DEBIAN[name]) or Peer(name, forms, partial(_program_seconds, command))
+def _program(
+    name: str, forms: dict[str, str], command: Callable[[Path, str], list[str]]
+) -> ReaderPeer | Skipped:
+    return skipped_program(name, _DEBIAN[name]) or ReaderPeer(name, forms, partial(_program_seconds, command))
 
 
 def _rapper(path: Path, form: str) -> list[str]:

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pyoxigraph
 
-from benchmarks.formats.corpus import FORMS, Form, write_dump, written
+from benchmarks.formats.corpus import FORMS, CorpusFormat, write_dump, written
 from benchmarks.formats.dump import DumpFigures, measure_dump
-from benchmarks.formats.pages import PageFigures, measure_pages
-from benchmarks.formats.peers import Peer, peers
+from benchmarks.formats.pages import MarkupFigures, measure_pages
+from benchmarks.formats.peers import ReaderPeer, peers
 from benchmarks.formats.step import collected, cpu_seconds, fetched, parsed_alone
 from benchmarks.measuring.peers import Skipped
 from benchmarks.measuring.targets import BenchmarkTarget, at_least, report_targets
@@ -27,7 +27,7 @@ DUMP_MEMORY = 150_000_000
 Out = Callable[[str], object]
 
 
-class Row(msgspec.Struct, kw_only=True):
+class FormatRow(msgspec.Struct, kw_only=True):
     """One format, in triples for each second of processor time."""
 
     form: str
@@ -47,7 +47,7 @@ def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_0
     """Measures all; `ok` is false when a target is missed or a triple is."""
     extractor = Extractor(Settings())
     others = peers()
-    here = [peer for peer in others if isinstance(peer, Peer)]
+    here = [peer for peer in others if isinstance(peer, ReaderPeer)]
     out(f"Tamias {__version__}, pyoxigraph {pyoxigraph.__version__}, Python {platform.python_version()}")
     out(f"{triples} triples; thousands in a second of processor time, the best of three runs (peers: one)")
     out(_line("format", "MB", "tamias", "pyoxigraph", "ratio", *(peer.name for peer in here)))
@@ -69,13 +69,13 @@ def run(triples: int = 200_000, out: Out = print, *, dump_triples: int = 5_000_0
 
 
 def _measured(
-    form: Form, triples: int, extractor: Extractor, here: list[Peer], folder: Path, out: Out
-) -> Row:
+    form: CorpusFormat, triples: int, extractor: Extractor, here: list[ReaderPeer], folder: Path, out: Out
+) -> FormatRow:
     path = folder / f"catalogue.{form.ending}"
     path.write_bytes(written(form, triples))
     captures = [fetched(path, form.media_type)]
     (found,) = collected(extractor, captures)
-    row = Row(
+    row = FormatRow(
         form=form.name,
         bytes=path.stat().st_size,
         tamias=triples / cpu_seconds(lambda: collected(extractor, captures)),
@@ -103,7 +103,7 @@ def _dumped(folder: Path, triples: int) -> DumpFigures:
     return measure_dump(path)
 
 
-def _tell_pages(pages: PageFigures, out: Out) -> None:
+def _tell_pages(pages: MarkupFigures, out: Out) -> None:
     out(
         f"HTML: {pages.pages}; pages in a second of processor time: {pages.whole_step:.0f} with links, all "
         f"syntaxes and storing; {pages.four_syntaxes:.0f} for JSON-LD, Microdata, RDFa and OpenGraph"
@@ -116,7 +116,7 @@ def _tell_pages(pages: PageFigures, out: Out) -> None:
 
 
 def _targets(
-    rows: list[Row], pages: PageFigures, dump: DumpFigures, dump_triples: int
+    rows: list[FormatRow], pages: MarkupFigures, dump: DumpFigures, dump_triples: int
 ) -> list[BenchmarkTarget]:
     whole = sum(not row.fault for row in rows)
     all_read = dump.triples == dump_triples and not dump.problems
@@ -135,7 +135,7 @@ def _targets(
 
 
 def _figures(
-    rows: list[Row], skipped: list[Skipped], pages: PageFigures, dump: DumpFigures
+    rows: list[FormatRow], skipped: list[Skipped], pages: MarkupFigures, dump: DumpFigures
 ) -> dict[str, Any]:
     """The same as the report, for programs."""
     plain = [{**msgspec.to_builtins(row), "ratio": row.ratio} for row in rows]

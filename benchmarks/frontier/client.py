@@ -21,7 +21,7 @@ _BARRIER_SECONDS = 300.0
 _start: Barrier | None = None
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class ClientJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a client is to do: at most so many rounds, for at most so long, but always one."""
 
     data: str
@@ -42,7 +42,7 @@ class Hold(msgspec.Struct, frozen=True):
     returned: float
 
 
-class Tally(msgspec.Struct):
+class ClientTally(msgspec.Struct):
     """What one client saw. Times in seconds; `began` and `ended` on the system's monotonic clock."""
 
     put: list[float] = msgspec.field(default_factory=list)
@@ -61,17 +61,17 @@ def wait_together(start: Barrier) -> None:
     _start = start
 
 
-def work(job: Job) -> Tally:
+def work(job: ClientJob) -> ClientTally:
     """The whole life of a client. The rounds that warm it up leave only their holds."""
     with closing(Database(Path(job.data))) as database, closing(database.session()) as session:
         store = STORES[job.store](session)
         batches = Workload(job.hosts).batches(BATCH, job.urls, job.client)
-        tally = Tally()
+        tally = ClientTally()
         if _start is not None:
             _start.wait(_BARRIER_SECONDS)
         for _ in range(job.warm):
             _round(store, next(batches), tally)
-        tally = Tally(holds=tally.holds, began=time.monotonic())
+        tally = ClientTally(holds=tally.holds, began=time.monotonic())
         for _ in range(job.rounds):
             _round(store, next(batches), tally)
             if time.monotonic() - tally.began > job.seconds:
@@ -80,7 +80,7 @@ def work(job: Job) -> Tally:
     return tally
 
 
-def _round(store: Store, batch: list[Item], tally: Tally) -> None:
+def _round(store: Store, batch: list[Item], tally: ClientTally) -> None:
     held = _timed(tally.lease, store.lease)
     taken = time.monotonic()
     _timed(tally.put, lambda: store.put(batch))

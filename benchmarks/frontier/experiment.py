@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.frontier.client import Job, Tally, wait_together, work
+from benchmarks.frontier.client import ClientJob, ClientTally, wait_together, work
 from benchmarks.frontier.load import check_load, load, settle
-from benchmarks.frontier.report import Figures, figures, heading, line, targets
+from benchmarks.frontier.report import StoreFigures, figures, heading, line, targets
 from benchmarks.frontier.stores import STORES, make_naive
 from benchmarks.frontier.workload import Workload
 from benchmarks.measuring.targets import report_targets
-from benchmarks.measuring.workspace import ground, wait_for_quiet
+from benchmarks.measuring.workspace import wait_for_quiet, workspace
 from tamias.database.connect import Cursor, Database, Session
 from tamias.frontier.postgres import PostgresFrontier
 
@@ -49,9 +49,9 @@ def run(
     One client does `rounds` rounds; several work for `seconds`. The naive store, being slow, gets less.
     Before each measurement the machine is waited for, at most `patience` seconds, to become quiet.
     """
-    measured: list[Figures] = []
+    measured: list[StoreFigures] = []
     with (
-        ground(data) as folder,
+        workspace(data) as folder,
         closing(Database(folder)) as database,
         closing(database.session()) as session,
     ):
@@ -99,7 +99,7 @@ class _Trial:
         self._urls = urls
         self._sizes = {store: _size(self._session, store) / urls for store in STORES}
 
-    def measure(self, store: str, clients: int, effort: Effort) -> Figures:
+    def measure(self, store: str, clients: int, effort: Effort) -> StoreFigures:
         """So many clients at once on one store."""
         jobs = [self._job(store, client, effort) for client in range(self._clients, self._clients + clients)]
         self._clients += clients
@@ -109,8 +109,8 @@ class _Trial:
         deadlocks = _deadlocks(self._session) - before
         return figures(store, self._urls, tallies, bytes_per_url=self._sizes[store], deadlocks=deadlocks)
 
-    def _job(self, store: str, client: int, effort: Effort) -> Job:
-        return Job(
+    def _job(self, store: str, client: int, effort: Effort) -> ClientJob:
+        return ClientJob(
             data=str(self._folder),
             store=store,
             hosts=self._workload.hosts,
@@ -126,7 +126,7 @@ def _efforts(clients: int, rounds: int, seconds: float) -> dict[str, Effort]:
     return {"frontier": Effort(1, 1_000_000, seconds), "naive": Effort(0, 1_000_000, seconds)}
 
 
-def _together(jobs: list[Job]) -> list[Tally]:
+def _together(jobs: list[ClientJob]) -> list[ClientTally]:
     """Each job in a fresh process, all begun together."""
     context = get_context("spawn")
     start = context.Barrier(len(jobs))

@@ -7,14 +7,14 @@ from math import ceil
 
 import msgspec
 
-from benchmarks.frontier.client import Tally, held_twice
+from benchmarks.frontier.client import ClientTally, held_twice
 from benchmarks.measuring.targets import BenchmarkTarget
 
 PUTS_PER_SECOND = 25_000
 GROWTH = 2.0
 
 
-class Times(msgspec.Struct, frozen=True):
+class Percentiles(msgspec.Struct, frozen=True):
     """Milliseconds of one operation."""
 
     p50: float
@@ -22,15 +22,15 @@ class Times(msgspec.Struct, frozen=True):
     count: int
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class StoreFigures(msgspec.Struct, frozen=True, kw_only=True):
     """One store at one size with one number of clients."""
 
     store: str
     urls: int
     clients: int
-    put: Times
-    lease: Times
-    finish: Times
+    put: Percentiles
+    lease: Percentiles
+    finish: Percentiles
     put_per_second: float
     """URLs put in a second of putting, by all clients together."""
     finish_per_second: float
@@ -46,8 +46,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures(
-    store: str, urls: int, tallies: Sequence[Tally], *, bytes_per_url: float, deadlocks: int
-) -> Figures:
+    store: str, urls: int, tallies: Sequence[ClientTally], *, bytes_per_url: float, deadlocks: int
+) -> StoreFigures:
     """Adds up what the clients saw."""
     put = list(chain.from_iterable(tally.put for tally in tallies))
     lease = list(chain.from_iterable(tally.lease for tally in tallies))
@@ -55,7 +55,7 @@ def figures(
     wall = max(tally.ended for tally in tallies) - min(tally.began for tally in tallies)
     offered = sum(tally.offered for tally in tallies)
     finished = sum(tally.finished for tally in tallies)
-    return Figures(
+    return StoreFigures(
         store=store,
         urls=urls,
         clients=len(tallies),
@@ -74,15 +74,15 @@ def figures(
     )
 
 
-def times(seconds: Sequence[float]) -> Times:
+def times(seconds: Sequence[float]) -> Percentiles:
     """Percentiles by the nearest rank.
 
     >>> times([0.003, 0.001, 0.002])
-    Times(p50=2.0, p99=3.0, count=3)
+    Percentiles(p50=2.0, p99=3.0, count=3)
     """
     ordered = sorted(seconds)
     p50, p99 = (ordered[ceil(share * len(ordered)) - 1] * 1000 for share in (0.50, 0.99))
-    return Times(p50, p99, len(ordered))
+    return Percentiles(p50, p99, len(ordered))
 
 
 def heading() -> str:
@@ -96,7 +96,7 @@ def heading() -> str:
     )
 
 
-def line(each: Figures) -> str:
+def line(each: StoreFigures) -> str:
     """One row of the table."""
     lease, put, finish = (f"{shown.p50:.1f}/{shown.p99:.1f}" for shown in (each.lease, each.put, each.finish))
     return (
@@ -107,7 +107,7 @@ def line(each: Figures) -> str:
     )
 
 
-def targets(measured: Sequence[Figures]) -> list[BenchmarkTarget]:
+def targets(measured: Sequence[StoreFigures]) -> list[BenchmarkTarget]:
     """The three promises, judged."""
     ours = [each for each in measured if each.store == "frontier"]
     alone = sorted((each for each in ours if each.clients == 1), key=lambda each: each.urls)
@@ -115,7 +115,7 @@ def targets(measured: Sequence[Figures]) -> list[BenchmarkTarget]:
     return [_growth(alone), _puts(alone), _together(many)]
 
 
-def _growth(alone: Sequence[Figures]) -> BenchmarkTarget:
+def _growth(alone: Sequence[StoreFigures]) -> BenchmarkTarget:
     text = f"lease p50 at the largest size is at most {GROWTH:.0f}x that at the smallest"
     if len(alone) < 2:
         return BenchmarkTarget(text, "", None)
@@ -123,7 +123,7 @@ def _growth(alone: Sequence[Figures]) -> BenchmarkTarget:
     return BenchmarkTarget(text, f"{alone[0].urls} to {alone[-1].urls} URLs: {ratio:.2f}x", ratio <= GROWTH)
 
 
-def _puts(alone: Sequence[Figures]) -> BenchmarkTarget:
+def _puts(alone: Sequence[StoreFigures]) -> BenchmarkTarget:
     text = f"one client puts at least {PUTS_PER_SECOND} URLs/s in batches at every size"
     if not alone:
         return BenchmarkTarget(text, "", None)
@@ -132,7 +132,7 @@ def _puts(alone: Sequence[Figures]) -> BenchmarkTarget:
     return BenchmarkTarget(text, shown, slowest.put_per_second >= PUTS_PER_SECOND)
 
 
-def _together(many: Sequence[Figures]) -> BenchmarkTarget:
+def _together(many: Sequence[StoreFigures]) -> BenchmarkTarget:
     text = "several clients: no host leased twice, no deadlock"
     if not many:
         return BenchmarkTarget(text, "", None)

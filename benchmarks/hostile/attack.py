@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from benchmarks.webs.wire import Answer, Asked
+from benchmarks.webs.wire import Answer, WireRequest
 from tamias.model.outcome import Outcome
 from tamias.model.record import CaptureRecord
 
@@ -17,12 +17,12 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     body: str
 
 
-class Evidence(msgspec.Struct, kw_only=True):
+class AttackEvidence(msgspec.Struct, kw_only=True):
     """What is known after the crawl."""
 
     captures: dict[str, list[CaptureRecord]] = msgspec.field(default_factory=dict)
     """By URL asked for, oldest first."""
-    log: list[Asked] = msgspec.field(default_factory=list)
+    log: list[WireRequest] = msgspec.field(default_factory=list)
     canary: list[str] = msgspec.field(default_factory=list)
     """Connections to addresses that nobody may connect to."""
     said: str = ""
@@ -41,12 +41,12 @@ class Evidence(msgspec.Struct, kw_only=True):
         found = self.captures.get(url)
         return found[-1] if found else None
 
-    def of_host(self, host: str) -> list[Asked]:
+    def of_host(self, host: str) -> list[WireRequest]:
         """The requests to a host, robots.txt left out."""
         return [each for each in self.log if each.host == host and each.path != "/robots.txt"]
 
 
-Check = Callable[[Evidence], str | None]
+Check = Callable[[AttackEvidence], str | None]
 """None when the attack was contained; otherwise what is wrong."""
 
 
@@ -82,7 +82,7 @@ class Attack(msgspec.Struct, frozen=True, kw_only=True):
         return [self.url(path) for path in self.seeds]
 
 
-def told(capture: CaptureRecord) -> str:
+def recorded(capture: CaptureRecord) -> str:
     """All that is recorded of an attempt in words."""
     return " | ".join([capture.reason, *capture.problems])
 
@@ -90,14 +90,14 @@ def told(capture: CaptureRecord) -> str:
 def ended(url: str, outcome: Outcome, *words: str) -> Check:
     """The last attempt on a URL ended so, and its record has one of the words."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         capture = evidence.last(url)
         if capture is None:
             return f"{url} was not visited"
         if capture.outcome is not outcome:
-            return f"{url} is {capture.outcome.word}, not {outcome.word}: {told(capture)}"
-        if words and not any(word in told(capture) for word in words):
-            return f"{url} tells nothing of {' or '.join(words)}: {told(capture)}"
+            return f"{url} is {capture.outcome.word}, not {outcome.word}: {recorded(capture)}"
+        if words and not any(word in recorded(capture) for word in words):
+            return f"{url} tells nothing of {' or '.join(words)}: {recorded(capture)}"
         return None
 
     return check
@@ -116,11 +116,11 @@ def refused(url: str, *words: str) -> Check:
 def read(url: str, *words: str, quads: int | None = None) -> Check:
     """The same for a success; with the number of statements where it matters."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         wrong = ended(url, Outcome.OK, *words)(evidence)
         capture = evidence.last(url)
         if wrong is None and capture is not None and quads is not None and capture.quads != quads:
-            return f"{url} gave {capture.quads} statements, not {quads}: {told(capture)}"
+            return f"{url} gave {capture.quads} statements, not {quads}: {recorded(capture)}"
         return wrong
 
     return check
@@ -134,14 +134,14 @@ def unvisited(url: str) -> Check:
 def asked_at_most(host: str, most: int) -> Check:
     """The host got no more requests than these."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         count = len(evidence.of_host(host))
         return None if 0 < count <= most else f"{host} was asked {count} times, not 1 to {most}"
 
     return check
 
 
-def no_canary(evidence: Evidence) -> str | None:
+def no_canary(evidence: AttackEvidence) -> str | None:
     """Nobody connected to a forbidden address."""
     return f"connections to {sorted(set(evidence.canary))}" if evidence.canary else None
 

@@ -36,8 +36,8 @@ class Authority:
     def signed(self, name: str, days: int = 1) -> ssl.SSLContext:
         """For that name; with days below zero it has expired."""
         key, asked, made = (self._folder / f"{name}{suffix}" for suffix in (".key", ".csr", ".pem"))
-        told = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
-        _openssl("req", *_KEY, *told, "-keyout", key, "-out", asked)
+        subject = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
+        _openssl("req", *_KEY, *subject, "-keyout", key, "-out", asked)
         by = ("-CA", self.file, "-CAkey", self._key, "-CAcreateserial", "-copy_extensions", "copy")
         _openssl("x509", "-req", "-in", asked, *by, "-days", str(days), "-out", made)
         return _context(made, key)
@@ -45,8 +45,8 @@ class Authority:
     def self_signed(self, name: str) -> ssl.SSLContext:
         """Signed by nobody else."""
         key, made = self._folder / "self.key", self._folder / "self.pem"
-        told = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
-        _openssl("req", "-x509", *_KEY, "-days", "1", *told, "-keyout", key, "-out", made)
+        subject = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
+        _openssl("req", "-x509", *_KEY, "-days", "1", *subject, "-keyout", key, "-out", made)
         return _context(made, key)
 
 

@@ -16,7 +16,7 @@ import zstandard
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from benchmarks.hostile.attacks.packed import Bomb, nested, overlapping, wide_zip, zeros_in
-from benchmarks.webs.wire import Answer, Asked, drip, endless, head, made, redirect, silent, whole
+from benchmarks.webs.wire import Answer, WireRequest, drip, endless, head, made, redirect, silent, whole
 
 HOSTS = 10
 DOCUMENTS = 30
@@ -229,32 +229,32 @@ def _hostile() -> list[tuple[str, Answer]]:
     ]
 
 
-def ld_chain(asked: Asked) -> str:
+def ld_chain(asked: WireRequest) -> str:
     """Linked Data whose every document names the next one."""
     number = int(asked.path.rpartition("/")[2] or 0)
     return f'<{asked.path}> <{_V}label> "Number {number}" ; <{_V}next> </{number + 1}>, </{2 * number + 5}> .'
 
 
-def ld_paths(asked: Asked) -> str:
+def ld_paths(asked: WireRequest) -> str:
     """Linked Data whose paths grow, by words."""
     links = ", ".join(f"<http://trap-ld-paths.test{asked.path.rstrip('/')}/{word}>" for word in _WORDS[:4])
     return f'<> <{_V}label> "A place" ; <{_V}next> {links} .'
 
 
-def growing_paths(asked: Asked) -> str:
+def growing_paths(asked: WireRequest) -> str:
     """Pages whose paths grow, by words."""
     links = "".join(f'<a href="{asked.path.rstrip("/")}/{word}">{word}</a>' for word in _WORDS)
     return f"<!DOCTYPE html><title>{asked.path}</title>{links}"
 
 
-def growing_queries(asked: Asked) -> str:
+def growing_queries(asked: WireRequest) -> str:
     """Pages whose queries grow, by words."""
     before = f"{asked.query}&" if asked.query else ""
     links = "".join(f'<a href="/?{before}{word}={len(before)}">{word}</a>' for word in _WORDS)
     return f"<!DOCTYPE html><title>{asked.query}</title>{links}"
 
 
-def endless_rows(_: Asked) -> str:
+def endless_rows(_: WireRequest) -> str:
     """A SPARQL endpoint that answers whatever is asked with rows that nobody has seen before."""
     start = 100 * next(_PAGES_GIVEN)
     words = ["".join(chr(97 + int(digit)) for digit in str(start + row)) for row in range(100)]
@@ -269,7 +269,7 @@ def endless_rows(_: Asked) -> str:
     return json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": rows}})
 
 
-TRAPS: dict[str, Callable[[Asked], str]] = {
+TRAPS: dict[str, Callable[[WireRequest], str]] = {
     "trap-ld-chain": ld_chain,
     "trap-ld-paths": ld_paths,
     "trap-grown-paths": growing_paths,

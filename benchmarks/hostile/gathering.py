@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from benchmarks.hostile.attack import Evidence
+from benchmarks.hostile.attack import AttackEvidence
 from benchmarks.hostile.attacks.packed import STRAY
 from benchmarks.hostile.service import probes
 from tamias.archive.captures import all_captures
@@ -19,7 +19,7 @@ _SECONDS = 120.0
 _VERBS = ("stats", "status --once", "export --graph metadata")
 
 
-def gather(folder: Path, evidence: Evidence, *, served: bool) -> None:
+def gather(folder: Path, evidence: AttackEvidence, *, served: bool) -> None:
     """Adds all that stands in the data directory of a crawl in `folder`."""
     data = folder / "data"
     evidence.captures = captures(data)

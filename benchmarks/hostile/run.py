@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.hostile import crowd
 from benchmarks.hostile.good import PAGES, SITES
-from benchmarks.hostile.trial import Order, Trial, Verdict
+from benchmarks.hostile.trial import AttackVerdict, Trial, TrialOptions
 from tamias.model.errors import TamiasError
 
 MOST_MEMORY = 1536 << 20
@@ -37,7 +37,7 @@ def run(
 ) -> dict[str, object]:
     """The report. Without `alone` the good sites are not crawled by themselves first: no ratio."""
     with tempfile.TemporaryDirectory(prefix="tamias-hostile-") as place:
-        order = Order(
+        options = TrialOptions(
             folder=place,
             hostile=False,
             sites=sites,
@@ -47,10 +47,10 @@ def run(
             seconds=SECONDS,
             only=tuple(only),
         )
-        control = _tried(order, "alone") if alone else None
+        control = _tried(options, "alone") if alone else None
         if control is not None:
             out(f"{sites} good sites of {pages} pages alone: {_account(control)}")
-        mixed = _tried(msgspec.structs.replace(order, hostile=True), "mixed")
+        mixed = _tried(msgspec.structs.replace(options, hostile=True), "mixed")
     out(f"among {len(mixed.verdicts)} attacks: {_account(mixed)}")
     for verdict in mixed.verdicts:
         word = "contained" if verdict.contained else "NOT CONTAINED"
@@ -65,7 +65,7 @@ def run(
 def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, object]:
     """Ten good hosts alone, then in a crowd of bombs and traps: compared quad by quad."""
     with tempfile.TemporaryDirectory(prefix="tamias-crowd-") as place:
-        order = Order(
+        options = TrialOptions(
             folder=place,
             hostile=False,
             sites=crowd.HOSTS,
@@ -75,10 +75,10 @@ def run_crowd(out: Out, *, workers: int = 2, alone: bool = True) -> dict[str, ob
             seconds=CROWD_SECONDS,
             crowd=True,
         )
-        control = _tried(order, "alone") if alone else None
+        control = _tried(options, "alone") if alone else None
         if control is not None:
             out(f"{crowd.HOSTS} good hosts of {crowd.DOCUMENTS} documents alone: {_account(control)}")
-        mixed = _tried(msgspec.structs.replace(order, hostile=True), "crowd")
+        mixed = _tried(msgspec.structs.replace(options, hostile=True), "crowd")
     out(f"in a crowd of {crowd.ENDPOINTS} hostile endpoints: {_account(mixed)}")
     for name, requests in mixed.trap_requests.items():
         out(f"{'contained' if requests <= MOST_TRAPPED else 'NOT CONTAINED':13} {name}: {requests} requests")
@@ -142,17 +142,17 @@ def reported(control: Trial | None, mixed: Trial) -> dict[str, object]:
     return found
 
 
-def _is_contained(number: str, verdicts: list[Verdict]) -> bool:
+def _is_contained(number: str, verdicts: list[AttackVerdict]) -> bool:
     of_number = [verdict.contained for verdict in verdicts if verdict.number == number]
     return bool(of_number) and all(of_number)
 
 
-def _tried(order: Order, name: str) -> Trial:
-    folder = Path(order.folder) / name
+def _tried(options: TrialOptions, name: str) -> Trial:
+    folder = Path(options.folder) / name
     folder.mkdir()
-    told = msgspec.json.encode(msgspec.structs.replace(order, folder=str(folder)))
+    sent = msgspec.json.encode(msgspec.structs.replace(options, folder=str(folder)))
     command = [sys.executable, "-m", "benchmarks.hostile.trial"]
-    done = subprocess.run(command, check=False, input=told, capture_output=True, timeout=order.seconds * 3)
+    done = subprocess.run(command, check=False, input=sent, capture_output=True, timeout=options.seconds * 3)
     result = folder / "trial.json"
     if not result.exists():
         said = done.stderr.decode(errors="replace").strip().splitlines()

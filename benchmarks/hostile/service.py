@@ -70,10 +70,10 @@ def _ask(method: str, path: str, body: bytes | None = None, headers: dict[str, s
     connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
     try:
         connection.putrequest(method, path, skip_host="Host" in (headers or {}))
-        told = dict(headers or {})
+        sent = dict(headers or {})
         if body is not None:
-            told["Content-Length"] = str(len(body))
-        for name, value in told.items():
+            sent["Content-Length"] = str(len(body))
+        for name, value in sent.items():
             connection.putheader(name, value)
         connection.endheaders(body)
         answer = connection.getresponse()

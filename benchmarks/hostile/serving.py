@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from benchmarks.hostile.attacks import ATTACKS
 from benchmarks.hostile.trial import hosts_of, prepare
-from benchmarks.webs.server import Web
+from benchmarks.webs.server import VirtualHosts
 
 ADDRESS = "127.0.0.1"
 
@@ -22,6 +22,6 @@ def serve(port: int, out: Callable[[str], None]) -> None:
 async def _serve(port: int) -> None:
     sites = hosts_of(ATTACKS)
     prepare(sites)
-    web = Web(sites)
+    web = VirtualHosts(sites)
     await web.listen(ADDRESS, port)
     await asyncio.Event().wait()

@@ -12,17 +12,17 @@ from typing import Any, Protocol
 import msgspec
 
 from benchmarks.hostile import crowd
-from benchmarks.hostile.attack import Attack, Evidence
+from benchmarks.hostile.attack import Attack, AttackEvidence
 from benchmarks.hostile.attacks import ATTACKS
 from benchmarks.hostile.attacks.packed import Bomb
 from benchmarks.hostile.certificates import Authority
 from benchmarks.hostile.gathering import gather
 from benchmarks.hostile.good import good_names, good_sites, good_urls
-from benchmarks.hostile.ground import CANARIES, INSIDE, NAME_SERVER, WEB, enter
+from benchmarks.hostile.namespace import CANARIES, INSIDE, NAME_SERVER, WEB, enter
 from benchmarks.measuring.measure import last_line, measure
-from benchmarks.measuring.reaper import Measured
+from benchmarks.measuring.reaper import MeasuredRun
 from benchmarks.webs.names import NameTable
-from benchmarks.webs.server import Site, Web, addresses, in_thread
+from benchmarks.webs.server import Site, VirtualHosts, addresses, in_thread
 from tamias.model.outcome import Outcome
 
 HOSTILE, TLS = WEB + "200.1", (WEB + "201.1", WEB + "201.2", WEB + "201.3")
@@ -48,7 +48,7 @@ CROWD_SETTINGS = {"SEEDS__PROBE": "false", "CRAWL__MAX_WAIT": "5", "PERMIT__HOST
 """The limits are the usual ones, but for a smaller budget, so that traps end within the crawl."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class TrialOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the process is told."""
 
     folder: str
@@ -71,7 +71,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in ATTACKS if not self.only or {each.name, each.number} & set(self.only)]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AttackVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one attack."""
 
     number: str
@@ -90,12 +90,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     good_missing: list[str]
     good_seconds: float
     """From the start to the last answer of a good site."""
-    measured: Measured
+    measured: MeasuredRun
     canary: list[str]
     requests: int
     trap_requests: dict[str, int] = {}
     """To each trap of the crowd."""
-    verdicts: list[Verdict] = []
+    verdicts: list[AttackVerdict] = []
     fault: str = ""
 
 
@@ -105,54 +105,54 @@ class Do(Protocol):
     def __call__(self, work: Coroutine[Any, Any, Any], /) -> Any: ...
 
 
-def trial(order: Order) -> Trial:
+def trial(options: TrialOptions) -> Trial:
     """Serves, crawls, and looks at what is left. This process must be in the network of its own."""
-    folder = Path(order.folder)
-    good = crowd.good_sites() if order.crowd else good_sites(order.sites, order.pages)
-    if not order.hostile and order.crowd:
+    folder = Path(options.folder)
+    good = crowd.good_sites() if options.crowd else good_sites(options.sites, options.pages)
+    if not options.hostile and options.crowd:
         good = {
             name: {path: page for path, page in site.items() if path != crowd.TRAP}
             for name, site in good.items()
         }
-    evidence = Evidence()
-    with _served(order, good, evidence) as web:
+    evidence = AttackEvidence()
+    with _served(options, good, evidence) as web:
         seeds = folder / "seeds"
         wanted = [f"http://{name}/" for name in good]
-        wanted += [url for attack in order.attacks for url in attack.seed_urls]
-        wanted += crowd.hostile_seeds() if order.crowd and order.hostile else []
+        wanted += [url for attack in options.attacks for url in attack.seed_urls]
+        wanted += crowd.hostile_seeds() if options.crowd and options.hostile else []
         seeds.write_text("\n".join(wanted) + "\n", encoding="utf-8")
         started = time.monotonic()
         measured = measure(
-            _command(order, seeds),
+            _command(options, seeds),
             folder,
-            seconds=order.seconds,
-            environment=_environment(folder, CROWD_SETTINGS if order.crowd else SETTINGS),
+            seconds=options.seconds,
+            environment=_environment(folder, CROWD_SETTINGS if options.crowd else SETTINGS),
         )
         evidence.log = list(web.log)
-        gather(folder, evidence, served=order.hostile and not order.crowd)
-    return _judged(order, evidence, measured, started)
+        gather(folder, evidence, served=options.hostile and not options.crowd)
+    return _judged(options, evidence, measured, started)
 
 
-def _judged(order: Order, evidence: Evidence, measured: Measured, started: float) -> Trial:
-    names = set(crowd.good_names() if order.crowd else good_names(order.sites))
+def _judged(options: TrialOptions, evidence: AttackEvidence, measured: MeasuredRun, started: float) -> Trial:
+    names = set(crowd.good_names() if options.crowd else good_names(options.sites))
     good = [each.at for each in evidence.log if each.host in names and each.path != crowd.TRAP]
     return Trial(
-        good_missing=_missing(order, evidence),
-        trap_requests={name: len(evidence.of_host(f"{name}.test")) for name in crowd.TRAPS if order.crowd},
+        good_missing=_missing(options, evidence),
+        trap_requests={name: len(evidence.of_host(f"{name}.test")) for name in crowd.TRAPS if options.crowd},
         good_seconds=max(good, default=started) - started,
         measured=measured,
         canary=evidence.canary,
         requests=len(evidence.log),
-        verdicts=[_verdict(attack, evidence) for attack in order.attacks],
-        fault=_fault(measured, Path(order.folder)),
+        verdicts=[_verdict(attack, evidence) for attack in options.attacks],
+        fault=_fault(measured, Path(options.folder)),
     )
 
 
-def _missing(order: Order, evidence: Evidence) -> list[str]:
+def _missing(options: TrialOptions, evidence: AttackEvidence) -> list[str]:
     """The good documents that were not had, or not as they stand: compared quad by quad in the crowd."""
     had = {url for url, found in evidence.captures.items() if found[-1].outcome is Outcome.OK}
-    if not order.crowd:
-        return sorted(good_urls(order.sites, order.pages) - had)
+    if not options.crowd:
+        return sorted(good_urls(options.sites, options.pages) - had)
     said: dict[str, set[str]] = {}
     for line in evidence.quads.splitlines():
         said.setdefault(line.rpartition(" <")[2].removesuffix("> ."), set()).add(line)
@@ -160,13 +160,13 @@ def _missing(order: Order, evidence: Evidence) -> list[str]:
     return sorted(url for url, quads in wanted.items() if url not in had or said.get(url, set()) != quads)
 
 
-def _verdict(attack: Attack, evidence: Evidence) -> Verdict:
+def _verdict(attack: Attack, evidence: AttackEvidence) -> AttackVerdict:
     wrong = attack.holds(evidence)
     of_host = [(url, found[-1]) for url, found in evidence.captures.items() if f"//{attack.host}" in url]
     captures = [
         (url, each.outcome.word, " | ".join([each.reason, *each.problems[:2]])[:400]) for url, each in of_host
     ]
-    return Verdict(
+    return AttackVerdict(
         number=attack.number,
         name=attack.name,
         what=attack.what,
@@ -177,7 +177,7 @@ def _verdict(attack: Attack, evidence: Evidence) -> Verdict:
     )
 
 
-def _fault(measured: Measured, folder: Path) -> str:
+def _fault(measured: MeasuredRun, folder: Path) -> str:
     if measured.stopped:
         return f"stopped after {measured.wall_seconds:.0f} s"
     if "stopped by a limit you set" in (folder / "stderr").read_text(encoding="utf-8", errors="replace"):
@@ -188,18 +188,18 @@ def _fault(measured: Measured, folder: Path) -> str:
 
 
 @contextmanager
-def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator[Web]:
-    folder = Path(order.folder)
+def _served(options: TrialOptions, good: dict[str, Site], evidence: AttackEvidence) -> Iterator[VirtualHosts]:
+    folder = Path(options.folder)
     at = addresses(list(good), WEB)
     table: dict[str, list[list[str]]] = {name: [[address]] for name, address in at.items()}
     sites: dict[str, Site] = dict(good)
-    if order.hostile and order.crowd:
+    if options.hostile and options.crowd:
         bad = crowd.hostile_sites()
         sites |= bad
         at |= {name: f"{WEB}210.{number + 1}" for number, name in enumerate(bad)}
         table |= {name: [[at[name]]] for name in bad}
         prepare(sites)
-    elif order.hostile:
+    elif options.hostile:
         hostile = hosts_of(ATTACKS)
         sites |= hostile
         sites |= dict.fromkeys(TLS_NAMES, sites["tls.test"])
@@ -208,12 +208,12 @@ def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator
         table |= {"inside.test": [[INSIDE]], "rebind.test": [[HOSTILE], [INSIDE]]}
         table |= {"rebind-both.test": [[INSIDE, HOSTILE]], "localhost": [["127.0.0.1"]]}
         prepare(sites)
-    web = Web(sites)
+    web = VirtualHosts(sites)
     with in_thread() as do:
         do(_names(table))
         for address in at.values():
             do(web.listen(address, 80))
-        if order.hostile and not order.crowd:
+        if options.hostile and not options.crowd:
             _listen_hostile(do, web, folder)
         for address in CANARIES:
             for port in CANARY_PORTS:
@@ -224,7 +224,7 @@ def _served(order: Order, good: dict[str, Site], evidence: Evidence) -> Iterator
             do(web.close())
 
 
-def _listen_hostile(do: Do, web: Web, folder: Path) -> None:
+def _listen_hostile(do: Do, web: VirtualHosts, folder: Path) -> None:
     authority = Authority(folder)
     do(web.listen(HOSTILE, 80))
     contexts = (
@@ -255,17 +255,17 @@ def prepare(sites: dict[str, Site]) -> None:
                 answer.prepare()
 
 
-def _command(order: Order, seeds: Path) -> list[str]:
+def _command(options: TrialOptions, seeds: Path) -> list[str]:
     words = ["crawl", "--data", str(seeds.parent / "data"), "--seeds", str(seeds), "-v"]
     words += [
         "--delay",
-        str(order.delay),
+        str(options.delay),
         "--workers",
-        str(order.workers),
+        str(options.workers),
         "--max-time",
-        str(order.seconds - 20),
+        str(options.seconds - 20),
     ]
-    sinks = [] if order.crowd else ["--sink", "archive", "--sink", "warc"]
+    sinks = [] if options.crowd else ["--sink", "archive", "--sink", "warc"]
     return [sys.executable, "-m", "tamias", *words, *sinks]
 
 
@@ -277,10 +277,10 @@ def _environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     """Reads an order from standard input and writes the trial to the order's folder."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    folder = Path(order.folder)
+    options = msgspec.json.decode(sys.stdin.buffer.read(), type=TrialOptions)
+    folder = Path(options.folder)
     enter(folder)
-    (folder / "trial.json").write_bytes(msgspec.json.encode(trial(order)))
+    (folder / "trial.json").write_bytes(msgspec.json.encode(trial(options)))
     sys.stdout.flush()
     os._exit(0)  # servers that never end their answers are not waited for
 

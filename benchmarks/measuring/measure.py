@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.measuring.reaper import FORCE_SECONDS, GRACE_SECONDS, Measured
+from benchmarks.measuring.reaper import FORCE_SECONDS, GRACE_SECONDS, MeasuredRun
 from tamias.model.errors import TamiasError
 
 
 def measure(
     command: Sequence[str], folder: Path, *, seconds: float, environment: Mapping[str, str] | None = None
-) -> Measured:
+) -> MeasuredRun:
     """Runs it in `folder`, where `stdout` and `stderr` are kept too; ended after `seconds`.
 
     Processor time is what the kernel reports of each process when it is reaped. It lacks only processes whose
@@ -37,7 +37,7 @@ def measure(
         stop(running)
     if not result.exists():
         raise TamiasError(f"{command[0]} could not be measured: {last_line(folder / 'stderr')}")
-    return msgspec.json.decode(result.read_bytes(), type=Measured)
+    return msgspec.json.decode(result.read_bytes(), type=MeasuredRun)
 
 
 def stop(running: subprocess.Popen[bytes]) -> None:

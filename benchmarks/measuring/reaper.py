@@ -28,7 +28,7 @@ GRACE_SECONDS = 60.0
 FORCE_SECONDS = 5.0
 
 
-class Measured(msgspec.Struct, frozen=True):
+class MeasuredRun(msgspec.Struct, frozen=True):
     """What a command and all its descendants used, from the first to the end of the last."""
 
     exit_code: int
@@ -124,11 +124,11 @@ class Tree:
                 break
         return names
 
-    def measured(self, *, stopped: bool, left_behind: list[str]) -> Measured:
+    def measured(self, *, stopped: bool, left_behind: list[str]) -> MeasuredRun:
         """The account, when everybody has been reaped."""
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         names = {name for seen in self.glances for name in seen.by_name}
-        return Measured(
+        return MeasuredRun(
             exit_code=-1 if self.exit_code is None else self.exit_code,
             wall_seconds=self.wall_seconds,
             cpu_seconds=used.ru_utime + used.ru_stime,

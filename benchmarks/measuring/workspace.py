@@ -15,7 +15,7 @@ _QUIET = 0.9
 
 
 @contextmanager
-def ground(data: Path | None) -> Iterator[Path]:
+def workspace(data: Path | None) -> Iterator[Path]:
     """A temporary data directory, or the empty one that was named; removed with all its contents."""
     if data is None:
         folder = Path(tempfile.mkdtemp(prefix="tamias-bench-"))

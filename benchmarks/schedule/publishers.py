@@ -18,7 +18,7 @@ _SPREAD: Final = 1.5
 _JITTER: Final = 0.1
 
 
-class Pages(msgspec.Struct, frozen=True):
+class PublishedPages(msgspec.Struct, frozen=True):
     """What happens to each page (column) in each tick (row)."""
 
     rates: NDArray[np.float64]
@@ -29,7 +29,7 @@ class Pages(msgspec.Struct, frozen=True):
     """The share of the tick before the first change; 1 where there is none."""
 
 
-def draw_pages(habit: Habit, pages: int, days: int, seed: int) -> Pages:
+def draw_pages(habit: Habit, pages: int, days: int, seed: int) -> PublishedPages:
     """Nearly half of the pages hardly ever change; the others have rates over several orders of magnitude."""
     random = np.random.default_rng(seed)
     rates = np.exp(_SPREAD * random.standard_normal(pages)) / _MEDIAN_DAYS
@@ -42,7 +42,7 @@ def draw_pages(habit: Habit, pages: int, days: int, seed: int) -> Pages:
         tick = times.astype(np.int64)
         np.add.at(changes[:, page], tick, 1)
         np.minimum.at(fresh_until[:, page], tick, (times - tick).astype(np.float32))
-    return Pages(rates, changes, fresh_until)
+    return PublishedPages(rates, changes, fresh_until)
 
 
 def _times(habit: Habit, rate: float, days: int, random: np.random.Generator) -> NDArray[np.float64]:

@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
-from benchmarks.schedule.publishers import HABITS, Habit, Pages, draw_pages
+from benchmarks.schedule.publishers import HABITS, Habit, PublishedPages, draw_pages
 from benchmarks.schedule.rules import Contestant, Nutch, Oracle, Scheduled
-from benchmarks.schedule.simulation import Score, simulate
+from benchmarks.schedule.simulation import FreshnessScore, simulate
 from tamias.schedule.rules import Rule
 from tamias.schedule.value import TERMS
 
@@ -23,24 +23,24 @@ OURS: Final = f"value, knob {TERMS.knob:g}"
 ORACLE: Final = "oracle"
 
 
-class Figures(msgspec.Struct, frozen=True):
+class RuleFigures(msgspec.Struct, frozen=True):
     """How a rule did with one kind of publisher."""
 
     habit: str
     rule: str
-    score: Score
+    score: FreshnessScore
 
 
 def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
     """Lets each rule loose on each kind of publisher; returns what it printed, as figures."""
     out(f"{pages} pages, {days} days, measured after the first third; {VISITS} visits for each page and day")
     out(f"{'publishers':<12}{'rule':<18}{'freshness':>10}{'versions caught':>17}{'visits':>8}")
-    measured: list[Figures] = []
+    measured: list[RuleFigures] = []
     for habit in HABITS:
         drawn = draw_pages(habit, pages, days, seed)
         for rule, contestant in _contestants(drawn):
             score = simulate(drawn, contestant, VISITS * pages)
-            measured.append(Figures(habit, rule, score))
+            measured.append(RuleFigures(habit, rule, score))
             out(f"{habit:<12}{rule:<18}{score.freshness:>10.3f}{score.caught:>17.3f}{score.visits:>8.3f}")
     targets = [target for habit in HABITS for target in _targets(habit, measured)]
     return {
@@ -55,7 +55,7 @@ def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
     }
 
 
-def _contestants(drawn: Pages) -> Iterator[tuple[str, Contestant]]:
+def _contestants(drawn: PublishedPages) -> Iterator[tuple[str, Contestant]]:
     pages = len(drawn.rates)
     budget = VISITS * pages
     yield "fixed", Scheduled(pages, budget, Rule("fixed", int(86_400 / VISITS)))
@@ -66,7 +66,7 @@ def _contestants(drawn: Pages) -> Iterator[tuple[str, Contestant]]:
     yield ORACLE, Oracle(drawn.rates, budget)
 
 
-def _targets(habit: Habit, measured: list[Figures]) -> Iterator[BenchmarkTarget]:
+def _targets(habit: Habit, measured: list[RuleFigures]) -> Iterator[BenchmarkTarget]:
     scores = {each.rule: each.score for each in measured if each.habit == habit}
     behind = scores[ORACLE].freshness - scores[OURS].freshness
     yield BenchmarkTarget(

@@ -5,14 +5,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from benchmarks.schedule.publishers import TICKS_A_DAY, Pages
+from benchmarks.schedule.publishers import TICKS_A_DAY, PublishedPages
 from benchmarks.schedule.rules import TICK_MS, Contestant
 
 _MEASURED_FROM: Final = 1 / 3
 """The first third is for learning."""
 
 
-class Score(msgspec.Struct, frozen=True):
+class FreshnessScore(msgspec.Struct, frozen=True):
     """How a rule did, after the time for learning."""
 
     freshness: float
@@ -23,7 +23,7 @@ class Score(msgspec.Struct, frozen=True):
     """For each page and day."""
 
 
-def simulate(pages: Pages, contestant: Contestant, visits_per_day: float) -> Score:
+def simulate(pages: PublishedPages, contestant: Contestant, visits_per_day: float) -> FreshnessScore:
     """Ticks through all days: in each the pages change, then the most overdue are visited."""
     ticks, number = pages.changes.shape
     first = int(ticks // TICKS_A_DAY * _MEASURED_FROM) * TICKS_A_DAY
@@ -48,7 +48,7 @@ def simulate(pages: Pages, contestant: Contestant, visits_per_day: float) -> Sco
         stale[chosen] = False
     measured_ticks = (ticks - first) * number
     changes = int(pages.changes[first:].sum())
-    return Score(fresh / measured_ticks, caught / changes, visits / measured_ticks * TICKS_A_DAY)
+    return FreshnessScore(fresh / measured_ticks, caught / changes, visits / measured_ticks * TICKS_A_DAY)
 
 
 def _most_overdue(due: np.ndarray, number: int) -> np.ndarray:

@@ -113,8 +113,8 @@ def _body(number: int) -> Body:
 
 
 def _put_portal(session: Session, place: int) -> int:
-    told = {"url": _portal(place), "now": session.now()}
-    ((number,),) = session.transact(lambda cursor: cursor.execute(_SQL["portal"].text, told).fetchall())
+    values = {"url": _portal(place), "now": session.now()}
+    ((number,),) = session.transact(lambda cursor: cursor.execute(_SQL["portal"].text, values).fetchall())
     return int(number)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.serve.servers import Server
+from benchmarks.serve.servers import ServerProcess
 from tamias.model.errors import TamiasError
 
 CONNECTIONS = 32
 _PATIENCE_SECONDS = 60.0
 
 
-class Told(msgspec.Struct, frozen=True):
+class WrkReport(msgspec.Struct, frozen=True):
     """What wrk tells."""
 
     requests: int
@@ -28,7 +28,7 @@ class Told(msgspec.Struct, frozen=True):
     """Answers other than 2xx and 3xx, and connections that broke or waited too long."""
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+class RouteLoad(msgspec.Struct, frozen=True, kw_only=True):
     """How one kind of request was answered."""
 
     name: str
@@ -49,26 +49,26 @@ def wrk() -> str | None:
     return shutil.which("wrk")
 
 
-def load(server: Server, name: str, paths: Sequence[str], seconds: float) -> Load:
+def load(server: ServerProcess, name: str, paths: Sequence[str], seconds: float) -> RouteLoad:
     """Asks for the paths in turn, over so many connections at once."""
     before = server.cpu_seconds(), server.cpu_seconds_of_all()
-    told = _run(server, paths, seconds)
-    if not told.requests:
+    report = _run(server, paths, seconds)
+    if not report.requests:
         raise TamiasError(f"{name}: {server.address} answered nothing within {seconds:g} s")
     own, of_all = server.cpu_seconds() - before[0], server.cpu_seconds_of_all() - before[1]
-    return Load(
+    return RouteLoad(
         name=name,
-        per_second=told.requests / told.seconds,
-        p50_ms=told.p50_ms,
-        p99_ms=told.p99_ms,
-        errors=told.errors,
-        cpu_ms=1000 * own / told.requests,
-        all_cpu_ms=1000 * of_all / told.requests,
-        bytes=told.bytes // told.requests,
+        per_second=report.requests / report.seconds,
+        p50_ms=report.p50_ms,
+        p99_ms=report.p99_ms,
+        errors=report.errors,
+        cpu_ms=1000 * own / report.requests,
+        all_cpu_ms=1000 * of_all / report.requests,
+        bytes=report.bytes // report.requests,
     )
 
 
-def _run(server: Server, paths: Sequence[str], seconds: float) -> Told:
+def _run(server: ServerProcess, paths: Sequence[str], seconds: float) -> WrkReport:
     program = wrk()
     if program is None:
         raise TamiasError("wrk is not installed (Debian: apt install wrk)")
@@ -83,4 +83,4 @@ def _run(server: Server, paths: Sequence[str], seconds: float) -> Told:
             capture_output=True,
             timeout=seconds + _PATIENCE_SECONDS,
         )
-    return msgspec.json.decode(done.stdout.splitlines()[-1], type=Told)
+    return msgspec.json.decode(done.stdout.splitlines()[-1], type=WrkReport)

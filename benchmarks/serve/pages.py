@@ -9,14 +9,14 @@ from urllib.parse import quote
 import msgspec
 
 from benchmarks.serve.fill import Filled
-from benchmarks.serve.servers import HOST, Server
+from benchmarks.serve.servers import HOST, ServerProcess
 
 REPEATS = 5
 MOST_READ = 64 << 20
 _HEADERS = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Encoding": "gzip, deflate, br"}
 
 
-class PageFigures(msgspec.Struct, frozen=True, kw_only=True):
+class PageTimes(msgspec.Struct, frozen=True, kw_only=True):
     """One page."""
 
     name: str
@@ -51,14 +51,14 @@ def paths_of_pages(filled: Filled) -> dict[str, str]:
     }
 
 
-def measure_pages(server: Server, filled: Filled) -> list[PageFigures]:
+def measure_pages(server: ServerProcess, filled: Filled) -> list[PageTimes]:
     """All of them, one after another."""
     return [_measured(server, name, path) for name, path in paths_of_pages(filled).items()]
 
 
-def _measured(server: Server, name: str, path: str) -> PageFigures:
+def _measured(server: ServerProcess, name: str, path: str) -> PageTimes:
     asked = [_ask(server, path) for _ in range(REPEATS)]
-    return PageFigures(
+    return PageTimes(
         name=name,
         path=path,
         status=max(status for status, _, _ in asked),
@@ -68,7 +68,7 @@ def _measured(server: Server, name: str, path: str) -> PageFigures:
     )
 
 
-def _ask(server: Server, path: str) -> tuple[int, float, int]:
+def _ask(server: ServerProcess, path: str) -> tuple[int, float, int]:
     """Status, seconds and bytes of one answer."""
     with closing(http.client.HTTPConnection(HOST, server.port, timeout=60)) as connection:
         connection.connect()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 
 from benchmarks.measuring.targets import BenchmarkTarget, at_least
-from benchmarks.serve.load import Load
-from benchmarks.serve.pages import PageFigures
+from benchmarks.serve.load import RouteLoad
+from benchmarks.serve.pages import PageTimes
 from benchmarks.serve.silence import Silence
 
 LEAST_RATIO = 0.3
@@ -21,7 +21,7 @@ _HEAD = ("", "requests/s", "x bare", "p50 ms", "p99 ms", "CPU ms", "x by CPU", "
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of request beside the bare handler."""
 
-    load: Load
+    load: RouteLoad
     json: bool
     page: bool = False
     ratio: float
@@ -30,7 +30,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Of the processor time that the bare handler's process takes for a request to that of the service's."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ServeReport(msgspec.Struct, frozen=True, kw_only=True):
     """All of one run."""
 
     datasets: int
@@ -38,9 +38,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     catalogue: int
     """Datasets that the SPARQL store knows."""
     filled_seconds: float
-    bare: Load | None
+    bare: RouteLoad | None
     routes: list[Route]
-    pages: list[PageFigures]
+    pages: list[PageTimes]
     silence: Silence
     skipped: str = ""
     """Why nothing was measured with wrk."""
@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return BenchmarkTarget(text, f"{self.silence.dropped:,} dropped", self.silence.ok)
 
 
-def lines(report: Report) -> Iterator[str]:
+def lines(report: ServeReport) -> Iterator[str]:
     """The tables."""
     yield _ROW.format(*_HEAD)
     if report.bare is not None:
@@ -89,7 +89,7 @@ def lines(report: Report) -> Iterator[str]:
     yield _silent(report.silence)
 
 
-def _row(load: Load, ratio: str, cpu_ratio: str) -> str:
+def _row(load: RouteLoad, ratio: str, cpu_ratio: str) -> str:
     return _ROW.format(
         load.name,
         f"{load.per_second:,.0f}",

@@ -13,12 +13,12 @@ import msgspec
 
 from benchmarks.measuring.ports import free_ports
 from benchmarks.measuring.targets import report_targets
-from benchmarks.measuring.workspace import ground
+from benchmarks.measuring.workspace import workspace
 from benchmarks.serve.fill import Filled, fill
-from benchmarks.serve.load import CONNECTIONS, Load, load, wrk
+from benchmarks.serve.load import CONNECTIONS, RouteLoad, load, wrk
 from benchmarks.serve.pages import measure_pages
-from benchmarks.serve.report import Report, Route, lines
-from benchmarks.serve.servers import Server, bare, service
+from benchmarks.serve.report import Route, ServeReport, lines
+from benchmarks.serve.servers import ServerProcess, bare, service
 from benchmarks.serve.silence import silence
 from tamias import __version__
 from tamias.crawl.catalogue.catalogue import rebuild
@@ -47,7 +47,7 @@ def run(
     """Measures all; `ok` is false when a target is missed."""
     out(f"Tamias {__version__}, Python {platform.python_version()}; {CONNECTIONS} connections by wrk")
     filled = Filled(datasets, max(1, versions // datasets) * datasets)
-    with ground(None) as data:
+    with workspace(None) as data:
         (port,), first = free_ports(1), min(catalogue, datasets)
         took = _fill(data, filled, port, first)
         out(
@@ -74,13 +74,13 @@ def _into_catalogue(database: Database, data: Path, settings: ServeSettings) -> 
 
 def _measure(
     data: Path, filled: Filled, port: int, first: int, *, seconds: float, silent: int, took: float
-) -> Report:
+) -> ServeReport:
     with service(data, port) as server:
         pages = measure_pages(server, filled)
         measured = list(_loads(server, filled, first, seconds)) if wrk() else []
         dropped = silence(server, silent)
     peer = next((each for name, each in measured if name == "bare"), None)
-    return Report(
+    return ServeReport(
         datasets=filled.datasets,
         versions=filled.versions,
         catalogue=first,
@@ -93,7 +93,7 @@ def _measure(
     )
 
 
-def _beside(each: Load, peer: Load) -> Route:
+def _beside(each: RouteLoad, peer: RouteLoad) -> Route:
     return Route(
         load=each,
         json=each.name.startswith(("dataset JSON", "version list")),
@@ -103,7 +103,9 @@ def _beside(each: Load, peer: Load) -> Route:
     )
 
 
-def _loads(server: Server, filled: Filled, first: int, seconds: float) -> Iterator[tuple[str, Load]]:
+def _loads(
+    server: ServerProcess, filled: Filled, first: int, seconds: float
+) -> Iterator[tuple[str, RouteLoad]]:
     with bare() as peer:
         load(peer, "bare", ["/"], _WARM_SECONDS)
         yield "bare", load(peer, "bare Starlette handler", ["/"], seconds)
@@ -112,7 +114,7 @@ def _loads(server: Server, filled: Filled, first: int, seconds: float) -> Iterat
         yield name, load(server, name, paths, seconds)
 
 
-def _requests(server: Server, filled: Filled, first: int) -> dict[str, Sequence[str]]:
+def _requests(server: ServerProcess, filled: Filled, first: int) -> dict[str, Sequence[str]]:
     chance = random.Random(1)
     every = [chance.randrange(filled.datasets) for _ in range(min(_LISTED, filled.datasets))]
     few = every[:POPULAR]
@@ -134,6 +136,6 @@ def _versions(filled: Filled, number: int) -> str:
     return "/api/v1/versions?url=" + quote(filled.url(number), safe="")
 
 
-def _query(server: Server, name: str) -> str:
+def _query(server: ServerProcess, name: str) -> str:
     query = f"SELECT ?title {{ GRAPH ?g {{ <{server.address}/dataset/{name}> dct:title ?title }} }}"
     return "/sparql?query=" + quote(query, safe="")

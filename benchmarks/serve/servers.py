@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 _START_SECONDS = 120.0
 
 
-class Server(msgspec.Struct, frozen=True):
+class ServerProcess(msgspec.Struct, frozen=True):
     """One that answers."""
 
     port: int
@@ -42,19 +42,19 @@ class Server(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def service(data: Path, port: int) -> Iterator[Server]:
+def service(data: Path, port: int) -> Iterator[ServerProcess]:
     """`tamias serve --no-crawl` over an archive."""
     words = ["-m", "tamias", "serve", "--no-crawl", "-q", "--data", str(data), "--port", str(port)]
     with _running(words, port) as process:
-        yield Server(port, process.pid, data)
+        yield ServerProcess(port, process.pid, data)
 
 
 @contextmanager
-def bare() -> Iterator[Server]:
+def bare() -> Iterator[ServerProcess]:
     """The peer."""
     (port,) = free_ports(1)
     with _running(["-m", "benchmarks.serve.bare", str(port)], port) as process:
-        yield Server(port, process.pid)
+        yield ServerProcess(port, process.pid)
 
 
 def _running(words: Sequence[str], port: int) -> AbstractContextManager[subprocess.Popen[bytes]]:

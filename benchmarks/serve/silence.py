@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 
 import msgspec
 
-from benchmarks.serve.servers import HOST, Server
+from benchmarks.serve.servers import HOST, ServerProcess
 from tamias.serve.run import HEAD_SECONDS
 
 KEPT_FILES = 512
@@ -35,7 +35,7 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
         return self.dropped == self.connections and self.answered == self.asked
 
 
-def silence(server: Server, wanted: int, path: str = "/healthz") -> Silence:
+def silence(server: ServerProcess, wanted: int, path: str = "/healthz") -> Silence:
     """Opens as many as wanted, or as the system lets us, and asks for a path while they are open."""
     count = min(wanted, _open_files() - KEPT_FILES)
     with ExitStack() as stack:
@@ -43,7 +43,7 @@ def silence(server: Server, wanted: int, path: str = "/healthz") -> Silence:
         return _watched(server, silent, path)
 
 
-def _watched(server: Server, silent: Sequence[socket.socket], path: str) -> Silence:
+def _watched(server: ServerProcess, silent: Sequence[socket.socket], path: str) -> Silence:
     started, poll = time.monotonic(), select.poll()
     left = {each.fileno(): each for each in silent}
     for number in left:
@@ -64,7 +64,7 @@ def _watched(server: Server, silent: Sequence[socket.socket], path: str) -> Sile
     )
 
 
-def _connected(server: Server) -> socket.socket:
+def _connected(server: ServerProcess) -> socket.socket:
     return socket.create_connection((HOST, server.port), timeout=30)
 
 
@@ -76,7 +76,7 @@ def _is_over(connection: socket.socket) -> bool:
         return True
 
 
-def _honest(server: Server, path: str) -> float | None:
+def _honest(server: ServerProcess, path: str) -> float | None:
     """Seconds of a request by somebody who has just come; None where it is not answered well."""
     begun = time.monotonic()
     with (

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.strategy.web import Web
+from benchmarks.strategy.web import TopicWeb
 
 SHARES = (0.2, 0.5, 0.8)
 WIDTH = 50
 
 
-class Harvest(msgspec.Struct, frozen=True, kw_only=True):
+class StrategyHarvest(msgspec.Struct, frozen=True, kw_only=True):
     """How one crawl did for one kind of pages."""
 
     crawl: str
@@ -37,7 +37,9 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
         return 0.0 if last is None else 0.8 * self.relevant / last
 
 
-def harvest(web: Web, crawl: str, kind: str, visits: Sequence[tuple[int, int]], longest: int) -> Harvest:
+def harvest(
+    web: TopicWeb, crawl: str, kind: str, visits: Sequence[tuple[int, int]], longest: int
+) -> StrategyHarvest:
     """Counts a crawl; `longest` is the length of the longest one, so that curves can be compared."""
     relevant = web.relevant(kind)
     found = 0
@@ -53,7 +55,7 @@ def harvest(web: Web, crawl: str, kind: str, visits: Sequence[tuple[int, int]], 
         seen.add(visit)
         points.append(found)
     hosts_until, others = _hosts(web, kind, visits)
-    return Harvest(
+    return StrategyHarvest(
         crawl=crawl,
         kind=kind,
         relevant=relevant,
@@ -66,7 +68,7 @@ def harvest(web: Web, crawl: str, kind: str, visits: Sequence[tuple[int, int]], 
     )
 
 
-def _hosts(web: Web, kind: str, visits: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
+def _hosts(web: TopicWeb, kind: str, visits: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
     left = {host for host in range(web.hosts) if web.kind(host) == kind}
     others: set[int] = set()
     for fetches, (host, _) in enumerate(visits, 1):
@@ -84,7 +86,7 @@ def _curve(points: Sequence[int], relevant: int, longest: int) -> tuple[float, .
     return tuple((points[min(step, len(points)) - 1] if points and step else 0) / relevant for step in steps)
 
 
-def plot(harvests: Sequence[Harvest]) -> list[str]:
+def plot(harvests: Sequence[StrategyHarvest]) -> list[str]:
     """The curves as lines of text: each sign is a fiftieth of the longest crawl, from none to all found."""
     signs = " ▁▂▃▄▅▆▇█"
     return [

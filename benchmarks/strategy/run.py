@@ -12,9 +12,9 @@ import msgspec
 
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.strategy.cost import Cost, measure_cost
-from benchmarks.strategy.harvest import Harvest, harvest, plot
+from benchmarks.strategy.harvest import StrategyHarvest, harvest, plot
 from benchmarks.strategy.server import Served, Visit, serving
-from benchmarks.strategy.web import KINDS, SEEDS, Web
+from benchmarks.strategy.web import KINDS, SEEDS, TopicWeb
 from tamias.model.errors import TamiasError, UsageError
 
 BREADTH_FIRST = "breadth-first"
@@ -27,7 +27,7 @@ Out = Callable[[str], None]
 
 
 def run(
-    web: Web, examples: Path, *, kinds: Sequence[str] = KINDS, cost: bool = True, out: Out = print
+    web: TopicWeb, examples: Path, *, kinds: Sequence[str] = KINDS, cost: bool = True, out: Out = print
 ) -> dict[str, Any]:
     """Crawls, counts and tells; returns what it printed, as figures. `examples` is a folder of strategies."""
     if not web.is_large_enough:
@@ -86,7 +86,7 @@ def _tamias(words: list[str], environment: dict[str, str], codes: tuple[int, ...
         raise TamiasError(f"'tamias {words[0]}' ended with {done.returncode}: {done.stderr[-500:].strip()}")
 
 
-def table(harvests: Sequence[Harvest]) -> list[str]:
+def table(harvests: Sequence[StrategyHarvest]) -> list[str]:
     """The figures in rows, and under those of each kind the curves."""
     lines = [
         f"{'looked for':<12}{'crawl':<14}{'20 %':>8}{'50 %':>8}{'80 %':>8}{'harvest':>9}{'all hosts':>11}"
@@ -107,7 +107,7 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def _targets(kind: str, harvests: Sequence[Harvest]) -> list[BenchmarkTarget]:
+def _targets(kind: str, harvests: Sequence[StrategyHarvest]) -> list[BenchmarkTarget]:
     by_crawl = {each.crawl: each for each in harvests if each.kind == kind}
     plain, focused = by_crawl[BREADTH_FIRST], by_crawl[kind]
     asked, allowed = focused.until["0.8"], (plain.until["0.8"] or 0) * HALF
@@ -126,7 +126,7 @@ def _targets(kind: str, harvests: Sequence[Harvest]) -> list[BenchmarkTarget]:
     ]
 
 
-def _figures(web: Web, harvests: Sequence[Harvest], costs: Sequence[Cost]) -> dict[str, Any]:
+def _figures(web: TopicWeb, harvests: Sequence[StrategyHarvest], costs: Sequence[Cost]) -> dict[str, Any]:
     return {
         "web": msgspec.to_builtins(web),
         "harvests": [{**msgspec.to_builtins(each), "rate": each.rate} for each in harvests],

@@ -51,7 +51,7 @@ _TELLING: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-class Web(msgspec.Struct, frozen=True):
+class TopicWeb(msgspec.Struct, frozen=True):
     """So many hosts of so many pages each; on some hosts of each kind most pages are what is looked for."""
 
     hosts: int = 1000
@@ -98,7 +98,7 @@ class Web(msgspec.Struct, frozen=True):
     def _kin(self, kind: str | None) -> tuple[int, ...]:
         return tuple(host for host in range(self.hosts) if self.kind(host) == kind) if kind else ()
 
-    def told_kind(self, host: int, page: int, to: tuple[int, int], turn: int) -> str | None:
+    def claimed_kind(self, host: int, page: int, to: tuple[int, int], turn: int) -> str | None:
         """What the words of a link say of the page it leads to."""
         draw = chance(host, page, 100 + turn)
         kind = next((each for each in KINDS if self.is_relevant(*to, each)), None)
@@ -107,18 +107,18 @@ class Web(msgspec.Struct, frozen=True):
         return KINDS[draw // 100 % len(KINDS)] if draw % 100 < LYING else None
 
 
-def html(web: Web, host: int, page: int, url_of: Callable[[int], str]) -> bytes:
+def html(web: TopicWeb, host: int, page: int, url_of: Callable[[int], str]) -> bytes:
     """The page; `url_of` gives the address of a host, without a slash at the end."""
     kind = self_kind(web, host, page)
     lines = [
         f"<!DOCTYPE html><html lang={'fr' if kind == FRENCH else 'en'}><head><title>{host} {page}</title>"
     ]
     if kind == DATA:
-        told = f'{{"@context":{{"@vocab":"http://schema.org/"}},"@type":"Dataset","name":"{host} {page}"}}'
-        lines.append(f'<script type="application/ld+json">{told}</script>')
+        json_ld = f'{{"@context":{{"@vocab":"http://schema.org/"}},"@type":"Dataset","name":"{host} {page}"}}'
+        lines.append(f'<script type="application/ld+json">{json_ld}</script>')
     lines.append("</head><body>")
     for turn, to in enumerate(web.links(host, page)):
-        words = _TELLING.get(web.told_kind(host, page, to, turn) or "", _PLAIN)
+        words = _TELLING.get(web.claimed_kind(host, page, to, turn) or "", _PLAIN)
         draw = chance(host, page, 200 + turn)
         before = words["words"][draw % len(words["words"])]
         anchor = words["anchor"][(draw >> 8) % len(words["anchor"])]
@@ -128,7 +128,7 @@ def html(web: Web, host: int, page: int, url_of: Callable[[int], str]) -> bytes:
     return "\n".join(lines).encode()
 
 
-def self_kind(web: Web, host: int, page: int) -> str | None:
+def self_kind(web: TopicWeb, host: int, page: int) -> str | None:
     """What a page is to those who look for something."""
     return next((kind for kind in KINDS if web.is_relevant(host, page, kind)), None)
 

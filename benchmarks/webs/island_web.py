@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.webs.names import NXDOMAIN, OK, SERVFAIL, NameService, Question
+from benchmarks.webs.names import NXDOMAIN, OK, SERVFAIL, DnsQuestion, DnsServer
 
 _NAME = re.compile(r"(?P<kind>[hdtn])(?P<number>[0-9]{1,5})\.example")
 _NETS = {"h": 77, "d": 78, "t": 79, "n": 80}
@@ -49,13 +49,13 @@ def page(name: str, path: str, pages: int) -> bytes | None:
     return f'<> <urn:island:number> {number} ; <urn:island:of> "{name}" .\n'.encode()
 
 
-class _IslandNames(NameService):
+class _IslandNames(DnsServer):
     """The mode stands in a file: empty, `servfail` or `silent`."""
 
     def __init__(self, folder: Path) -> None:
         self._mode = folder / MODE
 
-    def answer(self, question: Question) -> tuple[int, Sequence[str]] | None:
+    def answer(self, question: DnsQuestion) -> tuple[int, Sequence[str]] | None:
         mode = self._mode.read_text() if self._mode.exists() else ""
         if mode == "silent":
             return None

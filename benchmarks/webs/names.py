@@ -18,7 +18,7 @@ Turns = Sequence[Sequence[str]]
 """The addresses of a name, for the first question, the second and so on; the last stays."""
 
 
-class Question(NamedTuple):
+class DnsQuestion(NamedTuple):
     """What a client asks."""
 
     name: str
@@ -29,11 +29,11 @@ class Question(NamedTuple):
     """Where the question ends in the query."""
 
 
-def parse_question(query: bytes) -> Question | None:
+def parse_question(query: bytes) -> DnsQuestion | None:
     """The one question of a query (RFC 1035); None where that is not what it is.
 
     >>> parse_question(bytes(12) + bytes([3]) + b"One" + bytes([4]) + b"test" + bytes([0, 0, 1, 0, 1]))
-    Question(name='one.test', wants_address=True, end=26)
+    DnsQuestion(name='one.test', wants_address=True, end=26)
     """
     place, labels = _HEAD.size, []
     while place < len(query) and query[place]:
@@ -42,10 +42,10 @@ def parse_question(query: bytes) -> Question | None:
     if place + 5 > len(query):
         return None
     kind = int.from_bytes(query[place + 1 : place + 3], "big")
-    return Question(".".join(labels), kind == _A, place + 5)
+    return DnsQuestion(".".join(labels), kind == _A, place + 5)
 
 
-def reply(query: bytes, question: Question, code: int, addresses: Sequence[str] = ()) -> bytes:
+def reply(query: bytes, question: DnsQuestion, code: int, addresses: Sequence[str] = ()) -> bytes:
     """What a name server says to it."""
     records = b"".join(
         struct.pack(">HHHIH", 0xC00C, _A, _IN, _TTL, 4) + IPv4Address(each).packed for each in addresses
@@ -54,7 +54,7 @@ def reply(query: bytes, question: Question, code: int, addresses: Sequence[str] 
     return head + query[_HEAD.size : question.end] + records
 
 
-class NameService(asyncio.DatagramProtocol):
+class DnsServer(asyncio.DatagramProtocol):
     """Speaks DNS on a datagram socket; `answer` says what."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -67,19 +67,19 @@ class NameService(asyncio.DatagramProtocol):
         if question and answer:
             self._transport.sendto(reply(query, question, *answer), addr)
 
-    def answer(self, question: Question) -> tuple[int, Sequence[str]] | None:
+    def answer(self, question: DnsQuestion) -> tuple[int, Sequence[str]] | None:
         """The code and the addresses; None says nothing."""
         raise NotImplementedError
 
 
-class NameTable(NameService):
+class NameTable(DnsServer):
     """Answers from a table."""
 
     def __init__(self, table: Mapping[str, Turns]) -> None:
         self._table = table
         self.asked: Counter[str] = Counter()
 
-    def answer(self, question: Question) -> tuple[int, Sequence[str]]:
+    def answer(self, question: DnsQuestion) -> tuple[int, Sequence[str]]:
         turns = self._table.get(question.name)
         if turns is None or not question.wants_address:
             return (NXDOMAIN if turns is None else OK), ()

@@ -12,7 +12,7 @@ from benchmarks.webs.sites import reset
 PIECE = 64 * 1024
 
 
-class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectionFault(msgspec.Struct, frozen=True, kw_only=True):
     """What befalls one connection. Bytes are counted from the server to the client."""
 
     delay: float = 0.0
@@ -30,8 +30,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
         return min(known, default=None)
 
 
-NO_TROUBLE = Trouble()
-Chance = Callable[[], Trouble]
+NO_TROUBLE = ConnectionFault()
+Chance = Callable[[], ConnectionFault]
 Open = Callable[[str], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 """Connects to what stands behind; it is given the address that the client came to."""
 
@@ -88,7 +88,7 @@ class Proxy(Listeners):
             await asyncio.gather(*ends, return_exceptions=True)
 
     async def _pass(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, trouble: Trouble
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, trouble: ConnectionFault
     ) -> None:
         passed, most = 0, trouble.stop_after()
         while piece := await source.read(1 if trouble.bytes_per_second else PIECE):
@@ -108,7 +108,7 @@ class Proxy(Listeners):
             if target.can_write_eof():
                 target.write_eof()
 
-    async def _end(self, target: asyncio.StreamWriter, trouble: Trouble) -> None:
+    async def _end(self, target: asyncio.StreamWriter, trouble: ConnectionFault) -> None:
         if trouble.silent_after is not None:
             await asyncio.sleep(3600)
         if trouble.reset_after is not None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from benchmarks.webs.wire import Answer, Asked, Wire, status
+from benchmarks.webs.wire import Answer, Wire, WireRequest, status
 
 HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 20.0
@@ -61,13 +61,13 @@ class Listeners:
         await asyncio.sleep(0.01)  # a closed connection lets go of its socket a turn later
 
 
-class Web(Listeners):
+class VirtualHosts(Listeners):
     """Sites that are being served. Used by the loop's thread, read by others when it has ended."""
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         super().__init__()
         self._sites = sites
-        self.log: list[Asked] = []
+        self.log: list[WireRequest] = []
 
     async def listen(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Serves there too."""
@@ -94,19 +94,19 @@ class Web(Listeners):
         await (answer or _NOTHING)(Wire(asked, writer))
 
 
-async def read_request(reader: asyncio.StreamReader, address: str = "") -> Asked:
+async def read_request(reader: asyncio.StreamReader, address: str = "") -> WireRequest:
     """The next request of a client. Raises `TimeoutError` or `EOFError` when none comes."""
     return parsed(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS), address)
 
 
-def parsed(request: bytes, address: str) -> Asked:
+def parsed(request: bytes, address: str) -> WireRequest:
     """The request; what is not sound in it is left out."""
     first, *lines = request.decode("latin-1").split("\r\n")
     words = first.split(" ")
     pairs = (line.partition(":") for line in lines if ":" in line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     host = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
-    return Asked(host.lower(), words[1] if len(words) > 1 else "", headers, time.monotonic(), address)
+    return WireRequest(host.lower(), words[1] if len(words) > 1 else "", headers, time.monotonic(), address)
 
 
 @contextmanager

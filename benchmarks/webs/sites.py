@@ -12,7 +12,7 @@ from itertools import pairwise
 import msgspec
 
 from benchmarks.webs.server import Listeners, in_thread, read_request
-from benchmarks.webs.wire import Asked, head
+from benchmarks.webs.wire import WireRequest, head
 
 ROBOTS = "/robots.txt"
 _BEAT_SECONDS = 0.01
@@ -20,7 +20,7 @@ _RECENT_SECONDS = 0.5
 _RESET = struct.pack("ii", 1, 0)
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class SiteAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What comes back, and how."""
 
     status: int = 200
@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds before it."""
 
 
-class Visit(msgspec.Struct, kw_only=True):
+class ServedRequest(msgspec.Struct, kw_only=True):
     """One request as the server saw it. Times are monotonic."""
 
     host: str
@@ -44,25 +44,25 @@ class Visit(msgspec.Struct, kw_only=True):
     retry_after: float = 0.0
 
 
-Site = Callable[[Asked], Answer]
-NOTHING = Answer(status=404)
+Site = Callable[[WireRequest], SiteAnswer]
+NOTHING = SiteAnswer(status=404)
 
 
-class Web(Listeners):
+class LoopbackSites(Listeners):
     """Sites that are being served: the same site on every address."""
 
     def __init__(self, site: Site, hosts: Sequence[str]) -> None:
         super().__init__()
         self.site = site
         self.hosts = hosts
-        self.log: list[Visit] = []
+        self.log: list[ServedRequest] = []
         self._lateness: deque[tuple[float, float]] = deque()
 
     def url(self, host: str, path: str, port: int | None = None) -> str:
         """An address of it."""
         return f"http://{host}:{port or self.port}{path}"
 
-    def pages(self, since: int = 0) -> list[Visit]:
+    def pages(self, since: int = 0) -> list[ServedRequest]:
         """The requests for anything but robots.txt."""
         return [visit for visit in self.log[since:] if visit.path != ROBOTS]
 
@@ -90,7 +90,7 @@ class Web(Listeners):
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await read_request(reader)
         answer = self.site(asked)
-        visit = Visit(
+        visit = ServedRequest(
             host=asked.host,
             path=asked.target,
             agent=asked.headers.get("user-agent", ""),
@@ -106,7 +106,7 @@ class Web(Listeners):
             visit.ended = time.monotonic()
 
 
-async def _give(writer: asyncio.StreamWriter, answer: Answer) -> None:
+async def _give(writer: asyncio.StreamWriter, answer: SiteAnswer) -> None:
     await asyncio.sleep(answer.pause)
     length = ("Content-Length", str(len(answer.body)))
     writer.write(head(answer.status, (*answer.headers, length)) + answer.body)
@@ -121,9 +121,9 @@ def reset(writer: asyncio.StreamWriter) -> None:
 
 
 @contextmanager
-def serving(site: Site, hosts: int, network: str = "127.70") -> Iterator[Web]:
+def serving(site: Site, hosts: int, network: str = "127.70") -> Iterator[LoopbackSites]:
     """Serves on so many addresses in a thread of its own."""
-    web = Web(site, [f"{network}.{number // 250}.{number % 250 + 1}" for number in range(hosts)])
+    web = LoopbackSites(site, [f"{network}.{number // 250}.{number % 250 + 1}" for number in range(hosts)])
     with in_thread() as do:
         do(web.open())
         try:
@@ -132,21 +132,21 @@ def serving(site: Site, hosts: int, network: str = "127.70") -> Iterator[Web]:
             do(web.close())
 
 
-def by_host(visits: Iterable[Visit]) -> dict[str, list[Visit]]:
+def by_host(visits: Iterable[ServedRequest]) -> dict[str, list[ServedRequest]]:
     """The visits to each host, in order."""
-    found: dict[str, list[Visit]] = defaultdict(list)
+    found: dict[str, list[ServedRequest]] = defaultdict(list)
     for visit in visits:
         found[visit.host].append(visit)
     return found
 
 
-def gaps(visits: Iterable[Visit]) -> list[float]:
+def gaps(visits: Iterable[ServedRequest]) -> list[float]:
     """Seconds from one request to a host to the next, with what the server was late to note the first."""
     hosts = by_host(visits).values()
     return [after.at - before.at + before.late for each in hosts for before, after in pairwise(each)]
 
 
-def most_at_once(visits: Iterable[Visit]) -> int:
+def most_at_once(visits: Iterable[ServedRequest]) -> int:
     """The most requests that any host had under way at one moment."""
     most = 0
     for of_host in by_host(visits).values():

@@ -8,7 +8,7 @@ import msgspec
 PIECE = 64 * 1024
 
 
-class Asked(msgspec.Struct, frozen=True):
+class WireRequest(msgspec.Struct, frozen=True):
     """One request as it came."""
 
     host: str
@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Wire:
     """The server's end of a connection, with one request to answer. It is closed afterwards."""
 
-    def __init__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         self.asked = asked
         self._writer = writer
 
@@ -63,15 +63,15 @@ def head(status: int, headers: Headers, phrase: str = "Hostile") -> bytes:
 def whole(body: bytes | str, media_type: str = "text/turtle", *headers: tuple[str, str]) -> Answer:
     """A well-formed answer; what is evil about it stands in the body or in a header."""
     content = body.encode() if isinstance(body, str) else body
-    told = (("Content-Type", media_type), ("Content-Length", str(len(content))), *headers)
+    fields = (("Content-Type", media_type), ("Content-Length", str(len(content))), *headers)
 
     async def answer(wire: Wire) -> None:
-        await wire.send(head(200, told) + content)
+        await wire.send(head(200, fields) + content)
 
     return answer
 
 
-def made(make: Callable[[Asked], bytes | str], media_type: str = "text/html") -> Answer:
+def made(make: Callable[[WireRequest], bytes | str], media_type: str = "text/html") -> Answer:
     """A well-formed answer that is made for the request."""
 
     async def answer(wire: Wire) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from benchmarks.webs.server import Web
+from benchmarks.webs.server import VirtualHosts
 from benchmarks.webs.wire import endless, head, raw
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
@@ -16,7 +16,7 @@ def fetched(answer, spool):
     """What comes of one answer."""
 
     async def fetch():
-        web = Web({"127.0.0.1": {"/": answer}})
+        web = VirtualHosts({"127.0.0.1": {"/": answer}})
         await web.listen("127.0.0.1", 0)
         options = HttpOptions(user_agent="tamias/test", spool_dir=str(spool))
         fetcher = HttpFetcher(

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from benchmarks.hostile.attack import Evidence
+from benchmarks.hostile.attack import AttackEvidence
 from benchmarks.hostile.attacks import ATTACKS
 from benchmarks.hostile.run import MOST_MEMORY, NUMBERS
 
@@ -97,4 +97,4 @@ def test_every_attack_of_the_list_has_an_endpoint():
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=NAMES)
 def test_a_crawl_that_saw_nothing_proves_nothing(attack):
-    assert attack.holds(Evidence()) is not None
+    assert attack.holds(AttackEvidence()) is not None

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from benchmarks.frontier.cluster.costs import Costs
-from benchmarks.frontier.cluster.run import Row, bend
-from benchmarks.frontier.cluster.simulation import Plan, Simulation
+from benchmarks.frontier.cluster.run import ClusterRow, bend
+from benchmarks.frontier.cluster.simulation import ClusterPlan, Simulation
 
 COSTS = Costs(by="hand", lease=2.0, finish=4.0, put_call=1.0, put_row=0.01)
-PLAN = Plan(shards=1, buckets=1, workers=1, cores=1, network=0.0)
+PLAN = ClusterPlan(shards=1, buckets=1, workers=1, cores=1, network=0.0)
 
 
 def figures(**changes):
@@ -46,7 +46,9 @@ def test_the_same_plan_gives_the_same_figures():
 
 def test_it_bends_where_a_shard_does_less_than_seven_tenths():
     rows = [
-        Row(way="", plan=msgspec.structs.replace(PLAN, shards=number), figures=figures(), efficiency=share)
+        ClusterRow(
+            way="", plan=msgspec.structs.replace(PLAN, shards=number), figures=figures(), efficiency=share
+        )
         for number, share in ((1, 1.0), (2, 0.9), (4, 0.6), (8, 0.3))
     ]
     assert bend(rows) == 4

@@ -28,7 +28,7 @@ PACKAGE = {"private": True, "dependencies": dict.fromkeys(MODULES, "*"), "overri
 INSTALL_SECONDS = 900
 
 
-class Task(msgspec.Struct, frozen=True):
+class CrawlTask(msgspec.Struct, frozen=True):
     """What a crawler is given."""
 
     seeds: list[str]
@@ -58,18 +58,18 @@ class Rival(msgspec.Struct, frozen=True):
     """One crawler."""
 
     name: str
-    prepare: Callable[[Task], Contender | Skipped]
-    harvest: Callable[[Task], list[Path]]
+    prepare: Callable[[CrawlTask], Contender | Skipped]
+    harvest: Callable[[CrawlTask], list[Path]]
     """After the crawl: files of N-Quads or N-Triples with all it has; none if it keeps no statements."""
     follows_rdf: bool = True
 
 
-def written_files(task: Task) -> list[Path]:
+def written_files(task: CrawlTask) -> list[Path]:
     """What a crawler wrote to the folder it was told of."""
     return sorted(file for end in ("nq", "nt") for file in task.output.glob(f"**/*.{end}"))
 
 
-def tamias(task: Task) -> Contender:
+def tamias(task: CrawlTask) -> Contender:
     """As anybody would run it, but without a delay of its own and allowed on loopback addresses."""
     options = ["--seeds", str(task.seed_file), "--data", str(task.folder / "data"), "--include", task.scope]
     options += ["--delay", "0", "--allow-private", "-q", *task.options]
@@ -83,7 +83,7 @@ def tamias(task: Task) -> Contender:
     )
 
 
-def tamias_export(task: Task) -> list[Path]:
+def tamias_export(task: CrawlTask) -> list[Path]:
     """Its own export, after the crawl and outside its time."""
     file = task.folder / "found.nq"
     command = [*task.tamias, "export", "--data", str(task.folder / "data"), "-o", str(file)]
@@ -98,7 +98,7 @@ def finish(command: list[str], folder: Path, seconds: float) -> None:
         raise TamiasError(f"{' '.join(command[:4])} failed: {last_line(folder / 'stderr')}")
 
 
-def scrapy(task: Task) -> Contender | Skipped:
+def scrapy(task: CrawlTask) -> Contender | Skipped:
     """Scrapy with our RDF spider, tuned."""
     python = find_scrapy(cache_folder())
     if python is None:
@@ -124,7 +124,7 @@ def scrapy(task: Task) -> Contender | Skipped:
     )
 
 
-def wget(task: Task) -> Contender | Skipped:
+def wget(task: CrawlTask) -> Contender | Skipped:
     """`wget -r`: reads HTML only, so on this web it is a measure of what it takes to fetch."""
     program = shutil.which("wget")
     if program is None:
@@ -139,19 +139,19 @@ def wget(task: Task) -> Contender | Skipped:
     )
 
 
-def comunica(task: Task) -> Contender | Skipped:
+def comunica(task: CrawlTask) -> Contender | Skipped:
     """Comunica's link traversal, asked for everything that can be reached."""
     terms = "all links followed, its limit of 1000 lifted; statements written out"
     return node_script("comunica", MODULES[0], "traverse.mjs", task, terms)
 
 
-def dereference(task: Task) -> Contender | Skipped:
+def dereference(task: CrawlTask) -> Contender | Skipped:
     """rdf-dereference in a plain breadth-first loop of ours."""
     terms = "our loop, 64 at once; every IRI followed; statements written out"
     return node_script("rdf-dereference", MODULES[1], "dereference.mjs", task, terms)
 
 
-def node_script(name: str, module: str, script: str, task: Task, terms: str) -> Contender | Skipped:
+def node_script(name: str, module: str, script: str, task: CrawlTask, terms: str) -> Contender | Skipped:
     """A script of ours on a module of npm."""
     program = shutil.which("node")
     modules = cache_folder() / "npm"
@@ -184,7 +184,7 @@ def named(word: str) -> Rival:
     if not name or not line.strip():
         raise UsageError(f"--peer {word}: write NAME=COMMAND, or one of {', '.join(RIVALS)}")
 
-    def prepare(task: Task) -> Contender | Skipped:
+    def prepare(task: CrawlTask) -> Contender | Skipped:
         task.output.mkdir(exist_ok=True)
         places = {"{seeds}": str(task.seed_file), "{output}": str(task.output), "{scope}": task.scope}
         command = [

@@ -20,7 +20,7 @@ class Title(msgspec.Struct, frozen=True):
     level: int = 2
 
 
-class Text(msgspec.Struct, frozen=True):
+class TextBlock(msgspec.Struct, frozen=True):
     """A paragraph."""
 
     text: str
@@ -32,13 +32,13 @@ class Points(msgspec.Struct, frozen=True):
     texts: Sequence[str]
 
 
-class Code(msgspec.Struct, frozen=True):
+class CodeBlock(msgspec.Struct, frozen=True):
     """What to type into a shell."""
 
     text: str
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableBlock(msgspec.Struct, frozen=True):
     """Rows of cells, the first of them the head."""
 
     rows: Sequence[Sequence[str]]
@@ -52,7 +52,7 @@ class Figure(msgspec.Struct, frozen=True):
     svg: str
 
 
-Block = Title | Text | Points | Code | Table | Figure
+Block = Title | TextBlock | Points | CodeBlock | TableBlock | Figure
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -71,15 +71,15 @@ def _markdown(block: Block) -> str:
     match block:
         case Title():
             return f"{'#' * block.level} {block.text}"
-        case Text():
+        case TextBlock():
             return block.text
         case Points():
             return "\n".join(f"- {text}" for text in block.texts)
-        case Code():
+        case CodeBlock():
             return f"```sh\n{block.text}\n```"
         case Figure():
             return f"![{block.caption}]({block.name}.svg)\n\n{block.caption}"
-        case Table():
+        case TableBlock():
             head, *rows = ("| " + " | ".join(row) + " |" for row in block.rows)
             return "\n".join([head, "|" + "---|" * len(block.rows[0]), *rows])
 
@@ -88,15 +88,15 @@ def _html(block: Block) -> str:
     match block:
         case Title():
             return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
-        case Text():
+        case TextBlock():
             return f"<p>{coded(block.text)}</p>"
         case Points():
             return "<ul>" + "".join(f"<li>{coded(text)}</li>" for text in block.texts) + "</ul>"
-        case Code():
+        case CodeBlock():
             return f"<pre><code>{escape(block.text)}</code></pre>"
         case Figure():
             return f"<figure>{block.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
-        case Table():
+        case TableBlock():
             head, *rows = block.rows
             top = "".join(f"<th>{coded(cell)}</th>" for cell in head)
             lines = "".join(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.dataweb.report.blocks import Block, Points, Table, Text
-from benchmarks.dataweb.trial import Outcome
+from benchmarks.dataweb.report.blocks import Block, Points, TableBlock, TextBlock
+from benchmarks.dataweb.trial import TrialOutcome
 from benchmarks.measuring.budget import DATABASE
 
 NAMED = 3
@@ -39,31 +39,31 @@ DONE = {
 }
 
 
-def spent(outcome: Outcome) -> dict[str, float]:
+def spent(outcome: TrialOutcome) -> dict[str, float]:
     """Processor seconds by step, the largest first; all that the whole tree used."""
     claimed = {**outcome.steps, "database": outcome.measured.cpu_by_name.get(DATABASE, 0.0)}
     claimed[REST] = max(0.0, outcome.measured.cpu_seconds - sum(claimed.values()))
     return dict(sorted(claimed.items(), key=lambda pair: -pair[1]))
 
 
-def profile(outcome: Outcome) -> Iterator[Block]:
+def profile(outcome: TrialOutcome) -> Iterator[Block]:
     """The table of steps, if Tamias was asked for it."""
     if not outcome.steps:
         return
     steps, count = spent(outcome), max(1, outcome.account.resources)
     whole = sum(steps.values()) or 1.0
-    yield Text("Where Tamias's processor time went (`--profile`):")
+    yield TextBlock("Where Tamias's processor time went (`--profile`):")
     rows = [(step, MEANINGS.get(step, ""), f"{used:.2f}", f"{1000 * used / count:.3f}", f"{used / whole:.0%}")
             for step, used in steps.items()]  # fmt: skip
-    yield Table([("step", "what it is", "CPU s", "ms/resource", "share"), *rows])
+    yield TableBlock([("step", "what it is", "CPU s", "ms/resource", "share"), *rows])
 
 
-def largest(outcome: Outcome) -> Iterator[Block]:
+def largest(outcome: TrialOutcome) -> Iterator[Block]:
     """The three largest costs, and what was done about them."""
     if not outcome.steps:
         return
     steps, whole = spent(outcome), outcome.measured.cpu_seconds or 1.0
-    yield Text("The largest costs, and what was done about them:")
+    yield TextBlock("The largest costs, and what was done about them:")
     named = [step for step in steps if step != REST][:NAMED]
     yield Points(
         [f"**{step}** ({steps[step] / whole:.0%}): {DONE.get(step, 'nothing yet')}." for step in named]

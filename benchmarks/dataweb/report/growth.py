@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks.dataweb.report.blocks import Block, Figure, Table, Text, Title
+from benchmarks.dataweb.report.blocks import Block, Figure, TableBlock, TextBlock, Title
 from benchmarks.dataweb.scale import Leg, Scale
 from tamias.cli.plots import Line, plot
 
@@ -15,17 +15,17 @@ COLUMNS = (
 def scaled(scale: Scale) -> Iterator[Block]:
     """The experiment of scale."""
     yield Title("Scale")
-    yield Text(f"{scale.pages} pages on {scale.hosts} hosts, made while they are served, and one seed.")
+    yield TextBlock(f"{scale.pages} pages on {scale.hosts} hosts, made while they are served, and one seed.")
     legs = [("from one seed", scale.first)]
     if scale.second is not None:
         legs.append((f"after {scale.put} more URLs", scale.second))
-        yield Text(
+        yield TextBlock(
             f"Then {scale.put} more URLs were put into the same frontier, in {scale.put_seconds:.0f} s, "
             "and the crawl went on."
         )
-    yield Table([COLUMNS, *(row(name, leg) for name, leg in legs)])
-    yield from (Text(f"**{leg.fault}.**") for _, leg in legs if leg.fault)
-    yield from (Text(ended(name, leg)) for name, leg in legs)
+    yield TableBlock([COLUMNS, *(row(name, leg) for name, leg in legs)])
+    yield from (TextBlock(f"**{leg.fault}.**") for _, leg in legs if leg.fault)
+    yield from (TextBlock(ended(name, leg)) for name, leg in legs)
     paces = [Line(name, [(each.seconds, each.pages_per_second) for each in leg.tenths]) for name, leg in legs]
     yield Figure("scale-pace", "Pages a second, by tenth of the pages", plot(paces, "seconds", "pages/s"))
     yield Figure("scale-cpu", "Processor time for a page, by tenth", plot(costs(legs), "seconds", "ms/page"))

@@ -3,16 +3,26 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.dataweb.experiment import Experiment, Results
-from benchmarks.dataweb.report.blocks import Block, Code, Figure, Points, Table, Text, Title, markdown, page
+from benchmarks.dataweb.experiment import DataWebExperiment, Results
+from benchmarks.dataweb.report.blocks import (
+    Block,
+    CodeBlock,
+    Figure,
+    Points,
+    TableBlock,
+    TextBlock,
+    Title,
+    markdown,
+    page,
+)
 from benchmarks.dataweb.report.costs import largest, profile
 from benchmarks.dataweb.report.growth import scaled
 from benchmarks.dataweb.report.prose import AGAINST_PEERS, AT_THE_DOOR, DIFFERENCES, TERMS
 from benchmarks.dataweb.report.published import HARDWARE, ROWS
 from benchmarks.dataweb.report.verdicts import verdicts
-from benchmarks.dataweb.serving.load import Load
-from benchmarks.dataweb.trial import Outcome
-from benchmarks.dataweb.truth import Score
+from benchmarks.dataweb.serving.load import ServerSpeed
+from benchmarks.dataweb.trial import TrialOutcome
+from benchmarks.dataweb.truth import RecallScore
 from tamias.cli.plots import Line, bars, plot
 
 HEADING = "The Data Web benchmark"
@@ -43,23 +53,23 @@ def write_report(results: Results, folder: Path) -> None:
 def report(results: Results) -> Iterator[Block]:
     """The whole report."""
     yield Title(HEADING, 1)
-    yield Text(f"Machine: {results.machine}.")
+    yield TextBlock(f"Machine: {results.machine}.")
     if results.command:
-        yield Text("The command that repeats this, first with `--install-peers` if they are not there:")
-        yield Code(results.command)
-    yield Text(TERMS)
+        yield TextBlock("The command that repeats this, first with `--install-peers` if they are not there:")
+        yield CodeBlock(results.command)
+    yield TextBlock(TERMS)
     checks = list(verdicts(results))
     if checks:
-        yield Table([("target", "measured", "reached"), *checks])
+        yield TableBlock([("target", "measured", "reached"), *checks])
     for experiment in results.experiments:
-        yield from told(experiment)
+        yield from experiment_blocks(experiment)
     for scale in results.scale:
         yield from scaled(scale)
     yield Title("In what this differs from ORCA")
     yield Points(DIFFERENCES)
 
 
-def told(experiment: Experiment) -> Iterator[Block]:
+def experiment_blocks(experiment: DataWebExperiment) -> Iterator[Block]:
     """One experiment."""
     yield Title(NAMES[experiment.name])
     wish = experiment.wish
@@ -69,28 +79,28 @@ def told(experiment: Experiment) -> Iterator[Block]:
         f"seed {wish.seed}, node degree {wish.node_degree}, "
         f"{wish.triples} triples a node."
     )
-    yield Text(facts + (f" RDFa: {experiment.rdfa}." if experiment.rdfa else ""))
-    yield Table([COLUMNS, *map(row, experiment.outcomes)])
+    yield TextBlock(facts + (f" RDFa: {experiment.rdfa}." if experiment.rdfa else ""))
+    yield TableBlock([COLUMNS, *map(row, experiment.outcomes)])
     yield from remarks(experiment)
     yield from kinds_of(experiment)
     if experiment.name == "robots":
-        yield Table([("crawler", "forbidden", "asked for", "delay fulfilment: mean", "least", "most"),
+        yield TableBlock([("crawler", "forbidden", "asked for", "delay fulfilment: mean", "least", "most"),
                      *map(manners, experiment.outcomes)])  # fmt: skip
     yield from again(experiment)
     yield from curves(experiment)
     if experiment.name == "I" and len(experiment.outcomes) > 1:
-        yield Text(AT_THE_DOOR)
+        yield TextBlock(AT_THE_DOOR)
     if experiment.name in {"I", "II"}:
         yield from published(experiment.name)
     if experiment.name == "II" and len(experiment.outcomes) > 1:
-        yield Text(AGAINST_PEERS)
+        yield TextBlock(AGAINST_PEERS)
     for outcome in experiment.outcomes:
         yield from profile(outcome)
         if experiment.name == "II":
             yield from largest(outcome)
 
 
-def row(outcome: Outcome) -> tuple[str, ...]:
+def row(outcome: TrialOutcome) -> tuple[str, ...]:
     """A crawler's line."""
     score, measured = outcome.score, outcome.measured
     precision = score.precision if score else None
@@ -111,17 +121,17 @@ def row(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def remarks(experiment: Experiment) -> Iterator[Block]:
+def remarks(experiment: DataWebExperiment) -> Iterator[Block]:
     """Terms and faults of each crawler, those left out, and the servers alone."""
     lines = [f"{each.name}: {each.version}; {each.terms}." for each in experiment.outcomes]
     lines += [f"**{each.name}: {each.fault}.**" for each in experiment.outcomes if each.fault]
     lines += [f"{each.name} is left out: {each.reason}." for each in experiment.skipped]
     if experiment.load:
         lines.append(alone(experiment.load, experiment.outcomes))
-    yield from map(Text, lines)
+    yield from map(TextBlock, lines)
 
 
-def alone(load: Load, outcomes: Sequence[Outcome]) -> str:
+def alone(load: ServerSpeed, outcomes: Sequence[TrialOutcome]) -> str:
     """The servers without a crawler, beside what the fastest crawler asked of them."""
     said = f"The servers alone answer {load.per_second:.0f} requests/s ({load.tool})"
     paces = [
@@ -133,7 +143,7 @@ def alone(load: Load, outcomes: Sequence[Outcome]) -> str:
     return f"{said}, {times:.0f} times what the fastest crawler here asked for: they are not the bottleneck."
 
 
-def kinds_of(experiment: Experiment) -> Iterator[Block]:
+def kinds_of(experiment: DataWebExperiment) -> Iterator[Block]:
     """Recall for each kind of node."""
     scored = [(each.name, each.score) for each in experiment.outcomes if each.score]
     kinds = sorted(experiment.wish.weights)
@@ -143,7 +153,7 @@ def kinds_of(experiment: Experiment) -> Iterator[Block]:
     for kind in kinds:
         expected = scored[0][1].by_kind.get(kind, (0, 0))[1]
         rows.append((f"{kind} ({expected})", *(f"{recall_of(score, kind):.4f}" for _, score in scored)))
-    yield Table(rows)
+    yield TableBlock(rows)
     shares = [
         Line(name, [(turn, recall_of(score, kind)) for turn, kind in enumerate(kinds)])
         for name, score in scored
@@ -151,33 +161,33 @@ def kinds_of(experiment: Experiment) -> Iterator[Block]:
     yield Figure(f"{experiment.name}-recall", "Recall for each kind of node", bars(kinds, shares, "recall"))
 
 
-def recall_of(score: Score, kind: str) -> float:
+def recall_of(score: RecallScore, kind: str) -> float:
     """The share that was found of a kind."""
     had, expected = score.by_kind.get(kind, (0, 0))
     return had / max(1, expected)
 
 
-def manners(outcome: Outcome) -> tuple[str, ...]:
+def manners(outcome: TrialOutcome) -> tuple[str, ...]:
     """How robots.txt was kept."""
     kept = outcome.account.manners
     gaps = [f"{value:.3f}" for value in kept.fulfilment] if kept.fulfilment else ["", "", ""]
     return (outcome.name, str(kept.disallowed), str(kept.disallowed_requested), *gaps)
 
 
-def again(experiment: Experiment) -> Iterator[Block]:
+def again(experiment: DataWebExperiment) -> Iterator[Block]:
     """The second crawl."""
     for outcome in experiment.again:
-        yield Text(
+        yield TextBlock(
             f"Then {experiment.wish.changing:.0%} of the resources changed, and all were visited again:"
         )
-        yield Table([COLUMNS, row(outcome)])
-        yield Text(
+        yield TableBlock([COLUMNS, row(outcome)])
+        yield TextBlock(
             f"{outcome.account.not_modified} of {outcome.account.requests} requests were answered with 304; "
             "recall is over what the web says after the change."
         )
 
 
-def curves(experiment: Experiment) -> Iterator[Block]:
+def curves(experiment: DataWebExperiment) -> Iterator[Block]:
     """Triples, processor time and memory over time."""
     triples = [Line(each.name, each.account.curve) for each in experiment.outcomes]
     yield Figure(
@@ -189,24 +199,24 @@ def curves(experiment: Experiment) -> Iterator[Block]:
     yield Figure(f"{experiment.name}-memory", "Memory over time, whole tree", plot(memory, "seconds", "MB"))
 
 
-def cpu_of(outcome: Outcome) -> list[tuple[float, float]]:
+def cpu_of(outcome: TrialOutcome) -> list[tuple[float, float]]:
     """Seconds and processor seconds."""
     return [(glance.seconds, sum(glance.cpu.values())) for glance in outcome.measured.glances]
 
 
-def memory_of(outcome: Outcome) -> list[tuple[float, float]]:
+def memory_of(outcome: TrialOutcome) -> list[tuple[float, float]]:
     """Seconds and megabytes."""
     return [(glance.seconds, glance.total / 1e6) for glance in outcome.measured.glances]
 
 
 def published(name: str) -> Iterator[Block]:
     """The rows of others."""
-    yield Text(f"Published, **on other hardware**: {HARDWARE}")
+    yield TextBlock(f"Published, **on other hardware**: {HARDWARE}")
     if name == "I":
         rows = [(each.name, f"{each.first_recall:.2f}", str(each.first_seconds)) for each in ROWS]
-        yield Table([("crawler", "micro recall", "s"), *rows])
+        yield TableBlock([("crawler", "micro recall", "s"), *rows])
         return
-    yield Table([
+    yield TableBlock([
         ("crawler", "micro recall", "s", "resources/s", "CPU s", "memory GB"),
         *((each.name, f"{each.second_recall:.2f}", str(each.second_seconds), rate(each.resources_per_second),
            f"{each.second_cpu:.1f}", f"{each.second_memory:.1f}") for each in ROWS),

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.dataweb.experiment import Experiment, Results
-from benchmarks.dataweb.trial import Outcome
+from benchmarks.dataweb.experiment import DataWebExperiment, Results
+from benchmarks.dataweb.trial import TrialOutcome
 
 Verdict = tuple[str, str, str]
 MEMORY = 1_000_000_000
@@ -22,7 +22,7 @@ def verdicts(results: Results) -> Iterator[Verdict]:
         )
 
 
-def of_experiment(experiment: Experiment, own: Outcome, recall: float) -> Iterator[Verdict]:
+def of_experiment(experiment: DataWebExperiment, own: TrialOutcome, recall: float) -> Iterator[Verdict]:
     """What is asked of Tamias in one experiment."""
     match experiment.name:
         case "I":
@@ -49,7 +49,7 @@ def of_experiment(experiment: Experiment, own: Outcome, recall: float) -> Iterat
             yield said(f"{experiment.name}: recall 1.00", f"{found:.4f}", found == 1.0)
 
 
-def beside(experiment: Experiment, own: Outcome) -> Iterator[Verdict]:
+def beside(experiment: DataWebExperiment, own: TrialOutcome) -> Iterator[Verdict]:
     """The best of the peers that read RDF and follow its links to the end."""
     peers = [each for each in experiment.outcomes if each is not own and each.follows_rdf and whole(each)]
     if peers:
@@ -59,7 +59,7 @@ def beside(experiment: Experiment, own: Outcome) -> Iterator[Verdict]:
         yield said(target, f"{ratio:.1f}", ratio >= 5)
 
 
-def whole(outcome: Outcome) -> bool:
+def whole(outcome: TrialOutcome) -> bool:
     """Whether it found nearly everything, so that its pace counts."""
     return outcome.score is not None and outcome.score.recall > 0.9
 

@@ -17,7 +17,7 @@ PLAIN = {
 Trees = Mapping[str, Mapping[str, bytes]]
 
 
-class Session:
+class FtpSession:
     """One control connection."""
 
     def __init__(
@@ -119,7 +119,7 @@ async def serve_ftp(listening: socket.socket, trees: Trees, log: Log) -> asyncio
     """Begins to serve the trees, by address."""
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session = Session(reader, writer, trees, log)
+        session = FtpSession(reader, writer, trees, log)
         try:
             await session.run()
         finally:

@@ -11,21 +11,21 @@ import msgspec
 
 from benchmarks.dataweb.serving.serving import serving
 from benchmarks.dataweb.trial import site
-from benchmarks.dataweb.web.web import Web
+from benchmarks.dataweb.web.web import OrcaWeb
 
 SECONDS = 3
 BATCH = 50
 _RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
 
 
-class Load(msgspec.Struct, frozen=True):
+class ServerSpeed(msgspec.Struct, frozen=True):
     """Requests a second that the servers answered."""
 
     tool: str
     per_second: float
 
 
-def load(web: Web, folder: Path) -> Load:
+def load(web: OrcaWeb, folder: Path) -> ServerSpeed:
     """Asks the first node for one resource over and over."""
     node = web.plan.nodes[0]
     path = next(iter(web.nodes[node.address].pages))
@@ -36,13 +36,13 @@ def load(web: Web, folder: Path) -> Load:
             command = [program, "-t1", "-c64", f"-d{SECONDS}s", "-H", "Accept: text/turtle", url]
             said = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
             found = _RATE.search(said)
-            return Load("wrk, 64 connections", float(found[1]) if found else 0.0)
-        return Load(
+            return ServerSpeed("wrk, 64 connections", float(found[1]) if found else 0.0)
+        return ServerSpeed(
             "a client of ours on one connection (wrk is not installed), so at least", plain(web, path)
         )
 
 
-def plain(web: Web, path: str) -> float:
+def plain(web: OrcaWeb, path: str) -> float:
     """Requests a second of one connection that sends them in batches."""
     address = web.plan.nodes[0].address
     request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: text/turtle\r\n\r\n".encode()

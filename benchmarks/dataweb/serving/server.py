@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, cast
 from urllib.parse import unquote
 
-from benchmarks.dataweb.web.answers import Answer, Asked, response
+from benchmarks.dataweb.web.answers import Answer, NodeRequest, response
 
 MISSING = response(404)
 UNREADABLE = response(400)
@@ -18,7 +18,7 @@ BACKLOG = 4096
 LOOPBACK = "127."
 
 
-class Site(Protocol):
+class NodeSite(Protocol):
     """The pages at one address."""
 
     def get(self, path: str, /) -> Answer | None:
@@ -44,10 +44,10 @@ class Log:
         self._file.flush()
 
 
-class Connection(asyncio.Protocol):
+class NodeConnection(asyncio.Protocol):
     """One client's connection to one address."""
 
-    def __init__(self, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]) -> None:
+    def __init__(self, site_at: Callable[[str], NodeSite | None], log: Log, epoch: Callable[[], int]) -> None:
         self._site_at, self._log, self._epoch = site_at, log, epoch
         self._buffer = b""
 
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
     def _made(self, page: Answer | None, head: bytes, target: str, body: bytes) -> bytes:
         if page is None or isinstance(page, bytes):
             return page or MISSING
-        asked = Asked(
+        asked = NodeRequest(
             target, header(head, b"accept") or "*/*", header(head, b"if-none-match"), body, self._epoch()
         )
         return page.reply(asked)
@@ -114,8 +114,8 @@ def content_length(head: bytes) -> int:
     """How much follows the head; most requests have nothing."""
     if not head.startswith(b"POST"):
         return 0
-    told = header(head, b"content-length")
-    return min(int(told), HEAD_LIMIT) if told.isdigit() else 0
+    length = header(head, b"content-length")
+    return min(int(length), HEAD_LIMIT) if length.isdigit() else 0
 
 
 def listener(port: int) -> socket.socket:
@@ -131,12 +131,12 @@ def listener(port: int) -> socket.socket:
 
 
 async def serve(
-    listening: socket.socket, site_at: Callable[[str], Site | None], log: Log, epoch: Callable[[], int]
+    listening: socket.socket, site_at: Callable[[str], NodeSite | None], log: Log, epoch: Callable[[], int]
 ) -> None:
     """Serves until it is cancelled."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: Connection(site_at, log, epoch), sock=listening, backlog=BACKLOG
+        lambda: NodeConnection(site_at, log, epoch), sock=listening, backlog=BACKLOG
     )
     try:
         while True:

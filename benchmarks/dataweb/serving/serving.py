@@ -13,8 +13,8 @@ from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 
 from benchmarks.dataweb.serving.ftp import serve_ftp
-from benchmarks.dataweb.serving.server import Log, Site, listener, serve
-from benchmarks.dataweb.web.ground import Ports
+from benchmarks.dataweb.serving.server import Log, NodeSite, listener, serve
+from benchmarks.dataweb.web.context import Ports
 from benchmarks.measuring.proc import parse_stat
 from benchmarks.measuring.reaper import end_with_parent
 from tamias.model.errors import TamiasError
@@ -43,7 +43,7 @@ class Servers:
 
 @contextmanager
 def serving(
-    site_at: Callable[[str], Site | None],
+    site_at: Callable[[str], NodeSite | None],
     ports: Ports,
     folder: Path,
     *,
@@ -87,7 +87,7 @@ def _await(servers: Servers) -> None:
 
 def _work(
     listening: tuple[socket.socket, socket.socket | None],
-    site_at: Callable[[str], Site | None],
+    site_at: Callable[[str], NodeSite | None],
     trees: Mapping[str, Mapping[str, bytes]],
     file: Path,
     epoch: "RawValue",  # type: ignore[valid-type]

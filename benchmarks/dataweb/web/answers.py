@@ -27,7 +27,7 @@ RESULTS = {"json": QueryResultsFormat.JSON, "xml": QueryResultsFormat.XML, "csv"
            "tab-separated": QueryResultsFormat.TSV}  # fmt: skip
 
 
-class Asked(msgspec.Struct, frozen=True):
+class NodeRequest(msgspec.Struct, frozen=True):
     """A request as far as answers differ by it."""
 
     target: str
@@ -38,14 +38,14 @@ class Asked(msgspec.Struct, frozen=True):
     epoch: int = 0
 
 
-class Said(msgspec.Struct, frozen=True):
+class SaidPage(msgspec.Struct, frozen=True):
     """Triples as N-Triples, given in the syntax the client names first. `later` is for the second epoch."""
 
     lines: bytes
     later: bytes | None = None
     ready: dict[tuple[int, str], bytes] = {}
 
-    def reply(self, asked: Asked) -> bytes:
+    def reply(self, asked: NodeRequest) -> bytes:
         """Written once for each syntax that is asked for."""
         media_type = negotiated(asked.accept)
         if media_type is None:
@@ -62,15 +62,15 @@ class Said(msgspec.Struct, frozen=True):
         return found
 
 
-class Endpoint:
+class EndpointPage:
     """A SPARQL endpoint with one named graph; without a query it describes itself."""
 
     def __init__(self, lines: bytes, graph: str, description: bytes) -> None:
         self._lines, self._graph = lines, graph
-        self._description = Said(description, ready={})
+        self._description = SaidPage(description, ready={})
         self._store: Store | None = None
 
-    def reply(self, asked: Asked) -> bytes:
+    def reply(self, asked: NodeRequest) -> bytes:
         """The answer to a query by GET or POST."""
         form = asked.body.decode() if asked.body else urlsplit(asked.target).query
         given = parse_qs(form).get("query") or (
@@ -97,13 +97,13 @@ class Endpoint:
         return self._store
 
 
-class Search:
+class SearchPage:
     """The `package_search` of a CKAN portal."""
 
     def __init__(self, packages: list[dict[str, object]]) -> None:
         self._packages = packages
 
-    def reply(self, asked: Asked) -> bytes:
+    def reply(self, asked: NodeRequest) -> bytes:
         """One page of the packages."""
         query = parse_qs(urlsplit(asked.target).query)
         start, rows = int(query.get("start", ["0"])[0]), int(query.get("rows", ["10"])[0])
@@ -111,7 +111,7 @@ class Search:
         return as_json({"success": True, "result": {"count": len(self._packages), "results": page}})
 
 
-Answer = bytes | Said | Endpoint | Search
+Answer = bytes | SaidPage | EndpointPage | SearchPage
 
 
 def response(status: int, body: bytes = b"", media_type: str = "", *headers: tuple[str, str]) -> bytes:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from benchmarks.dataweb.web.answers import Answer, response
-from benchmarks.dataweb.web.ground import Ports, triple
+from benchmarks.dataweb.web.context import Ports, triple
 from benchmarks.dataweb.web.plan import FIRST_ADDRESS
 from tamias.model.errors import UsageError
 

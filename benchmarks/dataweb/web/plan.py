@@ -24,7 +24,7 @@ EXTRA_KINDS = ("redirect", "hash", "jsonld", "microdata", "ldes", "sitemap", "ft
 EVERY_KIND = dict.fromkeys((*MIXED, *EXTRA_KINDS), 1.0)
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How large and of what a web is to be; the defaults are those of the published runs."""
 
     nodes: int
@@ -47,7 +47,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--triples {self.triples}: choose at least {self.resource_degree}")
 
 
-class Node(msgspec.Struct, frozen=True):
+class OrcaNode(msgspec.Struct, frozen=True):
     """One host of the web."""
 
     number: int
@@ -58,22 +58,22 @@ class Node(msgspec.Struct, frozen=True):
     packing: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class OrcaPlan(msgspec.Struct, frozen=True):
     """The nodes of a web; `seeds` are those from which all others can be reached."""
 
-    wish: Wish
-    nodes: tuple[Node, ...]
+    wish: WebOptions
+    nodes: tuple[OrcaNode, ...]
     seeds: tuple[int, ...]
 
 
-def make_plan(wish: Wish) -> Plan:
+def make_plan(wish: WebOptions) -> OrcaPlan:
     """The same nodes and links for the same wish."""
     rng = random.Random(f"orca/{wish.seed}")
     kinds = draw_kinds(rng, wish)
     links = draw_links(rng, kinds, wish.node_degree)
     packings = PACKINGS + (MORE_PACKINGS if wish.more_packings else ())
     nodes = tuple(
-        Node(
+        OrcaNode(
             number=number,
             kind=kind,
             address=str(FIRST_ADDRESS + number),
@@ -83,10 +83,10 @@ def make_plan(wish: Wish) -> Plan:
         )
         for number, kind in enumerate(kinds)
     )
-    return Plan(wish, nodes, find_seeds([node.links for node in nodes]))
+    return OrcaPlan(wish, nodes, find_seeds([node.links for node in nodes]))
 
 
-def draw_kinds(rng: random.Random, wish: Wish) -> list[str]:
+def draw_kinds(rng: random.Random, wish: WebOptions) -> list[str]:
     """One node of each kind, the rest by weight, then in an order in which all kinds come early."""
     names = [name for name, weight in wish.weights.items() if weight > 0]
     weights = [wish.weights[name] for name in names]

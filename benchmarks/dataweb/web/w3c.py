@@ -6,7 +6,7 @@ from pathlib import Path
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks.dataweb.web.answers import Answer, html, response
-from benchmarks.dataweb.web.ground import Built, Ground, triple
+from benchmarks.dataweb.web.context import Built, NodeContext, triple
 from tamias.model.errors import UsageError
 
 HOME = "http://rdfa.info/"
@@ -30,18 +30,18 @@ def check_suite(folder: Path) -> Path:
     )
 
 
-def suite_node(ground: Ground, suite: Path) -> Built:
+def suite_node(context: NodeContext, suite: Path) -> Built:
     """The entrance links to every test page and to the other nodes."""
     pages: dict[str, Answer] = {}
     truth: list[bytes] = []
     weights: dict[str, int] = {}
-    entrance = f"{ground.origin}/dataset-0/resource-0"
-    for path, text, said in suite_pages(suite, f"{ground.origin}/"):
+    entrance = f"{context.origin}/dataset-0/resource-0"
+    for path, text, said in suite_pages(suite, f"{context.origin}/"):
         kind = "application/xhtml+xml" if path.endswith(".xhtml") else "text/html"
         pages[path] = response(200, text, kind)
         truth += said
         weights[path] = len(said)
-    links = [ground.origin + path for path in weights] + ground.targets
+    links = [context.origin + path for path in weights] + context.targets
     truth += [triple(entrance, SEE_ALSO, url) for url in links]
     body = "".join(f'<a rel="rdfs:seeAlso" href="{url}">{turn}</a>\n' for turn, url in enumerate(links))
     pages["/dataset-0/resource-0"] = html("", f'<div about="{entrance}">\n{body}</div>')

@@ -7,39 +7,39 @@ from typing import NamedTuple
 import msgspec
 
 from benchmarks.dataweb.web import kinds, more_kinds
-from benchmarks.dataweb.web.ground import Built, Ground, Ports
-from benchmarks.dataweb.web.plan import Node, Plan, make_plan
+from benchmarks.dataweb.web.context import Built, NodeContext, Ports
+from benchmarks.dataweb.web.plan import OrcaNode, OrcaPlan, make_plan
 
 
-class Kind(NamedTuple):
+class OrcaKind(NamedTuple):
     """How nodes of a kind are entered, and how they are built."""
 
-    entrance: Callable[[Node], str]
-    build: Callable[[Ground], Built]
+    entrance: Callable[[OrcaNode], str]
+    build: Callable[[NodeContext], Built]
 
 
 KINDS = {
-    "deref": Kind(lambda _: "/dataset-0/resource-0", kinds.dereferencing),
-    "ckan": Kind(lambda _: "/", kinds.ckan),
-    "sparql": Kind(lambda _: "/sparql", kinds.sparql),
-    "dump": Kind(
+    "deref": OrcaKind(lambda _: "/dataset-0/resource-0", kinds.dereferencing),
+    "ckan": OrcaKind(lambda _: "/", kinds.ckan),
+    "sparql": OrcaKind(lambda _: "/sparql", kinds.sparql),
+    "dump": OrcaKind(
         lambda node: f"/{kinds.dump_name(node.syntax, node.packing)}#dataset-0-resource-0", kinds.dump
     ),
-    "rdfa": Kind(lambda _: "/dataset-0/resource-0", kinds.rdfa),
-    "redirect": Kind(lambda _: "/dataset-0/resource-0", more_kinds.redirecting),
-    "hash": Kind(lambda _: "/dataset-0/document-0#resource-0", more_kinds.with_hashes),
-    "jsonld": Kind(lambda _: "/dataset-0/resource-0", more_kinds.with_jsonld),
-    "microdata": Kind(lambda _: "/dataset-0/resource-0", more_kinds.with_microdata),
-    "ldes": Kind(lambda _: "/stream", more_kinds.event_stream),
-    "sitemap": Kind(lambda _: "/", more_kinds.semantic_sitemap),
-    "ftp": Kind(lambda _: "/", more_kinds.ftp_tree),
+    "rdfa": OrcaKind(lambda _: "/dataset-0/resource-0", kinds.rdfa),
+    "redirect": OrcaKind(lambda _: "/dataset-0/resource-0", more_kinds.redirecting),
+    "hash": OrcaKind(lambda _: "/dataset-0/document-0#resource-0", more_kinds.with_hashes),
+    "jsonld": OrcaKind(lambda _: "/dataset-0/resource-0", more_kinds.with_jsonld),
+    "microdata": OrcaKind(lambda _: "/dataset-0/resource-0", more_kinds.with_microdata),
+    "ldes": OrcaKind(lambda _: "/stream", more_kinds.event_stream),
+    "sitemap": OrcaKind(lambda _: "/", more_kinds.semantic_sitemap),
+    "ftp": OrcaKind(lambda _: "/", more_kinds.ftp_tree),
 }
 
 
-class Web(msgspec.Struct, frozen=True):
+class OrcaWeb(msgspec.Struct, frozen=True):
     """All nodes by address, and where a crawl is to begin."""
 
-    plan: Plan
+    plan: OrcaPlan
     ports: Ports
     nodes: dict[str, Built]
     seeds: list[str]
@@ -59,17 +59,17 @@ class Web(msgspec.Struct, frozen=True):
         return next(node.kind for node in self.plan.nodes if node.address == address)
 
 
-def build_web(plan: Plan, ports: Ports, suite: Path | None = None) -> Web:
+def build_web(plan: OrcaPlan, ports: Ports, suite: Path | None = None) -> OrcaWeb:
     """The same web for the same plan and ports."""
     entrances = [entrance(node, ports) for node in plan.nodes]
     nodes = {
-        node.address: KINDS[node.kind].build(Ground(node, plan.wish, ports, entrances, suite=suite))
+        node.address: KINDS[node.kind].build(NodeContext(node, plan.wish, ports, entrances, suite=suite))
         for node in plan.nodes
     }
-    return Web(plan, ports, nodes, [entrances[number] for number in plan.seeds])
+    return OrcaWeb(plan, ports, nodes, [entrances[number] for number in plan.seeds])
 
 
-def entrance(node: Node, ports: Ports) -> str:
+def entrance(node: OrcaNode, ports: Ports) -> str:
     """The URL by which other nodes link to this one."""
     path = KINDS[node.kind].entrance(node)
     if node.kind == "ftp":
@@ -77,4 +77,4 @@ def entrance(node: Node, ports: Ports) -> str:
     return f"http://{node.address}:{ports.http}{path}"
 
 
-__all__ = ["KINDS", "Web", "build_web", "entrance", "make_plan"]
+__all__ = ["KINDS", "OrcaWeb", "build_web", "entrance", "make_plan"]

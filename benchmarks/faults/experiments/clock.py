@@ -4,11 +4,11 @@ import subprocess
 from functools import partial
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.inside import asking_for
 from benchmarks.faults.machine import Machine, wait_until
-from benchmarks.faults.site import Pages
-from benchmarks.webs.sites import Web, gaps, serving
+from benchmarks.faults.site import PageTree
+from benchmarks.webs.sites import LoopbackSites, gaps, serving
 
 HOSTS, EACH = 20, 30
 HOUR = 3600
@@ -17,11 +17,11 @@ MOST_OFF = 0.01
 _WORDS = ("--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """Every process of Tamias sees the jumps; what counts is the database's time and the monotonic clock."""
-    pages = Pages(ground.of(EACH, 8))
-    offset = ground.folder / "offset"
-    with serving(pages, HOSTS) as web, Machine(ground.folder) as machine:
+    pages = PageTree(setup.of(EACH, 8))
+    offset = setup.folder / "offset"
+    with serving(pages, HOSTS) as web, Machine(setup.folder) as machine:
         machine.environment |= asking_for("clock", offset)
         crawl = machine.start("crawl", *_WORDS, *pages.first(web))
         for turn, jump in enumerate((HOUR, -HOUR, 0), 1):
@@ -41,5 +41,5 @@ def run(ground: Ground) -> Result:
     )
 
 
-def _is_done(web: Web, crawl: subprocess.Popen[bytes], requests: int) -> bool:
+def _is_done(web: LoopbackSites, crawl: subprocess.Popen[bytes], requests: int) -> bool:
     return len(web.pages()) >= requests or crawl.poll() is not None

@@ -11,7 +11,7 @@ OWN_LINKS = 16
 SEEDS = 10
 
 
-class Graph(msgspec.Struct, frozen=True):
+class LinkGraph(msgspec.Struct, frozen=True):
     """So many URLs spread evenly over so many hosts; 20 links on each, 16 of them to its own host."""
 
     urls: int
@@ -47,7 +47,7 @@ class Graph(msgspec.Struct, frozen=True):
 def number_of(url: str) -> int:
     """The number behind a URL's text.
 
-    >>> number_of(Graph(100, 10).item(42).url)
+    >>> number_of(LinkGraph(100, 10).item(42).url)
     42
     """
     return int(url.rpartition("/")[2])

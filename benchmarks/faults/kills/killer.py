@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from benchmarks.faults.kills.nurse import Nurse
+from benchmarks.faults.kills.pool import WorkerPool
 from benchmarks.faults.machine import database_processes, kill
 from benchmarks.measuring.proc import command_line, processes
 from benchmarks.measuring.workspace import works_in
@@ -47,8 +47,8 @@ def plan(kills: int, urls: int, seed: int) -> list[Strike]:
 class Killer:
     """Carries the plan out, by SIGKILL."""
 
-    def __init__(self, nurse: Nurse, data: Path, seed: int) -> None:
-        self._nurse = nurse
+    def __init__(self, pool: WorkerPool, data: Path, seed: int) -> None:
+        self._pool = pool
         self._data = data
         self._random = Random(seed)
         self._strikes: dict[str, Callable[[], bool]] = {
@@ -70,12 +70,12 @@ class Killer:
         return True
 
     def _strike_worker(self) -> bool:
-        living = self._nurse.living()
+        living = self._pool.living()
         if not living:
             return False
-        patient = self._random.choice(living)
-        patient.process.kill()
-        patient.struck_at = time.monotonic()
+        worker = self._random.choice(living)
+        worker.process.kill()
+        worker.killed_at = time.monotonic()
         return True
 
     def _strike_backend(self) -> bool:

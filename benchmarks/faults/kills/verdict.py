@@ -1,12 +1,12 @@
-"""The verdict: what the tables hold and what the diaries say, against what the graph demands."""
+"""The verdict: what the tables hold and what the workers' logs say, against what the graph demands."""
 
 from typing import Any
 
 import msgspec
 
-from benchmarks.faults.kills.diary import holds, notes
-from benchmarks.faults.kills.graph import Graph, number_of
-from benchmarks.faults.kills.nurse import Nurse
+from benchmarks.faults.kills.events import holds, notes
+from benchmarks.faults.kills.graph import LinkGraph, number_of
+from benchmarks.faults.kills.pool import WorkerPool
 from benchmarks.frontier.client import held_twice
 from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
@@ -16,7 +16,7 @@ from tamias.model.outcome import Outcome
 _ROWS = "SELECT url, status, due FROM url"
 
 
-class Verdict(msgspec.Struct, kw_only=True):
+class KillVerdict(msgspec.Struct, kw_only=True):
     """What came of it. All of `missing` to `trouble` must be empty or zero."""
 
     urls: int
@@ -48,7 +48,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     def lines(self) -> list[str]:
         """The summary."""
         kills = ", ".join(f"{count} {kind}" for kind, count in self.kills.items())
-        told = [
+        lines = [
             f"{sum(self.kills.values())} kills ({kills}) in {self.seconds:.0f} s, "
             f"{self.workers} worker processes in all",
             f"{self.leases} leases, {self.lost_leases} ran out, {self.given_back} given back for the dead",
@@ -57,42 +57,42 @@ class Verdict(msgspec.Struct, kw_only=True):
             f"hosts held by two at once: {self.held_twice}; hosts the sweep had to wake: {self.swept}; "
             f"processes left running: {len(self.left_running)}",
         ]
-        told += [f"a worker failed: {failure}" for failure in self.failures[:5]]
-        told += [f"trouble: {trouble}" for trouble in self.trouble[:5]]
-        return [*told, "ok" if self.ok() else "NOT ok"]
+        lines += [f"a worker failed: {failure}" for failure in self.failures[:5]]
+        lines += [f"trouble: {trouble}" for trouble in self.trouble[:5]]
+        return [*lines, "ok" if self.ok() else "NOT ok"]
 
 
 def judge(
-    graph: Graph,
-    nurse: Nurse,
+    graph: LinkGraph,
+    pool: WorkerPool,
     frontier: PostgresFrontier,
     rows: list[tuple[Any, ...]],
     seconds: float,
     kills: dict[str, int],
-) -> Verdict:
-    """Reads the diaries of all workers and compares the tables with the graph."""
+) -> KillVerdict:
+    """Reads the logs of all workers and compares the tables with the graph."""
     wanted = graph.closure()
     stored = {number_of(url): (status, due) for url, status, due in rows}
-    diaries = [(patient, notes(patient.diary)) for patient in nurse.patients]
-    written = [note for _, each in diaries for note in each]
+    logs = [(worker, notes(worker.log)) for worker in pool.started]
+    written = [note for _, each in logs for note in each]
     crawl = frontier.figures().crawls[0]
-    return Verdict(
+    return KillVerdict(
         urls=len(wanted),
         kills=kills,
         seconds=seconds,
-        workers=len(nurse.patients),
+        workers=len(pool.started),
         leases=sum(note.event == "taken" for note in written),
         lost_leases=sum(note.event == "lost" for note in written),
-        given_back=nurse.given_back,
+        given_back=pool.given_back,
         visits=sum(len(note.urls) for note in written if note.event == "returned"),
         swept=frontier.sweep(),
         missing=len(wanted - stored.keys()),
         unfinished=sum(state != (Outcome.OK, NEVER) for state in stored.values()),
         extra=len(stored.keys() - wanted),
         miscounted=abs(crawl.known - len(rows)) + abs(crawl.open),
-        held_twice=held_twice([hold for patient, each in diaries for hold in holds(each, patient.struck_at)]),
-        failures=[failure for patient in nurse.patients if (failure := patient.failure())],
-        trouble=list(nurse.trouble),
+        held_twice=held_twice([hold for worker, each in logs for hold in holds(each, worker.killed_at)]),
+        failures=[failure for worker in pool.started if (failure := worker.failure())],
+        trouble=list(pool.trouble),
     )
 
 

@@ -1,6 +1,6 @@
 """A worker process of the experiment: leases, puts links, renews, finishes, until it is told to end.
 
-`python -m benchmarks.faults.kills.worker ORDERS`, started by the nurse only.
+`python -m benchmarks.faults.kills.worker OPTIONS`, started by the pool only.
 """
 
 import os
@@ -13,9 +13,9 @@ from random import Random
 
 import msgspec
 
-from benchmarks.faults.kills.diary import Diary
-from benchmarks.faults.kills.graph import Graph, number_of
-from benchmarks.faults.kills.orders import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, Orders
+from benchmarks.faults.kills.events import WorkerLog
+from benchmarks.faults.kills.graph import LinkGraph, number_of
+from benchmarks.faults.kills.options import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, WorkerOptions
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import NEVER
@@ -25,25 +25,25 @@ from tamias.model.outcome import Outcome
 _IDLE_SECONDS = 0.05
 
 
-class Worker:
+class KillableWorker:
     """The crawl as one worker sees it."""
 
-    def __init__(self, frontier: PostgresFrontier, graph: Graph, diary: Diary, pause: float) -> None:
+    def __init__(self, frontier: PostgresFrontier, graph: LinkGraph, log: WorkerLog, pause: float) -> None:
         self._frontier = frontier
         self._graph = graph
-        self._diary = diary
+        self._log = log
         self._pause = pause
         self._random = Random()
         self._until: dict[str, float] = {}
-        self._told_to_end = False
+        self._ending = False
 
     def end(self, *_: object) -> None:
         """After this round."""
-        self._told_to_end = True
+        self._ending = True
 
-    def crawl(self, nurse: int) -> None:
+    def crawl(self, pool: int) -> None:
         """Rounds until told to end, or until whoever started us is gone."""
-        while not self._told_to_end and os.getppid() == nurse:
+        while not self._ending and os.getppid() == pool:
             if leases := self._take():
                 self._round(leases)
             else:
@@ -54,7 +54,7 @@ class Worker:
         leases = self._frontier.lease(HOSTS, PER_HOST, LEASE_SECONDS)
         for lease in leases:
             self._until[lease.host] = until
-            self._diary.write("taken", lease.host, until=until, urls=_numbers(lease))
+            self._log.write("taken", lease.host, until=until, urls=_numbers(lease))
         return leases
 
     def _round(self, leases: list[Lease]) -> None:
@@ -76,9 +76,9 @@ class Worker:
         for lease in leases:
             if lease.host in kept:
                 self._until[lease.host] = until
-                self._diary.write("renewed", lease.host, until=until)
+                self._log.write("renewed", lease.host, until=until)
             else:
-                self._diary.write("lost", lease.host)
+                self._log.write("lost", lease.host)
         return renewed
 
     def _still_held(self, leases: list[Lease]) -> list[Lease]:
@@ -86,16 +86,16 @@ class Worker:
         now = time.monotonic()
         for lease in leases:
             if self._until[lease.host] <= now:
-                self._diary.write("lost", lease.host)
+                self._log.write("lost", lease.host)
         return [lease for lease in leases if self._until[lease.host] > now]
 
     def _finish(self, leases: list[Lease]) -> None:
         for lease in leases:
-            self._diary.write("returned", lease.host, urls=_numbers(lease))
+            self._log.write("returned", lease.host, urls=_numbers(lease))
         held = self._frontier.finish([_all_done(lease) for lease in leases])
         for lease in leases:
             event = "finished" if lease.qid in held else "lost"
-            self._diary.write(event, lease.host, urls=_numbers(lease))
+            self._log.write(event, lease.host, urls=_numbers(lease))
 
 
 def _numbers(lease: Lease) -> list[int]:
@@ -109,15 +109,15 @@ def _all_done(lease: Lease) -> Return:
 
 def main() -> None:
     """One worker's life."""
-    orders = msgspec.json.decode(sys.argv[1], type=Orders)
-    with closing(Database(Path(orders.data))) as database, closing(database.session()) as session:
+    options = msgspec.json.decode(sys.argv[1], type=WorkerOptions)
+    with closing(Database(Path(options.data))) as database, closing(database.session()) as session:
         assert database.embedded is not None
         frontier = PostgresFrontier(
             session, same_url=str.__eq__, worker=database.embedded.enrol(), delay_ms=DELAY_MS
         )
-        worker = Worker(frontier, orders.graph, Diary(Path(orders.diary)), orders.pause)
+        worker = KillableWorker(frontier, options.graph, WorkerLog(Path(options.log)), options.pause)
         signal.signal(signal.SIGTERM, worker.end)
-        worker.crawl(orders.nurse)
+        worker.crawl(options.pool)
 
 
 if __name__ == "__main__":

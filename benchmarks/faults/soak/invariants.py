@@ -7,14 +7,14 @@ import msgspec
 
 from benchmarks.faults.evidence import versions
 from benchmarks.faults.soak.web import ChangingWeb, Showing
-from benchmarks.webs.sites import Visit, gaps, most_at_once
+from benchmarks.webs.sites import ServedRequest, gaps, most_at_once
 from tamias.database.connect import Session
 
 CLOCK_SECONDS = 0.005
 """How much earlier a request may seem to a server that is itself late to look at the clock."""
 
 
-class Standing(msgspec.Struct, kw_only=True):
+class SoakStatus(msgspec.Struct, kw_only=True):
     """How things stand at one moment."""
 
     seconds: float = 0.0
@@ -50,13 +50,13 @@ class Standing(msgspec.Struct, kw_only=True):
 
 
 def look(
-    session: Session, site: ChangingWeb, log: Sequence[Visit], watched: set[str], delay: float
-) -> tuple[Standing, dict[str, list[str]]]:
+    session: Session, site: ChangingWeb, log: Sequence[ServedRequest], watched: set[str], delay: float
+) -> tuple[SoakStatus, dict[str, list[str]]]:
     """How things stand, and the digests of all versions by address."""
     shown = set(site.shown)  # before the rows are read: what was shown by then must be among them
     kept = versions(session)
     pages = [visit for visit in log if visit.path != "/robots.txt"]
-    standing = Standing(
+    standing = SoakStatus(
         urls=len(watched),
         requests=len(pages),
         versions=sum(map(len, kept.values())),

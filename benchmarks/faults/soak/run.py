@@ -10,12 +10,12 @@ import msgspec
 
 from benchmarks.faults.machine import Disk, Machine, disk_refusal, small_disk, wait_until
 from benchmarks.faults.soak.gauges import Gauges, Growth
-from benchmarks.faults.soak.invariants import Standing, look, unseen
-from benchmarks.faults.soak.trouble import Every, Trouble
+from benchmarks.faults.soak.injector import Every, FaultInjector
+from benchmarks.faults.soak.invariants import SoakStatus, look, unseen
 from benchmarks.faults.soak.web import ChangingWeb
 from benchmarks.measuring.ports import free_ports
-from benchmarks.measuring.workspace import ground
-from benchmarks.webs.sites import Web, serving
+from benchmarks.measuring.workspace import workspace
+from benchmarks.webs.sites import LoopbackSites, serving
 from tamias.database.connect import Database, Session
 from tamias.model.errors import TamiasError
 
@@ -42,7 +42,7 @@ _SETTINGS = {
 class Soak:
     """One long run."""
 
-    def __init__(self, machine: Machine, web: Web, site: ChangingWeb, session: Session) -> None:
+    def __init__(self, machine: Machine, web: LoopbackSites, site: ChangingWeb, session: Session) -> None:
         self.machine, self.web, self.site, self.session = machine, web, site, session
         self.gauges = Gauges()
         self.watched: set[str] = set()
@@ -62,12 +62,12 @@ class Soak:
         else:
             self.breaches.append(f"pages could not be put under watch: {self.machine.tail()}")
 
-    def look(self) -> tuple[Standing, dict[str, list[str]]]:
+    def look(self) -> tuple[SoakStatus, dict[str, list[str]]]:
         """How things stand; what is wrong is remembered."""
-        standing, kept = look(self.session, self.site, list(self.web.log), self.watched, DELAY)
-        standing.seconds = self.seconds
-        self.breaches += [f"after {self.seconds:.0f} s: {breach}" for breach in standing.breaches]
-        return standing, kept
+        status, kept = look(self.session, self.site, list(self.web.log), self.watched, DELAY)
+        status.seconds = self.seconds
+        self.breaches += [f"after {self.seconds:.0f} s: {breach}" for breach in status.breaches]
+        return status, kept
 
     def caught_up(self) -> bool:
         """Whether the last version of every page is what it says now."""
@@ -91,7 +91,7 @@ def run(
     """Prints a line for each interval and the verdict; returns all of it with `ok`."""
     site = ChangingWeb(seed)
     with ExitStack() as stack:
-        folder = stack.enter_context(ground(data))
+        folder = stack.enter_context(workspace(data))
         web = stack.enter_context(serving(site.answer, hosts, network="127.72"))
         disk = _disk(stack, folder / "data" / "blobs", out)
         machine = stack.enter_context(Machine(folder, **_SETTINGS))
@@ -109,8 +109,8 @@ def _soaked(
         soak.machine.start("serve", "--port", str(port), "--workers", "1", "--quiet")
         for port in free_ports(2)
     )
-    trouble = Trouble(soak.machine, elder, disk, Every().within(lasting / 2), seed)
-    standings = list(_intervals(soak, trouble, elder.pid, lasting, pages, out))
+    trouble = FaultInjector(soak.machine, elder, disk, Every().within(lasting / 2), seed)
+    statuses = list(_intervals(soak, trouble, elder.pid, lasting, pages, out))
     trouble.free()
     _catch_up(soak, out)
     last, kept = soak.look()
@@ -118,9 +118,9 @@ def _soaked(
     soak.breaches += _missed(once, trouble)
     growths = soak.gauges.growths(lasting / 2)
     soak.breaches += [
-        f"{name} grows: {_told(growth)}" for name, growth in growths.items() if not growth.is_flat
+        f"{name} grows: {_growth_line(growth)}" for name, growth in growths.items() if not growth.is_flat
     ]
-    return _verdict(soak, trouble, [*standings, last], growths, len(once), out)
+    return _verdict(soak, trouble, [*statuses, last], growths, len(once), out)
 
 
 def _catch_up(soak: Soak, out: Out) -> None:
@@ -132,7 +132,7 @@ def _catch_up(soak: Soak, out: Out) -> None:
         soak.breaches.append(str(error))
 
 
-def _missed(once: list[tuple[str, int]], trouble: Trouble) -> Iterator[str]:
+def _missed(once: list[tuple[str, int]], trouble: FaultInjector) -> Iterator[str]:
     """A state may go with the worker that had it; not with two workers, nor more than they had under way."""
     for url, times in once:
         if times > 1:
@@ -143,8 +143,8 @@ def _missed(once: list[tuple[str, int]], trouble: Trouble) -> Iterator[str]:
 
 
 def _intervals(
-    soak: Soak, trouble: Trouble, elder: int, lasting: float, pages: int, out: Out
-) -> Iterator[Standing]:
+    soak: Soak, trouble: FaultInjector, elder: int, lasting: float, pages: int, out: Out
+) -> Iterator[SoakStatus]:
     every = max(10.0, lasting / 20)
     out(
         "seconds  urls requests versions lost doubled early at-once  deaths joined restarts full"
@@ -162,19 +162,19 @@ def _intervals(
             soak.watch(added)
         if soak.seconds > (looked + 1) * every:
             looked += 1
-            standing, _ = soak.look()
-            out(_line(standing, trouble, soak.gauges))
-            yield standing
+            status, _ = soak.look()
+            out(_line(status, trouble, soak.gauges))
+            yield status
         time.sleep(0.1)
 
 
-def _line(standing: Standing, trouble: Trouble, gauges: Gauges) -> str:
+def _line(status: SoakStatus, trouble: FaultInjector, gauges: Gauges) -> str:
     count = trouble.counts
     service, worker = gauges.latest("service"), gauges.latest("tamias.crawl.worker")
     return (
-        f"{standing.seconds:7.0f} {standing.urls:5} {standing.requests:8} {standing.versions:8}"
-        f" {standing.lost + standing.urls_lost:4} {standing.doubled + standing.invented:7} {standing.early:5}"
-        f" {standing.at_once:7}  {count['death']:6} {count['newcomer']:6} {count['restart']:8}"
+        f"{status.seconds:7.0f} {status.urls:5} {status.requests:8} {status.versions:8}"
+        f" {status.lost + status.urls_lost:4} {status.doubled + status.invented:7} {status.early:5}"
+        f" {status.at_once:7}  {count['death']:6} {count['newcomer']:6} {count['restart']:8}"
         f" {count['full']:4}"
         f"  {service.megabytes:11.0f}/{service.files:<5} {worker.megabytes:11.0f}/{worker.files:<4}"
         f" {gauges.latest('postgres').megabytes:13.0f}"
@@ -182,14 +182,19 @@ def _line(standing: Standing, trouble: Trouble, gauges: Gauges) -> str:
 
 
 def _verdict(
-    soak: Soak, trouble: Trouble, standings: list[Standing], growths: dict[str, Growth], once: int, out: Out
+    soak: Soak,
+    trouble: FaultInjector,
+    statuses: list[SoakStatus],
+    growths: dict[str, Growth],
+    once: int,
+    out: Out,
 ) -> dict[str, object]:
     for name, growth in sorted(growths.items()):
-        out(f"{name:24} {'flat' if growth.is_flat else 'GROWS'}: {_told(growth)}")
+        out(f"{name:24} {'flat' if growth.is_flat else 'GROWS'}: {_growth_line(growth)}")
     out(f"{once} states were sent once to a worker that died with them, and had changed when another came")
     for breach in soak.breaches:
         out(f"BREACH {breach}")
-    last = standings[-1]
+    last = statuses[-1]
     out(
         f"{'held' if not soak.breaches else 'BROKEN'} for {soak.seconds / 60:.1f} minutes: {last.urls} URLs,"
         f" {last.requests:,} requests, {last.versions:,} versions, {last.lost + last.urls_lost} lost,"
@@ -201,14 +206,14 @@ def _verdict(
         "ok": not soak.breaches,
         "minutes": soak.seconds / 60,
         "troubles": trouble.counts,
-        "intervals": msgspec.to_builtins(standings),
+        "intervals": msgspec.to_builtins(statuses),
         "growth": msgspec.to_builtins(growths),
         "sent_once_and_not_kept": once,
         "breaches": soak.breaches,
     }
 
 
-def _told(growth: Growth) -> str:
+def _growth_line(growth: Growth) -> str:
     return (
         f"{growth.megabytes:.1f} MiB {growth.gained_megabytes:+.1f}, {growth.files:.0f} files"
         f" {growth.gained_files:+.1f}, in the last half ({growth.looks} looks)"

@@ -6,8 +6,8 @@ from random import Random
 
 import msgspec
 
-from benchmarks.webs.sites import NOTHING, ROBOTS, Answer
-from benchmarks.webs.wire import Asked
+from benchmarks.webs.sites import NOTHING, ROBOTS, SiteAnswer
+from benchmarks.webs.wire import WireRequest
 
 SHORTEST, LONGEST = 40.0, 240.0
 """Seconds between two changes of a page."""
@@ -49,7 +49,7 @@ class ChangingWeb:
         text = Random(f"{self._seed}/{host}{path}/{state}").randbytes(_TEXT_BYTES // 2).hex()
         return f'<> <#state> {state} ; <#text> "{text}" .\n'.encode()
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: WireRequest) -> SiteAnswer:
         """A page, or that it is still the same."""
         if asked.path == ROBOTS:
             return NOTHING
@@ -59,9 +59,9 @@ class ChangingWeb:
         shown = asked.headers.get("if-none-match", "").strip('"')
         if shown:
             self.shown.add(Showing(url, shown))
-        told = (("Content-Type", "text/turtle"), ("ETag", f'"{digest}"'))
+        headers = (("Content-Type", "text/turtle"), ("ETag", f'"{digest}"'))
         if shown == digest:
-            return Answer(status=304, headers=told)
+            return SiteAnswer(status=304, headers=headers)
         states = self.given.setdefault(url, {})
         states[digest] = states.get(digest, 0) + 1
-        return Answer(body=body, headers=told)
+        return SiteAnswer(body=body, headers=headers)

@@ -83,11 +83,15 @@ def _read_sizes(cursor: Cursor) -> dict[str, int]:
 
 
 def _watch(session: Session) -> Path | None:
-    """Where the system tells how long the session's server was on a processor; None if it does not."""
+    """Where the system says how long the session's server was on a processor; None if it does not."""
     number = session.transact(lambda cursor: cursor.execute("SELECT pg_backend_pid()").fetchall())[0][0]
-    told = Path(f"/proc/{number}/schedstat")
+    schedstat = Path(f"/proc/{number}/schedstat")
     try:
-        return told if "postgres" in Path(f"/proc/{number}/comm").read_text() and told.read_text() else None
+        return (
+            schedstat
+            if "postgres" in Path(f"/proc/{number}/comm").read_text() and schedstat.read_text()
+            else None
+        )
     except OSError:
         return None
 

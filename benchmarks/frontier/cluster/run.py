@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from benchmarks.frontier.cluster.costs import Costs, measure, sizes
-from benchmarks.frontier.cluster.simulation import Figures, Plan, Simulation
+from benchmarks.frontier.cluster.simulation import ClusterFigures, ClusterPlan, Simulation
 from benchmarks.frontier.load import load, settle
 from benchmarks.frontier.workload import Workload
-from benchmarks.measuring.workspace import ground, wait_for_quiet
+from benchmarks.measuring.workspace import wait_for_quiet, workspace
 from tamias.database.connect import Database
 
 SHARDS = (1, 2, 4, 8, 16, 32, 64)
@@ -42,12 +42,12 @@ WAYS = (
 )
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
     """One size of cluster, one way."""
 
     way: str
-    plan: Plan
-    figures: Figures
+    plan: ClusterPlan
+    figures: ClusterFigures
     efficiency: float
     """URLs a second of each shard, as a share of what one shard alone does."""
 
@@ -64,7 +64,7 @@ def run(
 ) -> dict[str, Any]:
     """Measures one server with so many URLs, then simulates clusters of it."""
     with (
-        ground(data) as folder,
+        workspace(data) as folder,
         closing(Database(folder)) as database,
         closing(database.session()) as session,
     ):
@@ -86,19 +86,19 @@ def run(
     }
 
 
-def bend(rows: Sequence[Row]) -> int | None:
+def bend(rows: Sequence[ClusterRow]) -> int | None:
     """The first number of shards at which each does markedly less than one alone."""
     return next((row.plan.shards for row in rows if row.efficiency < BENT), None)
 
 
 def _grown(
     way: Way, costs: Costs, shards: Sequence[int], workers_each: int, out: Callable[[str], None]
-) -> Iterator[Row]:
+) -> Iterator[ClusterRow]:
     out(f"\n{way.name}")
     out("shards  buckets  workers   URLs/s  a shard  share  shards busy  coordinator  puts/100  ms/100")
-    rows: list[Row] = []
+    rows: list[ClusterRow] = []
     for number in shards:
-        plan = Plan(
+        plan = ClusterPlan(
             shards=number,
             buckets=max(LEAST_BUCKETS, BUCKETS_EACH * number),
             workers=workers_each * number,
@@ -108,21 +108,23 @@ def _grown(
         )
         figures = Simulation(plan, costs).run(_requests(plan))
         alone = rows[0].figures.urls / rows[0].plan.shards if rows else figures.urls / number
-        rows.append(Row(way=way.name, plan=plan, figures=figures, efficiency=figures.urls / number / alone))
+        rows.append(
+            ClusterRow(way=way.name, plan=plan, figures=figures, efficiency=figures.urls / number / alone)
+        )
         out(_line(rows[-1]))
         yield rows[-1]
     at = bend(rows)
     out(f"bends at {at} shards" if at else "does not bend within these sizes")
 
 
-def _requests(plan: Plan) -> int:
+def _requests(plan: ClusterPlan) -> int:
     """Enough for every worker to come round several times."""
     puts = min(plan.buckets, int(plan.links * plan.away * 100) * plan.leases)
     each = (2 * plan.leases + puts + 1) * (2 if plan.planning else 1)
     return max(20_000, _ROUNDS * plan.workers * each)
 
 
-def _line(row: Row) -> str:
+def _line(row: ClusterRow) -> str:
     plan, found = row.plan, row.figures
     through = f"{found.coordinator_busy:11.0%}" if plan.one_coordinator else f"{'-':>11}"
     return (

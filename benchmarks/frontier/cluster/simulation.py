@@ -17,7 +17,7 @@ LEASE, PUT, FINISH = 1, 5, 5
 """Statements of each call; its transaction takes two round trips more."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster and its workers."""
 
     shards: int
@@ -41,7 +41,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one node plans all statements; otherwise each node those of its own workers."""
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     urls: float
@@ -77,7 +77,7 @@ Request = tuple[_Server, float, int]
 class Simulation:
     """One plan, run for some simulated time. Times are milliseconds."""
 
-    def __init__(self, plan: Plan, costs: Costs, seed: int = 1) -> None:
+    def __init__(self, plan: ClusterPlan, costs: Costs, seed: int = 1) -> None:
         self._plan = plan
         self._costs = costs
         self._random = Random(seed)
@@ -88,7 +88,7 @@ class Simulation:
         self._urls = self._puts = 0
         self._spent = 0.0
 
-    def run(self, requests: int) -> Figures:
+    def run(self, requests: int) -> ClusterFigures:
         """Until so many requests were made; the first quarter warms it up."""
         pace = 1000 * self._plan.leases * URLS_PER_LEASE / self._plan.pages
         begun = [self._random.random() * pace for _ in range(self._plan.workers)]
@@ -152,11 +152,11 @@ class Simulation:
         for server in (*self._shards, self._coordinator):
             server.worked = 0.0
 
-    def _figures(self) -> Figures:
+    def _figures(self) -> ClusterFigures:
         plan = self._plan
         span = max(self._now - self._from, 1e-9)
         hundreds = max(self._urls / 100, 1e-9)
-        return Figures(
+        return ClusterFigures(
             urls=1000 * self._urls / span,
             busy=sum(each.worked for each in self._shards) / (span * plan.cores * plan.shards),
             coordinator_busy=self._coordinator.worked / (span * plan.cores),

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 
 import msgspec
 
-from benchmarks.frontier.grpc.lean import CallFailed, LeanClient
+from benchmarks.frontier.grpc.lean import GrpcCallFailed, LeanClient
 from benchmarks.frontier.grpc.phases import Phase, Phases
 from benchmarks.measuring.children import running
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
@@ -116,5 +116,5 @@ def _service(target: str | None) -> Iterator[str]:
             assert process.stdout is not None
             line = process.stdout.readline()
             if not line:
-                raise CallFailed("the service did not start")
+                raise GrpcCallFailed("the service did not start")
             yield msgspec.json.decode(line)["address"]

@@ -23,7 +23,7 @@ _LARGEST_WINDOW = 2**31 - 1
 _FRAME = 16_384
 
 
-class CallFailed(TamiasError):
+class GrpcCallFailed(TamiasError):
     """The server ended a call with an error."""
 
 
@@ -102,7 +102,7 @@ class LeanClient:
     def _exchange(self) -> None:
         readable, writable, _ = select.select([self._socket], [self._socket] if self._out else [], [], 120)
         if not readable and not writable:
-            raise CallFailed("the server has not moved for two minutes")
+            raise GrpcCallFailed("the server has not moved for two minutes")
         if writable:
             self._socket.setblocking(False)
             try:
@@ -118,7 +118,7 @@ class LeanClient:
     def _read(self) -> None:
         data = self._socket.recv(1 << 18)
         if not data:
-            raise CallFailed("the server closed the connection")
+            raise GrpcCallFailed("the server closed the connection")
         data = self._received + data
         at, end = 0, len(data)
         while end - at >= 9:
@@ -146,13 +146,13 @@ class LeanClient:
             else:
                 self._window += more
         elif kind in (_RESET, _GOAWAY):
-            raise CallFailed(f"the server broke off: {payload.hex()}")
+            raise GrpcCallFailed(f"the server broke off: {payload.hex()}")
         if flags & _END_STREAM and kind in (_DATA, _HEADERS):
             self._over = True
 
     def _headers(self, headers: dict[str, str]) -> None:
         if headers.get("grpc-status", "0") != "0":
-            raise CallFailed(f"status {headers['grpc-status']}: {headers.get('grpc-message', '')}")
+            raise GrpcCallFailed(f"status {headers['grpc-status']}: {headers.get('grpc-message', '')}")
 
     def _settings(self, payload: bytes) -> None:
         for name, value in struct.iter_unpack(">HI", payload):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.frontier.grpc.coding import SERVICE, batch, item, wish
-from benchmarks.frontier.grpc.lean import CallFailed, LeanClient
+from benchmarks.frontier.grpc.lean import GrpcCallFailed, LeanClient
 from benchmarks.frontier.report import times
 
 BATCH = 256
@@ -39,14 +39,14 @@ class Phases:
     def put_stream(self, name: str) -> Phase:
         """Items one by one."""
         items = [item(str(number), *self._url(number)) for number in range(self._streamed)]
-        return self._told(name, "PutURLs", items, len(items), _ITEMS_IN_FLIGHT)
+        return self._put(name, "PutURLs", items, len(items), _ITEMS_IN_FLIGHT)
 
     def put_batches(self, name: str) -> Phase:
         """The other URLs, 256 at a time."""
         starts = range(self._streamed, self._urls, BATCH)
         batches = [self._batch(start, min(self._urls, start + BATCH)) for start in starts]
         urls = self._urls - self._streamed
-        return self._told(name, "PutDiscovered", batches, urls, _BATCHES_IN_FLIGHT)
+        return self._put(name, "PutDiscovered", batches, urls, _BATCHES_IN_FLIGHT)
 
     def get(self, name: str, calls: int) -> Phase:
         """100 queues with 10 URLs each; every queue is asked at most once."""
@@ -64,10 +64,10 @@ class Phases:
         took, answer = _timed(lambda: self._ask("GetURLs", wish(0, 0, _HOLD_SECONDS)))
         return Phase(name, len(answer), len(answer) / took)
 
-    def _told(self, name: str, call: str, messages: list[bytes], urls: int, in_flight: int) -> Phase:
+    def _put(self, name: str, call: str, messages: list[bytes], urls: int, in_flight: int) -> Phase:
         took, answers = _timed(lambda: self._client.tell(f"/{SERVICE}/{call}", messages, in_flight))
         if answers != len(messages):
-            raise CallFailed(f"{len(messages)} messages of {call} got {answers} answers")
+            raise GrpcCallFailed(f"{len(messages)} messages of {call} got {answers} answers")
         return Phase(name, urls, urls / took)
 
     def _ask(self, call: str, request: bytes) -> list[bytes]:

@@ -44,7 +44,7 @@ def package(number: int) -> bytes:
 def portal(datasets: int) -> Iterator[str]:
     """The address of a portal with so many datasets, while the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class CkanHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 20
 
@@ -59,7 +59,7 @@ def portal(datasets: int) -> Iterator[str]:
         def log_message(self, *_words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), CkanHandler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

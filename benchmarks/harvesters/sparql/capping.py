@@ -28,7 +28,7 @@ def serve(target: str, cap: int) -> None:
     """Serves on a free port of the loopback address until the process ends."""
     place = urlsplit(target)
 
-    class Handler(BaseHTTPRequestHandler):
+    class CappingHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -55,7 +55,7 @@ def serve(target: str, cap: int) -> None:
             self.end_headers()
             self.wfile.write(content)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), CappingHandler)
     sys.stdout.write(f"http://127.0.0.1:{server.server_port}/sparql\n")
     sys.stdout.flush()
     server.serve_forever()

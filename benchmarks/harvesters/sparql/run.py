@@ -25,7 +25,7 @@ CAP = 10_000
 Out = Callable[[str], object]
 
 
-class Figures(msgspec.Struct, kw_only=True):
+class CopyFigures(msgspec.Struct, kw_only=True):
     """One way of copying."""
 
     name: str
@@ -64,11 +64,11 @@ def run(triples: int = 1_000_000, out: Out = print, *, cap: int = CAP) -> dict[s
 
 
 Pages = AsyncIterator[Sequence[Quad]]
-Copying = Callable[[LoopbackClient, str, Figures, int], Pages]
+Copying = Callable[[LoopbackClient, str, CopyFigures, int], Pages]
 
 
-async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: int, out: Out) -> Figures:
-    figures = Figures(name=name)
+async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: int, out: Out) -> CopyFigures:
+    figures = CopyFigures(name=name)
     guide = LoopbackClient(folder / "spool")
     seen: set[int] = set()
     rows = 0
@@ -88,7 +88,7 @@ async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: in
 
 
 async def _by_door(
-    guide: LoopbackClient, url: str, figures: Figures, _page: int
+    guide: LoopbackClient, url: str, figures: CopyFigures, _page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     async for step in SparqlHarvester().harvest(Harvest(url=url, kind="sparql"), guide):
         for finding in step.findings:
@@ -99,7 +99,7 @@ async def _by_door(
 
 
 async def _by_loop(
-    guide: LoopbackClient, url: str, figures: Figures, page: int
+    guide: LoopbackClient, url: str, figures: CopyFigures, page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
     client = EndpointClient(guide, url, Dialect(), Limits().most_bytes)

@@ -2,8 +2,8 @@
 
 from benchmarks.hostile.attack import (
     Attack,
+    AttackEvidence,
     Check,
-    Evidence,
     ended,
     every,
     failed,
@@ -11,7 +11,7 @@ from benchmarks.hostile.attack import (
     refused,
     unvisited,
 )
-from benchmarks.hostile.ground import INSIDE
+from benchmarks.hostile.namespace import INSIDE
 from benchmarks.webs.wire import Answer, redirect, whole
 from tamias.model.outcome import Outcome
 
@@ -51,7 +51,7 @@ def links(*addresses: str) -> Answer:
 def refused_all(*urls: str) -> Check:
     """Each is on record as refused for its address; a mapped one is written in another way."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         wanted = {url.partition("/")[2] for url in urls}
         tried = {url for url in evidence.captures if url.partition("/")[2] in wanted}
         if not tried:
@@ -61,7 +61,7 @@ def refused_all(*urls: str) -> Check:
     return every(no_canary, check)
 
 
-def rebound(evidence: Evidence) -> str | None:
+def rebound(evidence: AttackEvidence) -> str | None:
     """What came, came from the public address; the private one was not asked."""
     captures = [each for url, found in evidence.captures.items() if "//rebind" in url for each in found]
     wrong = [hop.address for each in captures for hop in each.hops if not hop.address.startswith("45.66.")]

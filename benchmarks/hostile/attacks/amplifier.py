@@ -1,6 +1,6 @@
 """H29: many hosts that make the crawler ask one victim, all at once."""
 
-from benchmarks.hostile.attack import Attack, Evidence, every, read
+from benchmarks.hostile.attack import Attack, AttackEvidence, every, read
 from benchmarks.webs.wire import redirect, whole
 
 HOSTS = 30
@@ -13,7 +13,7 @@ def _host(number: int) -> str:
     return f"amplifying{number}.test"
 
 
-def one_by_one(evidence: Evidence) -> str | None:
+def one_by_one(evidence: AttackEvidence) -> str | None:
     """The victim was asked for each file once, in its own turn."""
     asked = sorted((each for each in evidence.log if each.host == VICTIM), key=lambda each: each.at)
     wanted = {f"/rules?{number}" for number in range(HOSTS)}

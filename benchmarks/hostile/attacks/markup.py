@@ -1,7 +1,7 @@
 """H8 to H11: documents that are small, well-formed and deadly: entities, contexts, nesting, lying numbers."""
 
-from benchmarks.hostile.attack import Attack, Check, Evidence, every, no_canary, read, told
-from benchmarks.hostile.ground import INSIDE
+from benchmarks.hostile.attack import Attack, AttackEvidence, Check, every, no_canary, read, recorded
+from benchmarks.hostile.namespace import INSIDE
 from benchmarks.webs.wire import Answer, made, whole
 from tamias.model.outcome import Outcome
 
@@ -40,7 +40,7 @@ PAGE = "<html xmlns='http://www.w3.org/1999/xhtml'><body>{}</body></html>"
 def gives_nothing(*urls: str) -> Check:
     """Read or not, nothing of the secret and nothing of the bomb came out of it; the reason is on record."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         if _PASSWD in evidence.quads:
             return "a file of this machine is in the quads"
         for url in urls:
@@ -57,11 +57,15 @@ def gives_nothing(*urls: str) -> Check:
 def says(url: str, *words: str) -> Check:
     """Whatever the outcome, the record tells the reason."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         capture = evidence.last(url)
         if capture is None:
             return f"{url} was not visited"
-        return None if any(word in told(capture) for word in words) else f"{url} only tells: {told(capture)}"
+        return (
+            None
+            if any(word in recorded(capture) for word in words)
+            else f"{url} only tells: {recorded(capture)}"
+        )
 
     return check
 

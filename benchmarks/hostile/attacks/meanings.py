@@ -1,6 +1,6 @@
 """H16, H17 and H26: answers that are not what they say, and claims about other people's sites."""
 
-from benchmarks.hostile.attack import Attack, Check, Evidence, every, read, told
+from benchmarks.hostile.attack import Attack, AttackEvidence, Check, every, read, recorded
 from benchmarks.webs.wire import whole
 from tamias.model.outcome import Outcome
 
@@ -21,7 +21,7 @@ def claim() -> str:
     )
 
 
-def still_visited(evidence: Evidence) -> str | None:
+def still_visited(evidence: AttackEvidence) -> str | None:
     """The pages of the site that was spoken for were visited all the same."""
     skipped = [
         url
@@ -31,7 +31,7 @@ def still_visited(evidence: Evidence) -> str | None:
     return f"not visited because of a stranger's claim: {skipped[:3]}" if skipped else None
 
 
-def own_graphs(evidence: Evidence) -> str | None:
+def own_graphs(evidence: AttackEvidence) -> str | None:
     """Statements of a stranger about a site do not stand in the graphs of that site."""
     forged = [line for line in evidence.quads.splitlines() if "urn:forged" in line]
     if not forged:
@@ -40,17 +40,17 @@ def own_graphs(evidence: Evidence) -> str | None:
     return f"forged into another graph: {wrong[0]}" if wrong else None
 
 
-def error_pages(evidence: Evidence) -> str | None:
+def error_pages(evidence: AttackEvidence) -> str | None:
     """Of many addresses with one body, those that come after the first commit are not believed."""
     captures = [evidence.last(_F + path) for path in _LOST]
-    doubted = [each for each in captures if each is not None and "suspect" in told(each)]
+    doubted = [each for each in captures if each is not None and "suspect" in recorded(each)]
     return None if len(doubted) >= len(_LOST) // 4 else f"only {len(doubted)} of {len(_LOST)} were doubted"
 
 
 def found(path: str, media_type: str, quads: int) -> Check:
     """The type was found in the bytes, whatever was told."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         capture = evidence.last(_T + path)
         if capture is None or capture.found_type != media_type or capture.quads != quads:
             return f"{path} is not {media_type} with {quads} statements: {capture}"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import brotli
 import zstandard
 
-from benchmarks.hostile.attack import Attack, Check, Evidence, every, failed, read
+from benchmarks.hostile.attack import Attack, AttackEvidence, Check, every, failed, read
 from benchmarks.webs.wire import Answer, Wire, whole
 
 ZEROS = 120_000_000
@@ -114,7 +114,7 @@ def slipping_tar() -> bytes:
     return kept.getvalue()
 
 
-def no_strays(evidence: Evidence) -> str | None:
+def no_strays(evidence: AttackEvidence) -> str | None:
     """No member was written to where its name leads."""
     return f"written: {evidence.strays}" if evidence.strays else None
 

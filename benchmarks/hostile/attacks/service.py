@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from benchmarks.hostile.attack import Attack, Check, Evidence, Probe, every
+from benchmarks.hostile.attack import Attack, AttackEvidence, Check, Probe, every
 from benchmarks.webs.wire import whole
 
 SCRIPT = "<script>alert('owned')</script>"
@@ -20,7 +20,7 @@ _DATASET = (
 def probed(name: str, wrong: Wrong) -> Check:
     """A judgement on what the service said to one question."""
 
-    def check(evidence: Evidence) -> str | None:
+    def check(evidence: AttackEvidence) -> str | None:
         probe = evidence.probes.get(name)
         if probe is None:
             return f"the service was not asked: {name}"

@@ -2,7 +2,7 @@
 
 from pyoxigraph import RdfFormat, parse
 
-from benchmarks.hostile.attack import Attack, Evidence, every, read
+from benchmarks.hostile.attack import Attack, AttackEvidence, every, read
 from benchmarks.webs.wire import raw, whole
 
 _I, _W = "http://injections.test", "http://records.test"
@@ -19,7 +19,7 @@ _INJECTED = r"""
 """
 
 
-def sound_export(evidence: Evidence) -> str | None:
+def sound_export(evidence: AttackEvidence) -> str | None:
     """What is exported is N-Quads, line by line, and nothing in it says what was only quoted."""
     try:
         for quad in parse(input=evidence.quads.encode(), format=RdfFormat.N_QUADS):
@@ -30,18 +30,18 @@ def sound_export(evidence: Evidence) -> str | None:
     return None
 
 
-def quiet_terminal(evidence: Evidence) -> str | None:
+def quiet_terminal(evidence: AttackEvidence) -> str | None:
     """Nothing that steers a terminal was written to it."""
     found = [sign for sign in _TERMINAL if sign in evidence.said]
     return f"written to the terminal: {found}" if found else None
 
 
-def no_strays(evidence: Evidence) -> str | None:
+def no_strays(evidence: AttackEvidence) -> str | None:
     """No file has the name that a server wished for."""
     return f"written: {evidence.strays}" if evidence.strays else None
 
 
-def sound_records(evidence: Evidence) -> str | None:
+def sound_records(evidence: AttackEvidence) -> str | None:
     """Every record is one that we wrote."""
     if not any(target == _W + "/" for _, target in evidence.warc):
         return "the answer is not in the WARC files"

@@ -2,8 +2,8 @@
 
 import random
 
-from benchmarks.hostile.attack import Attack, Check, Evidence, asked_at_most, every, read
-from benchmarks.webs.wire import Asked, made, redirect, whole
+from benchmarks.hostile.attack import Attack, AttackEvidence, Check, asked_at_most, every, read
+from benchmarks.webs.wire import WireRequest, made, redirect, whole
 
 MOST = 250
 """Requests to a trap before it counts as one that caught us."""
@@ -28,37 +28,37 @@ _WORDS = [
 _MAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
-def growing(_: Asked) -> str:
+def growing(_: WireRequest) -> str:
     """Relative links that make every path longer."""
     return "<a href='more/'>more</a><a href='deeper/again/'>again</a><a href='../side/'>side</a>"
 
 
-def calendar(asked: Asked) -> str:
+def calendar(asked: WireRequest) -> str:
     """There is always a next day."""
     day = int(asked.query.partition("=")[2] or 0)
     return f"<h1>Day {day}</h1><a href='/?day={day + 1}'>next</a><a href='/?day={day + 100}'>later</a>"
 
 
-def session(_: Asked) -> str:
+def session(_: WireRequest) -> str:
     """The same page, under another name for each visit."""
     number = random.randrange(10**9)
     return f"<a href='/?sid={number}'>a</a><a href='/?phpsessid={number}'>b</a>"
 
 
-def facets(asked: Asked) -> str:
+def facets(asked: WireRequest) -> str:
     """Every filter can be added to every filter."""
     query = asked.query
     return "".join(f"<a href='?{query}&f{number}={len(query)}'>x</a>" for number in range(2))
 
 
-def babble(asked: Asked) -> str:
+def babble(asked: WireRequest) -> str:
     """Always other words, always one step further."""
     chance = random.Random(asked.target)
     words = " ".join(chance.choices(_WORDS, k=30))
     return f"<p>{words}</p><a href='/{'-'.join(chance.choices(_WORDS, k=4))}'>more</a>"
 
 
-def endless_index(asked: Asked) -> str:
+def endless_index(asked: WireRequest) -> str:
     """An index of sitemaps that names another index."""
     number = int(asked.query or 0) + 1
     return f"<sitemapindex xmlns='{_MAP}'><sitemap><loc>http://maps.test/map.xml?{number}</loc></sitemap></sitemapindex>"
@@ -81,7 +81,7 @@ def caught(host: str, most: int = MOST) -> Check:
     return asked_at_most(host, most)
 
 
-def wide_map(evidence: Evidence) -> str | None:
+def wide_map(evidence: AttackEvidence) -> str | None:
     """No more addresses were taken than one sitemap may have."""
     capture = evidence.last("http://maps-wide.test/map.xml")
     if capture is None:

@@ -1,6 +1,6 @@
 """H12 to H14 and H27: servers that misbehave on the wire, want to be remembered, or are not who they say."""
 
-from benchmarks.hostile.attack import Attack, Evidence, asked_at_most, every, failed, refused
+from benchmarks.hostile.attack import Attack, AttackEvidence, asked_at_most, every, failed, refused
 from benchmarks.webs.wire import drip, endless, head, raw, redirect, reset, silent, status, whole
 from tamias.model.outcome import Outcome
 
@@ -27,7 +27,7 @@ SMUGGLED = (
 PRIVATE_HEADERS = frozenset({"cookie", "referer", "authorization", "proxy-authorization", "from"})
 
 
-def nothing_sent(evidence: Evidence) -> str | None:
+def nothing_sent(evidence: AttackEvidence) -> str | None:
     """No request, to whomever, carried a cookie, a referrer or a password."""
     sent = {
         f"{name} to {each.host}" for each in evidence.log for name in PRIVATE_HEADERS & each.headers.keys()
@@ -35,7 +35,7 @@ def nothing_sent(evidence: Evidence) -> str | None:
     return f"sent: {sorted(sent)[:5]}" if sent else None
 
 
-def malformed(evidence: Evidence) -> str | None:
+def malformed(evidence: AttackEvidence) -> str | None:
     """None of them is a success."""
     for path in _MALFORMED:
         capture = evidence.last(_W + path)
@@ -44,7 +44,7 @@ def malformed(evidence: Evidence) -> str | None:
     return None
 
 
-def not_smuggled(evidence: Evidence) -> str | None:
+def not_smuggled(evidence: AttackEvidence) -> str | None:
     """What stands behind an answer is no answer."""
     return "a smuggled answer is in the quads" if "#smuggled" in evidence.quads else None
 

@@ -7,7 +7,7 @@ import msgspec
 from pyoxigraph import RdfFormat
 
 from tamias.demo.kinds import written
-from tamias.demo.pages import Busy, Data, File, Missing, Page, Redirect, Slow
+from tamias.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
 
 OFFERED = {
     syntax.media_type: syntax
@@ -18,7 +18,7 @@ OFFERED = {
 Headers = tuple[tuple[str, str], ...]
 
 
-class Ask(msgspec.Struct, frozen=True):
+class DemoRequest(msgspec.Struct, frozen=True):
     """A request, with its headers under lower-case names. Without a method it could not be read."""
 
     method: str
@@ -27,7 +27,7 @@ class Ask(msgspec.Struct, frozen=True):
     keep_alive: bool = True
 
 
-class Answer(msgspec.Struct, frozen=True):
+class DemoResponse(msgspec.Struct, frozen=True):
     """A response, to be sent after `delay` seconds."""
 
     status: int
@@ -36,47 +36,47 @@ class Answer(msgspec.Struct, frozen=True):
     delay: float = 0.0
 
 
-def answer(page: Page | None, ask: Ask, earlier: int = 0) -> Answer:
+def answer(page: Page | None, ask: DemoRequest, earlier: int = 0) -> DemoResponse:
     """The response of a page that has been asked for `earlier` times before."""
     if not ask.method:
-        return Answer(400)
+        return DemoResponse(400)
     if ask.method not in {"GET", "HEAD"}:
-        return Answer(405, (("Allow", "GET, HEAD"),))
+        return DemoResponse(405, (("Allow", "GET, HEAD"),))
     match page:
         case Data():
             return negotiated(page, ask)
         case File():
             return represented(page.body, page.media_type, ask)
         case Redirect():
-            return Answer(page.status, (("Location", page.location),))
-        case Missing():
-            return Answer(page.status)
+            return DemoResponse(page.status, (("Location", page.location),))
+        case MissingPage():
+            return DemoResponse(page.status)
         case Busy() if earlier == 0:
-            return Answer(503, (("Retry-After", str(page.retry_after)),))
+            return DemoResponse(503, (("Retry-After", str(page.retry_after)),))
         case Busy():
             return answer(page.page, ask)
         case Slow():
             return msgspec.structs.replace(answer(page.page, ask), delay=page.seconds)
         case None:
-            return Answer(404)
+            return DemoResponse(404)
 
 
-def negotiated(page: Data, ask: Ask) -> Answer:
+def negotiated(page: Data, ask: DemoRequest) -> DemoResponse:
     """The page in the syntax that the client likes best."""
     chosen = negotiate(ask.headers.get("accept", "*/*"), tuple(OFFERED))
     if chosen is None:
-        return Answer(406, (("Vary", "Accept"),))
+        return DemoResponse(406, (("Vary", "Accept"),))
     return represented(written(page.quads, OFFERED[chosen]), chosen, ask, (("Vary", "Accept"),))
 
 
-def represented(body: bytes, media_type: str, ask: Ask, headers: Headers = ()) -> Answer:
+def represented(body: bytes, media_type: str, ask: DemoRequest, headers: Headers = ()) -> DemoResponse:
     """The bytes, or word that the client has them already."""
     etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
     headers += (("ETag", etag),)
     known = ask.headers.get("if-none-match", "")
     if known.strip() == "*" or etag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
-        return Answer(304, headers)
-    return Answer(200, (("Content-Type", media_type), *headers), body)
+        return DemoResponse(304, headers)
+    return DemoResponse(200, (("Content-Type", media_type), *headers), body)
 
 
 def negotiate(accept: str, offered: Sequence[str]) -> str | None:

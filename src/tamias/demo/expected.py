@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
-from tamias.demo.pages import Web, quads_of
+from tamias.demo.pages import DemoWeb, quads_of
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset().union(*self.documents.values())
 
 
-def expected_of(web: Web) -> Expected:
+def expected_of(web: DemoWeb) -> Expected:
     """The ground truth, read off the pages themselves."""
     documents: dict[str, frozenset[Quad]] = {}
     refused: dict[str, frozenset[Quad]] = {}

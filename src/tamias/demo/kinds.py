@@ -8,7 +8,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
 from tamias.demo.packing import PACKED_TYPES, PACKERS
 from tamias.demo.pages import Data, File, Page
-from tamias.demo.plan import Node
+from tamias.demo.plan import DemoNode
 from tamias.demo.plot import Plot
 
 
@@ -26,7 +26,7 @@ def deref_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:
     }
 
 
-def dump_path(node: Node) -> str:
+def dump_path(node: DemoNode) -> str:
     """Where a dump is: its name tells how it is written and packed."""
     return f"/dump.{node.syntax}" + (f".{node.packing}" if node.packing else "")
 
@@ -93,15 +93,15 @@ def rdf_format(extension: str) -> RdfFormat:
     return syntax
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """`entrance` is the path that others link to; `pages` is told what the first page must link to."""
 
-    entrance: Callable[[Node], str]
+    entrance: Callable[[DemoNode], str]
     pages: Callable[[Plot, Sequence[str]], dict[str, Page]]
 
 
 KINDS = {
-    "deref": Kind(lambda _: "/resource/0", deref_pages),
-    "dump": Kind(dump_path, dump_pages),
-    "html": Kind(lambda _: "/page/0", html_pages),
+    "deref": NodeKind(lambda _: "/resource/0", deref_pages),
+    "dump": NodeKind(dump_path, dump_pages),
+    "html": NodeKind(lambda _: "/page/0", html_pages),
 }

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from pyoxigraph import Literal, Quad, RdfFormat
 
 from tamias.demo.kinds import written
-from tamias.demo.pages import Busy, Data, File, Missing, Page, Redirect, Slow
+from tamias.demo.pages import Busy, Data, File, MissingPage, Page, Redirect, Slow
 from tamias.demo.plot import Plot
 
 CRAWL_DELAY = 1
@@ -60,7 +60,7 @@ def moved(plot: Plot) -> Oddity:
 
 def gone(plot: Plot) -> Oddity:
     """Links that lead nowhere."""
-    pages: dict[str, Page] = {"/missing": Missing(404), "/gone": Missing(410)}
+    pages: dict[str, Page] = {"/missing": MissingPage(404), "/gone": MissingPage(410)}
     return Oddity(pages, tuple(map(plot.url, pages)))
 
 

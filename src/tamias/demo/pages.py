@@ -26,7 +26,7 @@ class Redirect(msgspec.Struct, frozen=True):
     status: int = 303
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingPage(msgspec.Struct, frozen=True):
     """Something that others still link to."""
 
     status: int = 404
@@ -46,10 +46,10 @@ class Slow(msgspec.Struct, frozen=True):
     seconds: float = 0.5
 
 
-Page = Data | File | Redirect | Missing | Busy | Slow
+Page = Data | File | Redirect | MissingPage | Busy | Slow
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True):
+class DemoSite(msgspec.Struct, frozen=True, kw_only=True):
     """One host with all its paths, as they are written on the wire."""
 
     authority: str
@@ -63,10 +63,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://{self.authority}{path}"
 
 
-class Web(msgspec.Struct, frozen=True, kw_only=True):
+class DemoWeb(msgspec.Struct, frozen=True, kw_only=True):
     """Every host by its address, and the URLs from which all the rest can be reached."""
 
-    sites: dict[str, Site]
+    sites: dict[str, DemoSite]
     seeds: tuple[str, ...]
 
 

@@ -1,6 +1,6 @@
 """The shape of a web: which nodes there are, of what kind, and who links to whom. Pure, and free of ports.
 
-A plan of another making (a benchmark's node graph) needs only to be a `Plan`.
+A plan of another making (a benchmark's node graph) needs only to be a `WebPlan`.
 """
 
 import random
@@ -19,7 +19,7 @@ DELAYED_RESOURCES = 3
 """A node that asks for a Crawl-delay is small, so that a polite crawl of it ends soon."""
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class DemoNode(msgspec.Struct, frozen=True, kw_only=True):
     """One host of the web."""
 
     number: int
@@ -35,11 +35,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """How a dump is compressed, by its file extension; empty for not at all."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class WebPlan(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes, and those a crawl must start from to reach every one. Node 0 holds the vocabulary."""
 
     seed: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[DemoNode, ...]
     seeds: tuple[int, ...]
 
 
@@ -50,7 +50,7 @@ def make_plan(
     links: int = 3,
     oddities: Sequence[str] = ODDITIES,
     crawl_delay: bool = True,
-) -> Plan:
+) -> WebPlan:
     """A web of `nodes` hosts with `resources` things each, `links` edges for every host that joins."""
     if not 1 <= nodes <= MOST_NODES:
         raise ValueError(f"a web has 1 to {MOST_NODES} nodes, not {nodes}")
@@ -62,11 +62,11 @@ def make_plan(
     delayed = kinds.index("html") if crawl_delay and "html" in kinds else None
     if delayed is not None:
         bearers[delayed].append("crawl-delay")
-    return Plan(
+    return WebPlan(
         seed=seed,
         seeds=starting_nodes(edges),
         nodes=tuple(
-            Node(
+            DemoNode(
                 number=number,
                 address=str(IPv4Address(FIRST_ADDRESS) + number),
                 kind=kind,

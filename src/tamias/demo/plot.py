@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.demo.plan import Node
+from tamias.demo.plan import DemoNode
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LABELS = (
@@ -37,7 +37,7 @@ PARTS_SHARE = 0.3
 class Plot(NamedTuple):
     """One node, the port and the entrances of the web around it, and its own source of chance."""
 
-    node: Node
+    node: DemoNode
     port: int
     entrances: Sequence[str]
     """For each node of the web the address that others link to."""

@@ -18,11 +18,11 @@ from typing import Any, BinaryIO, Self, cast
 
 import msgspec
 
-from tamias.demo.answers import Answer, Ask, answer
+from tamias.demo.answers import DemoRequest, DemoResponse, answer
 from tamias.demo.expected import Expected, expected_of
 from tamias.demo.log import Visit
-from tamias.demo.pages import Site, Web
-from tamias.demo.plan import Plan
+from tamias.demo.pages import DemoSite, DemoWeb
+from tamias.demo.plan import WebPlan
 from tamias.demo.sites import build_web
 
 HEAD_LIMIT = 16 * 1024
@@ -32,17 +32,17 @@ BACKLOG = 1024
 LATENCY = 0.002
 """Seconds before an answer: from a server that answers at once nobody learns that two came together."""
 SHUTDOWN_SECONDS = 30.0
-UNREADABLE = Ask("", "", {}, keep_alive=False)
+UNREADABLE = DemoRequest("", "", {}, keep_alive=False)
 
 
 class DataWeb:
     """A plan as running servers: `async with DataWeb(plan) as web:`. Port 0 takes any that is free."""
 
-    web: Web
+    web: DemoWeb
     expected: Expected
 
     def __init__(
-        self, plan: Plan, port: int = 0, *, latency: float = LATENCY, log_file: Path | None = None
+        self, plan: WebPlan, port: int = 0, *, latency: float = LATENCY, log_file: Path | None = None
     ) -> None:
         self.plan = plan
         self.port = port
@@ -92,18 +92,18 @@ class DataWeb:
         if self._log_out:
             self._log_out.write(msgspec.json.encode(visit) + b"\n")
 
-    def _connections_to(self, site: Site) -> Callable[[], "Connection"]:
-        return lambda: Connection(self, site)
+    def _connections_to(self, site: DemoSite) -> Callable[[], "DemoConnection"]:
+        return lambda: DemoConnection(self, site)
 
 
-class Connection(asyncio.Protocol):
+class DemoConnection(asyncio.Protocol):
     """One client's connection to one site: requests are answered in their order, one at a time."""
 
-    def __init__(self, web: DataWeb, site: Site) -> None:
+    def __init__(self, web: DataWeb, site: DemoSite) -> None:
         self._web = web
         self._site = site
         self._buffer = bytearray()
-        self._waiting: tuple[asyncio.TimerHandle, Ask, float, int] | None = None
+        self._waiting: tuple[asyncio.TimerHandle, DemoRequest, float, int] | None = None
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
         del self._buffer[: end + 4]
         self._begin(ask or UNREADABLE)
 
-    def _begin(self, ask: Ask) -> None:
+    def _begin(self, ask: DemoRequest) -> None:
         start = time.monotonic()
         host, key = self._site.authority, (self._site.authority, ask.path)
         self._web.in_flight[host] += 1
@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
         timer = asyncio.get_running_loop().call_later(self._web.latency + reply.delay, self._send, reply)
         self._waiting = (timer, ask, start, self._web.in_flight[host])
 
-    def _send(self, reply: Answer) -> None:
+    def _send(self, reply: DemoResponse) -> None:
         ask = self._end(reply.status)
         self._transport.write(written_reply(reply, ask))
         if ask.keep_alive and ask.method in {"GET", "HEAD"}:
@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.close()
 
-    def _end(self, status: int) -> Ask:
+    def _end(self, status: int) -> DemoRequest:
         """Takes the request out of waiting and into the log, before its client can know the answer."""
         assert self._waiting
         _, ask, start, in_flight = self._waiting
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
         return ask
 
 
-def parse_head(head: bytes | bytearray) -> Ask | None:
+def parse_head(head: bytes | bytearray) -> DemoRequest | None:
     """The request line and headers; None if that is not what it is."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
@@ -178,10 +178,10 @@ def parse_head(head: bytes | bytearray) -> Ask | None:
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     closing = headers.get("connection", "").lower() == "close" or words[2] == "HTTP/1.0"
-    return Ask(words[0], words[1], headers, keep_alive=not closing)
+    return DemoRequest(words[0], words[1], headers, keep_alive=not closing)
 
 
-def written_reply(reply: Answer, ask: Ask) -> bytes:
+def written_reply(reply: DemoResponse, ask: DemoRequest) -> bytes:
     """The response on the wire. To HEAD it is only said what there would be."""
     lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in reply.headers]
@@ -213,7 +213,7 @@ def bind(addresses: Sequence[str], port: int) -> list[socket.socket]:
 
 
 @contextmanager
-def serving(plan: Plan, port: int = 0, *, latency: float = LATENCY) -> Iterator[DataWeb]:
+def serving(plan: WebPlan, port: int = 0, *, latency: float = LATENCY) -> Iterator[DataWeb]:
     """The web in a thread of its own, for callers that are not asynchronous."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="dataweb", daemon=True)

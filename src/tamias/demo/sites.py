@@ -4,12 +4,12 @@ import random
 
 from tamias.demo.kinds import KINDS
 from tamias.demo.oddities import ODDITIES
-from tamias.demo.pages import File, Site, Web
-from tamias.demo.plan import Plan
+from tamias.demo.pages import DemoSite, DemoWeb, File
+from tamias.demo.plan import WebPlan
 from tamias.demo.plot import Plot
 
 
-def build_web(plan: Plan, port: int) -> Web:
+def build_web(plan: WebPlan, port: int) -> DemoWeb:
     """Every document of the web, as it is when served at `port`."""
     entrances = [f"http://{node.address}:{port}{KINDS[node.kind].entrance(node)}" for node in plan.nodes]
     vocabulary = f"http://{plan.nodes[0].address}:{port}/vocab"
@@ -19,10 +19,10 @@ def build_web(plan: Plan, port: int) -> Web:
         )
         for node in plan.nodes
     }
-    return Web(sites=sites, seeds=tuple(entrances[number] for number in plan.seeds))
+    return DemoWeb(sites=sites, seeds=tuple(entrances[number] for number in plan.seeds))
 
 
-def build_site(plot: Plot) -> Site:
+def build_site(plot: Plot) -> DemoSite:
     """The pages of the node's kind, with its oddities linked from the first of them."""
     oddities = [ODDITIES[name](plot) for name in plot.node.oddities]
     pages = KINDS[plot.node.kind].pages(plot, [link for oddity in oddities for link in oddity.links])
@@ -31,7 +31,7 @@ def build_site(plot: Plot) -> Site:
     rules = [line for oddity in oddities for line in oddity.robots]
     if rules:
         pages["/robots.txt"] = File("\n".join(["User-agent: *", *rules, ""]).encode(), "text/plain")
-    return Site(
+    return DemoSite(
         authority=f"{plot.node.address}:{plot.port}",
         kind=plot.node.kind,
         pages=pages,

@@ -1,6 +1,6 @@
 """Two documents of the web that change from day to day: what an archive is for. Nothing links to them."""
 
-from tamias.demo.pages import File, Web
+from tamias.demo.pages import DemoWeb, File
 
 TABLE = "/open-data/prices.csv"
 STATEMENTS = "/open-data/stations.ttl"
@@ -20,7 +20,7 @@ _GOODS = (
 )
 
 
-def put_watched(web: Web, day: int) -> tuple[str, str]:
+def put_watched(web: DemoWeb, day: int) -> tuple[str, str]:
     """Puts them on the first host as they are on some day, from 0; returns their addresses."""
     site = next(iter(web.sites.values()))
     site.pages[TABLE] = File(table(day), "text/csv")

@@ -15,13 +15,13 @@ import pytest
 
 from benchmarks.crawl import peers, web
 from benchmarks.crawl.run import run
-from benchmarks.crawl.site import MEAN_BYTES, Size, build_site
+from benchmarks.crawl.site import MEAN_BYTES, SiteSize, build_site
 from benchmarks.crawl.web import find_nginx, read_visits, serving
 from benchmarks.measuring.measure import measure
 from benchmarks.measuring.ports import free_ports
 from tamias.model.errors import TamiasError, UsageError
 
-SMALL = Size(pages=60, hosts=5, links=40)
+SMALL = SiteSize(pages=60, hosts=5, links=40)
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 
@@ -148,7 +148,7 @@ def test_a_site_that_is_there_is_taken_with_its_port(site):
 
 def test_more_hosts_than_pages_are_refused():
     with pytest.raises(UsageError, match="hosts"):
-        Size(pages=3, hosts=4)
+        SiteSize(pages=3, hosts=4)
 
 
 @needs_nginx

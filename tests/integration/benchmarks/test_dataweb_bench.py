@@ -11,19 +11,19 @@ from collections import deque
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from benchmarks.dataweb.crawlers.rivals import TAMIAS, Task, named
+from benchmarks.dataweb.crawlers.rivals import TAMIAS, CrawlTask, named
 from benchmarks.dataweb.report.blocks import markdown
 from benchmarks.dataweb.report.growth import scaled
-from benchmarks.dataweb.run import Size, run
-from benchmarks.dataweb.scale import Terms, crawl_endless, tenths
+from benchmarks.dataweb.run import DataWebSize, run
+from benchmarks.dataweb.scale import ScaleOptions, crawl_endless, tenths
 from benchmarks.dataweb.serving.serving import serving
 from benchmarks.dataweb.trial import SCOPE, attempt, site
 from benchmarks.dataweb.truth import keys, score
-from benchmarks.dataweb.visits import Visit, account, fulfilment, manners
+from benchmarks.dataweb.visits import LoggedRequest, account, fulfilment, manners
+from benchmarks.dataweb.web.context import Ports
 from benchmarks.dataweb.web.generated import Endless
 from benchmarks.dataweb.web.graph import draw_graph, resource_count
-from benchmarks.dataweb.web.ground import Ports
-from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, Wish, make_plan, reach
+from benchmarks.dataweb.web.plan import DEREFERENCING, EVERY_KIND, MIXED, WebOptions, make_plan, reach
 from benchmarks.dataweb.web.w3c import check_suite, suite_pages
 from benchmarks.dataweb.web.web import build_web
 from benchmarks.measuring.ports import free_ports
@@ -32,8 +32,8 @@ from tamias.cli.plots import Line, bars
 from tamias.model.errors import UsageError
 
 PORTS = Ports(18_800, 18_801)
-TINY = Wish(nodes=12, weights=EVERY_KIND, node_degree=4, triples=90, compressed=0.5, more_packings=True)
-POLITE = Wish(nodes=2, weights=DEREFERENCING, node_degree=2, triples=18, disallowed=0.2, delay=0.5)
+TINY = WebOptions(nodes=12, weights=EVERY_KIND, node_degree=4, triples=90, compressed=0.5, more_packings=True)
+POLITE = WebOptions(nodes=2, weights=DEREFERENCING, node_degree=2, triples=18, disallowed=0.2, delay=0.5)
 
 WALKER = """
 import re, sys, urllib.request
@@ -74,19 +74,19 @@ def test_the_same_seed_gives_the_same_web():
 
 
 def test_another_seed_gives_another_web():
-    other = Wish(nodes=12, weights=EVERY_KIND, seed=7, node_degree=4, triples=90)
+    other = WebOptions(nodes=12, weights=EVERY_KIND, seed=7, node_degree=4, triples=90)
     assert everything(build_web(make_plan(TINY), PORTS)) != everything(build_web(make_plan(other), PORTS))
 
 
 def test_the_webs_of_the_published_experiments_have_their_size():
-    second = build_web(make_plan(Wish(nodes=200, weights=DEREFERENCING)), PORTS)
+    second = build_web(make_plan(WebOptions(nodes=200, weights=DEREFERENCING)), PORTS)
     assert (second.resources, second.triples) == (44_600, 202_800)
-    first = make_plan(Wish(nodes=100, weights=MIXED, compressed=0.3))
+    first = make_plan(WebOptions(nodes=100, weights=MIXED, compressed=0.3))
     assert sum(len(node.links) for node in first.nodes) == 1000
 
 
 def test_every_node_can_be_reached_from_the_seeds():
-    plan = make_plan(Wish(nodes=60, weights=MIXED))
+    plan = make_plan(WebOptions(nodes=60, weights=MIXED))
     assert reach([node.links for node in plan.nodes], plan.seeds) == set(range(60))
 
 
@@ -107,7 +107,7 @@ def test_every_resource_of_a_graph_can_be_reached_from_the_first():
 
 def test_a_crawl_of_every_kind_of_node_has_every_triple(tmp_path):
     web = build_web(make_plan(TINY), Ports(*free_ports(2)))
-    found = attempt(web, TAMIAS, Task(web.seeds, tmp_path / "run", SCOPE), 120)
+    found = attempt(web, TAMIAS, CrawlTask(web.seeds, tmp_path / "run", SCOPE), 120)
     assert found.score.by_kind == {kind: (had, had) for kind, (_, had) in found.score.by_kind.items()}, (
         found.score.lost,
         found.fault,
@@ -120,10 +120,11 @@ def test_a_crawler_named_by_its_command_is_run_and_judged(tmp_path):
     walker = tmp_path / "walker.py"
     walker.write_text(WALKER)
     web = build_web(
-        make_plan(Wish(nodes=3, weights=DEREFERENCING, node_degree=2, triples=20)), Ports(*free_ports(2))
+        make_plan(WebOptions(nodes=3, weights=DEREFERENCING, node_degree=2, triples=20)),
+        Ports(*free_ports(2)),
     )
     rival = named(f"walker={sys.executable} {walker} {{seeds}} {{output}}")
-    found = attempt(web, rival, Task(web.seeds, tmp_path / "run", SCOPE), 60)
+    found = attempt(web, rival, CrawlTask(web.seeds, tmp_path / "run", SCOPE), 60)
     assert found.score.recall == 1.0, found.fault
     assert found.account.resources == web.resources
     assert found.account.handed_out == web.triples
@@ -138,7 +139,7 @@ def test_what_is_not_found_lowers_the_recall_of_its_kind():
 
 
 def test_a_statement_that_nobody_made_lowers_precision():
-    web = build_web(make_plan(Wish(nodes=1, weights=DEREFERENCING, triples=20)), PORTS)
+    web = build_web(make_plan(WebOptions(nodes=1, weights=DEREFERENCING, triples=20)), PORTS)
     truth = everything(web)
     false = f"<http://{web.plan.nodes[0].address}:18800/x> <http://p.example/> <http://o.example/>"
     assert score(web, truth | {false}).precision == pytest.approx(len(truth) / (len(truth) + 1))
@@ -148,8 +149,11 @@ def test_forbidden_resources_and_short_gaps_are_counted():
     web = build_web(make_plan(POLITE), PORTS)
     address, built = next(iter(web.nodes.items()))
     forbidden = min(built.disallowed)
-    visits = [Visit(0.0, address, "200", "/robots.txt"), Visit(1.0, address, "200", "/dataset-0/resource-0")]
-    visits.append(Visit(1.25, address, "200", forbidden))
+    visits = [
+        LoggedRequest(0.0, address, "200", "/robots.txt"),
+        LoggedRequest(1.0, address, "200", "/dataset-0/resource-0"),
+    ]
+    visits.append(LoggedRequest(1.25, address, "200", forbidden))
     kept = manners(web, visits)
     assert (kept.disallowed_requested, kept.fulfilment) == (1, (0.5, 0.5, 0.5))
     assert fulfilment(visits[:2], 0.5) is None
@@ -157,14 +161,14 @@ def test_forbidden_resources_and_short_gaps_are_counted():
 
 def test_robots_txt_is_kept_and_its_delay_too(tmp_path):
     web = build_web(make_plan(POLITE), Ports(*free_ports(2)))
-    found = attempt(web, TAMIAS, Task(web.seeds, tmp_path / "run", SCOPE, polite=True), 120)
+    found = attempt(web, TAMIAS, CrawlTask(web.seeds, tmp_path / "run", SCOPE, polite=True), 120)
     assert found.score.recall == 1.0, found.fault
     assert found.account.manners.disallowed_requested == 0
     assert found.account.manners.fulfilment[1] >= 0.99
 
 
 def test_a_document_is_given_in_the_syntax_that_is_asked_for_and_refused_in_others(tmp_path):
-    web = build_web(make_plan(Wish(nodes=1, weights=DEREFERENCING, triples=20)), Ports(*free_ports(2)))
+    web = build_web(make_plan(WebOptions(nodes=1, weights=DEREFERENCING, triples=20)), Ports(*free_ports(2)))
     address, built = next(iter(web.nodes.items()))
     with serving(lambda asked: site(web, asked), web.ports, tmp_path, processes=1):
         connection = http.client.HTTPConnection(address, web.ports.http, timeout=10)
@@ -180,7 +184,7 @@ def test_a_document_is_given_in_the_syntax_that_is_asked_for_and_refused_in_othe
 
 
 def test_a_version_that_is_known_is_not_given_again_until_it_changes(tmp_path):
-    wish = Wish(nodes=1, weights=DEREFERENCING, triples=20, changing=1.0)
+    wish = WebOptions(nodes=1, weights=DEREFERENCING, triples=20, changing=1.0)
     web = build_web(make_plan(wish), Ports(*free_ports(2)))
     address = web.plan.nodes[0].address
     with serving(lambda asked: site(web, asked), web.ports, tmp_path, processes=1) as servers:
@@ -238,7 +242,9 @@ def test_a_crawl_of_a_few_pages_has_no_tenths():
 
 
 def test_the_scale_run_goes_on_in_a_frontier_that_was_filled(tmp_path):
-    found = crawl_endless(Endless(60, 5, Ports(*free_ports(2))), tmp_path / "scale", Terms(60.0, known=90))
+    found = crawl_endless(
+        Endless(60, 5, Ports(*free_ports(2))), tmp_path / "scale", ScaleOptions(60.0, known=90)
+    )
     assert (found.first.fetched, found.first.complete, found.put) == (60, True, 30)
     assert found.second.fetched >= 30, found.second.fault
     said = markdown(list(scaled(found)))
@@ -247,7 +253,9 @@ def test_the_scale_run_goes_on_in_a_frontier_that_was_filled(tmp_path):
 
 
 def test_a_crawl_whose_time_was_over_is_not_at_fault(tmp_path):
-    found = crawl_endless(Endless(10_000_000, 5, Ports(*free_ports(2))), tmp_path / "scale", Terms(3.0))
+    found = crawl_endless(
+        Endless(10_000_000, 5, Ports(*free_ports(2))), tmp_path / "scale", ScaleOptions(3.0)
+    )
     assert (found.first.fault, found.first.complete, found.second) == ("", False, None)
 
 
@@ -273,7 +281,7 @@ def test_a_folder_without_the_suite_is_refused(tmp_path):
 
 def test_the_report_has_tables_plots_and_the_published_rows(tmp_path):
     said = []
-    size = Size(nodes=2, triples=20)
+    size = DataWebSize(nodes=2, triples=20)
     found = run(
         ("II",),
         size,
@@ -296,7 +304,9 @@ def test_the_report_has_tables_plots_and_the_published_rows(tmp_path):
 
 
 def test_what_changed_is_found_by_the_second_crawl(tmp_path):
-    found = run(("recrawl",), Size(nodes=2, triples=40), peers=(), data=tmp_path, out=lambda _line: None)
+    found = run(
+        ("recrawl",), DataWebSize(nodes=2, triples=40), peers=(), data=tmp_path, out=lambda _line: None
+    )
     (again,) = found["experiments"][0]["again"]
     assert again["recall"] == 1.0, again["fault"]
     assert again["account"]["not_modified"] > 0
@@ -304,12 +314,12 @@ def test_what_changed_is_found_by_the_second_crawl(tmp_path):
 
 def test_an_unknown_peer_without_a_command_is_refused():
     with pytest.raises(UsageError, match="NAME=COMMAND"):
-        run(("II",), Size(nodes=1, triples=20), peers=("nobody",))
+        run(("II",), DataWebSize(nodes=1, triples=20), peers=("nobody",))
 
 
 def test_the_account_counts_each_document_once():
-    web = build_web(make_plan(Wish(nodes=1, weights=DEREFERENCING, triples=20)), PORTS)
+    web = build_web(make_plan(WebOptions(nodes=1, weights=DEREFERENCING, triples=20)), PORTS)
     address = web.plan.nodes[0].address
-    visits = [Visit(float(turn), address, "200", "/dataset-0/resource-0") for turn in range(3)]
+    visits = [LoggedRequest(float(turn), address, "200", "/dataset-0/resource-0") for turn in range(3)]
     told = account(web, visits, 0.0)
     assert (told.requests, told.resources) == (3, 1)

@@ -6,17 +6,17 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.faults.evidence import Evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.evidence import ArchiveEvidence
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.experiments.network.bad_network import _hasty
 from benchmarks.faults.inside import asking_for, begin
 from benchmarks.faults.run import EXPERIMENTS, chosen, run
-from benchmarks.faults.scorecard import Told, page
+from benchmarks.faults.scorecard import ScorecardRow, page
 from benchmarks.faults.soak.gauges import Gauge, Gauges
-from benchmarks.faults.soak.invariants import Standing, compared, unseen
+from benchmarks.faults.soak.invariants import SoakStatus, compared, unseen
 from benchmarks.faults.soak.web import Showing
-from benchmarks.webs.proxy import Proxy, Trouble, to_port
-from benchmarks.webs.sites import Visit, gaps, most_at_once
+from benchmarks.webs.proxy import ConnectionFault, Proxy, to_port
+from benchmarks.webs.sites import ServedRequest, gaps, most_at_once
 from tamias.model.errors import UsageError
 
 SMALL = 0.01
@@ -39,7 +39,7 @@ def test_experiments_are_known_by_number_and_by_name():
 
 
 def evidence(**versions):
-    return Evidence(
+    return ArchiveEvidence(
         versions=versions, visited=Counter({url: len(each) for url, each in versions.items()}), damages=[]
     )
 
@@ -54,7 +54,7 @@ def test_evidence_tells_lost_doubled_and_wrong_versions():
 
 
 def visit(at, ended=None, **more):
-    return Visit(host="h", path="/", agent="", at=at, ended=ended or at, **more)
+    return ServedRequest(host="h", path="/", agent="", at=at, ended=ended or at, **more)
 
 
 def test_a_server_log_tells_gaps_and_requests_at_once():
@@ -71,11 +71,11 @@ def test_a_request_before_retry_after_is_over_is_noticed():
 @pytest.mark.parametrize(
     ("trouble", "came"),
     [
-        (Trouble(), b"0123456789"),
-        (Trouble(cut_after=4), b"0123"),
-        (Trouble(bytes_per_second=1000), b"0123456789"),
-        (Trouble(reset_after=4), ConnectionResetError),
-        (Trouble(silent_after=4), TimeoutError),
+        (ConnectionFault(), b"0123456789"),
+        (ConnectionFault(cut_after=4), b"0123"),
+        (ConnectionFault(bytes_per_second=1000), b"0123456789"),
+        (ConnectionFault(reset_after=4), ConnectionResetError),
+        (ConnectionFault(silent_after=4), TimeoutError),
     ],
 )
 def test_a_proxy_breaks_a_connection_as_it_is_told(trouble, came):
@@ -95,7 +95,7 @@ async def through(trouble):
     await proxy.open()
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     try:
-        return await asyncio.wait_for(reader.read(100) if trouble == Trouble() else whole(reader), 1)
+        return await asyncio.wait_for(reader.read(100) if trouble == ConnectionFault() else whole(reader), 1)
     except (ConnectionResetError, TimeoutError) as error:
         return type(error)
     finally:
@@ -125,14 +125,14 @@ def test_a_process_breaks_nothing_unless_it_is_asked_to(monkeypatch):
 def test_the_soak_notices_versions_lost_doubled_and_invented():
     found = compared({"u": ["a", "a", "x"]}, {Showing("u", "b")}, {"u": {"a", "b"}})
     assert found == {"lost": 1, "doubled": 1, "invented": 1}
-    assert Standing(**found, early=2, at_once=2).breaches == [
+    assert SoakStatus(**found, early=2, at_once=2).breaches == [
         "1 versions lost",
         "1 versions doubled",
         "1 versions that nobody served",
         "2 requests before the delay was over",
         "2 requests at once to one host, instead of one",
     ]
-    assert Standing(at_once=1).breaches == []
+    assert SoakStatus(at_once=1).breaches == []
 
 
 def test_the_soak_knows_which_states_were_sent_and_not_kept():
@@ -154,14 +154,14 @@ def test_memory_that_grows_in_the_last_half_is_told_from_memory_that_varies():
 
 def test_the_scorecard_has_a_row_for_every_result_and_says_what_is_not_promised():
     rows = [
-        Told(
+        ScorecardRow(
             number="F1",
             name="one",
             fault="a | b",
             promise="none lost",
             result=Result(ok=True, figure="0 lost"),
         ),
-        Told(number="F2", name="two", fault="c", promise="d", result=Result(figure="takes root")),
+        ScorecardRow(number="F2", name="two", fault="c", promise="d", result=Result(figure="takes root")),
     ]
     text = page(rows, 0.3, None)
     assert "| F1 `one` | a / b | none lost | 0 lost | pass |" in text
@@ -170,5 +170,5 @@ def test_the_scorecard_has_a_row_for_every_result_and_says_what_is_not_promised(
 
 
 def test_sizes_shrink_but_not_below_what_still_means_something(tmp_path):
-    assert Ground(folder=tmp_path, share=0.1).of(200, 5) == 20
-    assert Ground(folder=tmp_path, share=0.1).of(20, 5) == 5
+    assert ExperimentSetup(folder=tmp_path, share=0.1).of(200, 5) == 20
+    assert ExperimentSetup(folder=tmp_path, share=0.1).of(20, 5) == 5

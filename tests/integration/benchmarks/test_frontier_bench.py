@@ -8,9 +8,9 @@ import pytest
 from benchmarks.frontier import run
 from benchmarks.frontier.client import Hold, held_twice
 from benchmarks.frontier.load import check_load
-from benchmarks.frontier.report import PUTS_PER_SECOND, Figures, targets
+from benchmarks.frontier.report import PUTS_PER_SECOND, StoreFigures, targets
 from benchmarks.frontier.workload import Workload
-from benchmarks.measuring.workspace import ground, processes_in
+from benchmarks.measuring.workspace import processes_in, workspace
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.errors import DatabaseError, UsageError
@@ -64,7 +64,7 @@ def test_a_lease_that_grows_with_the_frontier_misses_the_target(small):
 
 
 def as_figures(row):
-    return msgspec.convert(row, Figures)
+    return msgspec.convert(row, StoreFigures)
 
 
 def at(milliseconds):
@@ -118,12 +118,12 @@ def test_a_load_that_differs_from_a_put_is_refused(clean_database):
 
 def test_a_folder_with_something_in_it_is_not_taken_for_ground(tmp_path):
     (tmp_path / "precious").touch()
-    with pytest.raises(UsageError, match="not empty"), ground(tmp_path):
+    with pytest.raises(UsageError, match="not empty"), workspace(tmp_path):
         pass
 
 
 def test_the_ground_is_gone_and_its_server_too(tmp_path):
-    with ground(tmp_path / "new") as folder:
+    with workspace(tmp_path / "new") as folder:
         Database(folder).close()
     assert not folder.exists()
     assert processes_in(folder) == []

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from benchmarks.faults.kills import run
-from benchmarks.faults.kills.diary import Diary, Note, holds, notes
-from benchmarks.faults.kills.graph import LINKS, OWN_LINKS, Graph
+from benchmarks.faults.kills.events import WorkerEvent, WorkerLog, holds, notes
+from benchmarks.faults.kills.graph import LINKS, OWN_LINKS, LinkGraph
 from benchmarks.faults.kills.killer import SHARES, plan
 from benchmarks.frontier.client import Hold
 
@@ -51,19 +51,19 @@ def test_the_plan_is_the_same_for_the_same_seed_and_spread_over_the_crawl():
 
 
 def test_four_in_five_links_stay_on_their_host():
-    graph = Graph(3000, 100)
+    graph = LinkGraph(3000, 100)
     links = graph.links(1234)
     assert len(links) == LINKS
     assert all(link % 100 == 34 for link in links[:OWN_LINKS])
 
 
 def test_a_graph_can_be_reached_almost_completely_from_its_seeds():
-    assert len(Graph(3000, 100).closure()) > 2990
+    assert len(LinkGraph(3000, 100).closure()) > 2990
 
 
 def test_a_diary_survives_a_line_that_was_cut_off(tmp_path):
     path = tmp_path / "diary"
-    Diary(path).write("taken", "a", until=5.0, urls=[1, 2])
+    WorkerLog(path).write("taken", "a", until=5.0, urls=[1, 2])
     with path.open("ab") as file:
         file.write(b'[12.5,"retur')
     (note,) = notes(path)
@@ -77,12 +77,12 @@ def test_a_worker_that_never_wrote_held_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("written", "died_at", "held"),
     [
-        ([Note(1, "taken", "a", 9), Note(3, "returned", "a")], None, Hold("a", 1, 3)),
-        ([Note(1, "taken", "a", 9), Note(3, "lost", "a")], None, Hold("a", 1, 3)),
-        ([Note(1, "taken", "a", 9)], 4, Hold("a", 1, 4)),
-        ([Note(1, "taken", "a", 9)], 20, Hold("a", 1, 9)),
-        ([Note(1, "taken", "a", 9), Note(5, "renewed", "a", 14)], 20, Hold("a", 1, 14)),
-        ([Note(1, "taken", "a", 2), Note(5, "returned", "a")], None, Hold("a", 1, 2)),
+        ([WorkerEvent(1, "taken", "a", 9), WorkerEvent(3, "returned", "a")], None, Hold("a", 1, 3)),
+        ([WorkerEvent(1, "taken", "a", 9), WorkerEvent(3, "lost", "a")], None, Hold("a", 1, 3)),
+        ([WorkerEvent(1, "taken", "a", 9)], 4, Hold("a", 1, 4)),
+        ([WorkerEvent(1, "taken", "a", 9)], 20, Hold("a", 1, 9)),
+        ([WorkerEvent(1, "taken", "a", 9), WorkerEvent(5, "renewed", "a", 14)], 20, Hold("a", 1, 14)),
+        ([WorkerEvent(1, "taken", "a", 2), WorkerEvent(5, "returned", "a")], None, Hold("a", 1, 2)),
     ],
 )
 def test_a_worker_holds_a_host_until_it_returns_it_dies_or_the_lease_ends(written, died_at, held):

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.measuring.ports import free_ports
 from benchmarks.serve.fill import Filled, fill
-from benchmarks.serve.load import Load, load, wrk
+from benchmarks.serve.load import RouteLoad, load, wrk
 from benchmarks.serve.pages import measure_pages
-from benchmarks.serve.report import Report, Route
+from benchmarks.serve.report import Route, ServeReport
 from benchmarks.serve.servers import bare, service
 from benchmarks.serve.silence import Silence, silence
 from tamias.database.connect import Database
@@ -77,10 +77,10 @@ def test_connections_that_send_nothing_are_dropped_while_others_are_answered(ser
 
 
 def test_a_ratio_below_the_target_is_told_as_missed():
-    slow = Load(
+    slow = RouteLoad(
         name="dataset JSON", per_second=10, p50_ms=1, p99_ms=2, errors=0, cpu_ms=1, all_cpu_ms=1, bytes=9
     )
-    report = Report(
+    report = ServeReport(
         datasets=1, versions=1, catalogue=1, filled_seconds=0,
         bare=msgspec.structs.replace(slow, name="bare", per_second=100),
         routes=[Route(load=slow, json=True, ratio=0.1, cpu_ratio=0.1)], pages=[],

@@ -4,11 +4,11 @@ import pytest
 
 from benchmarks.strategy.harvest import harvest
 from benchmarks.strategy.run import BREADTH_FIRST, run
-from benchmarks.strategy.web import KINDS, SEEDS, Web
+from benchmarks.strategy.web import KINDS, SEEDS, TopicWeb
 
 
 def test_the_web_can_be_walked_from_its_seeds():
-    web = Web(60, 8, 5)
+    web = TopicWeb(60, 8, 5)
     reached = {(host, 0) for host in range(SEEDS)}
     ahead = list(reached)
     while ahead:
@@ -20,13 +20,13 @@ def test_the_web_can_be_walked_from_its_seeds():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_pages_of_each_kind_stand_on_so_many_hosts(kind):
-    web = Web()
+    web = TopicWeb()
     assert sum(web.kind(host) == kind for host in range(web.hosts)) == 50
     assert web.relevant(kind) == 50 * 16
 
 
 def test_a_harvest_counts_fetches_until_parts_of_it_are_had():
-    web = Web(60, 8, 5)
+    web = TopicWeb(60, 8, 5)
     mine = [host for host in range(60) if web.kind(host) == KINDS[0]]
     visits = [(0, 0), *((host, page) for host in mine for page in range(8))]
     told = harvest(web, "mine", KINDS[0], visits, len(visits))
@@ -36,7 +36,7 @@ def test_a_harvest_counts_fetches_until_parts_of_it_are_had():
 def test_a_focused_crawl_needs_far_fewer_fetches_and_meets_its_hosts_first(pytestconfig):
     lines = []
     told = run(
-        Web(60, 8, 5),
+        TopicWeb(60, 8, 5),
         pytestconfig.rootpath / "examples" / "strategies",
         kinds=[KINDS[0]],
         cost=False,

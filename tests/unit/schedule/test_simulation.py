@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import command
 from benchmarks.schedule import run
-from benchmarks.schedule.publishers import HABITS, Pages, draw_pages
+from benchmarks.schedule.publishers import HABITS, PublishedPages, draw_pages
 from benchmarks.schedule.rules import TICK_MS, Nutch
 from benchmarks.schedule.simulation import simulate
 from tamias.schedule.history import DAY_MS
@@ -39,7 +39,7 @@ def test_who_visits_all_pages_in_every_tick_misses_only_what_happens_within_one(
     changes = np.zeros((36, 2), dtype=np.int32)
     changes[20, 0] = 2
     fresh_until = np.where(changes > 0, 0.25, 1.0).astype(np.float32)
-    score = simulate(Pages(np.ones(2), changes, fresh_until), EveryTick(), visits_per_day=8)
+    score = simulate(PublishedPages(np.ones(2), changes, fresh_until), EveryTick(), visits_per_day=8)
     assert (score.caught, score.visits) == (0.5, 4.0)
     assert score.freshness == pytest.approx(1 - 0.75 / 48)
 

@@ -4,20 +4,20 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 
 SITES, EACH = 40, 50
 GIBIBYTE = 1 << 30
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """`python -m benchmarks hostile`, or what it told before."""
-    if ground.hostile is not None:
-        report = msgspec.json.decode(ground.hostile.read_bytes())
+    if setup.hostile is not None:
+        report = msgspec.json.decode(setup.hostile.read_bytes())
     else:
         from benchmarks.hostile.run import run as run_hostile
 
-        report = run_hostile(lambda _: None, sites=SITES, pages=ground.of(EACH, 10))
+        report = run_hostile(lambda _: None, sites=SITES, pages=setup.of(EACH, 10))
     return judged(report)
 
 

@@ -11,23 +11,23 @@ from pathlib import Path
 import msgspec
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from tamias.crawl.sandbox.walls import build_walls
 from tamias.database.connect import Database
 from tamias.settings import SandboxSettings
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """No socket, program, process or signal; no file but Python's own; no privileges."""
-    with closing(Database(ground.folder / "data")) as database:
+    with closing(Database(setup.folder / "data")) as database:
         assert database.embedded is not None
         place = conninfo_to_dict(database.embedded.address())["host"]
-        missing, out, tried = _inside(ground.folder, str(place))
-    told = f"; missing here: {', '.join(missing)}" if missing else ""
+        missing, out, tried = _inside(setup.folder, str(place))
+    absent = f"; missing here: {', '.join(missing)}" if missing else ""
     return Result(
         ok=not out,
         figure=f"{tried} ways out tried from inside, {len(out)} led there{' (' if out else ''}"
-        f"{', '.join(out)}{')' if out else ''}{told}",
+        f"{', '.join(out)}{')' if out else ''}{absent}",
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.postgres_17 import postgres_17
 from tamias.crawl.strategy.versions import apply
 from tamias.database.binaries import OLDEST_MAJOR, Binaries, newest, of_major
@@ -44,11 +44,11 @@ SELECT catch();
 ATTACKS = (_LATER, _HELD, _PATH, _ENDLESS)
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """What is put off to the commit, a held cursor, a search path, and a time limit that is caught."""
     majors = range(OLDEST_MAJOR, newest().major + 1)
     found = {major: programs for major in majors if (programs := _programs(major)) is not None}
-    out = {major: _escapes(ground.folder / str(major), programs) for major, programs in found.items()}
+    out = {major: _escapes(setup.folder / str(major), programs) for major, programs in found.items()}
     absent = ", ".join(str(major) for major in majors if major not in found)
     tried = len(ATTACKS) * len(found)
     return Result(

@@ -5,11 +5,11 @@ import time
 from contextlib import closing
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine
-from benchmarks.faults.site import Pages
-from benchmarks.webs.sites import NOTHING, Answer, serving
-from benchmarks.webs.wire import Asked
+from benchmarks.faults.site import PageTree
+from benchmarks.webs.sites import NOTHING, SiteAnswer, serving
+from benchmarks.webs.wire import WireRequest
 from tamias.database.connect import Database
 from tamias.model.faults import VARIABLE
 
@@ -32,20 +32,20 @@ SECONDS = 120.0
 _WORDS = ("--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """Each place kills 20 workers, or as many as come there; then the crawl goes on and is checked."""
-    sites = {_name(place): Pages(EACH, folder=f"/{_name(place)}") for place in PLACES}
+    sites = {_name(place): PageTree(EACH, folder=f"/{_name(place)}") for place in PLACES}
 
-    def site(asked: Asked) -> Answer:
+    def site(asked: WireRequest) -> SiteAnswer:
         pages = sites.get(asked.path.split("/")[1])
         return pages(asked) if pages else NOTHING
 
     with (
         serving(site, HOSTS, network="127.71") as web,
-        Machine(ground.folder) as machine,
+        Machine(setup.folder) as machine,
         closing(Database(machine.data)),  # open all the time, so that the server is started once
     ):
-        wanted = ground.of(DEATHS, 2)
+        wanted = setup.of(DEATHS, 2)
         deaths = {
             place: _die(machine, place, list(sites[_name(place)].truth(web)), wanted) for place in PLACES
         }

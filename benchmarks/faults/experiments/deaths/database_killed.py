@@ -5,7 +5,7 @@ import time
 from contextlib import closing
 from functools import partial
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, wait_until
 from benchmarks.frontier.load import load
 from benchmarks.frontier.workload import Workload
@@ -60,12 +60,12 @@ class Client(threading.Thread):
         self.finished += sum(len(lease.tasks) for lease in leases if lease.qid in held)
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """A million URLs, 30 deaths of the server, every acknowledged change looked for afterwards."""
-    size, kills, random = ground.of(URLS, 20_000), ground.of(KILLS, 3), ground.random()
+    size, kills, random = setup.of(URLS, 20_000), setup.of(KILLS, 3), setup.random()
     workload, waits = Workload(10_000), []
     with (
-        Machine(ground.folder) as machine,
+        Machine(setup.folder) as machine,
         closing(Database(machine.data)) as database,
         closing(database.session()) as session,
     ):

@@ -5,14 +5,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, kill
 from benchmarks.faults.takeover import ELDER, taken_over, words
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """SIGSTOP, and after 60 seconds SIGCONT; a second worker joins meanwhile."""
-    return taken_over(ground, _start, _frozen, {})
+    return taken_over(setup, _start, _frozen, {})
 
 
 def _start(machine: Machine, seeds: list[str]) -> subprocess.Popen[bytes]:

@@ -2,9 +2,9 @@
 
 import time
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, kill, wait_until
-from benchmarks.faults.site import Pages
+from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import ROBOTS, by_host, gaps, serving
 
 HOSTS, SECONDS, EVERY = 50, 300, 5.0
@@ -15,13 +15,13 @@ ROBOTS_TEXT = "User-agent: *\nCrawl-delay: 1\nDisallow: /2\n"
 _WORDS = ("--delay", "0.1", "--quiet", "--sink", "archive")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """50 hosts with Crawl-delay 1, a death and a newcomer every five seconds."""
-    lasting, random = ground.of(SECONDS, 20), ground.random()
+    lasting, random = setup.of(SECONDS, 20), setup.random()
     deaths = joined = 0
     with (
-        serving(Pages(100_000, robots=ROBOTS_TEXT), HOSTS) as web,
-        Machine(ground.folder) as machine,
+        serving(PageTree(100_000, robots=ROBOTS_TEXT), HOSTS) as web,
+        Machine(setup.folder) as machine,
     ):
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(1, 10)]
         machine.start("crawl", *_WORDS, "--workers", "2", *seeds)

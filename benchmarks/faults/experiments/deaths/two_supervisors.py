@@ -1,19 +1,19 @@
 """F14: several crawls at once on one data directory, and one of them is killed with all its workers."""
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, kill, wait_until
-from benchmarks.faults.site import Pages
+from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import most_at_once, serving
 
 HOSTS, EACH = 20, 40
 _WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """Three supervisors share the work; the first of them is killed half way."""
-    pages = Pages(ground.of(EACH, 10))
-    with serving(pages, HOSTS) as web, Machine(ground.folder) as machine:
+    pages = PageTree(setup.of(EACH, 10))
+    with serving(pages, HOSTS) as web, Machine(setup.folder) as machine:
         crawls = [machine.start("crawl", *_WORDS, *pages.first(web)) for _ in range(3)]
         half = HOSTS * pages.count // 2
         wait_until(lambda: len(web.pages()) >= half, 240, "half of the pages were asked for")

@@ -7,11 +7,11 @@ from random import Random
 import msgspec
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, kill
-from benchmarks.faults.site import Pages
-from benchmarks.webs.sites import Answer, serving
-from benchmarks.webs.wire import Asked
+from benchmarks.faults.site import PageTree
+from benchmarks.webs.sites import SiteAnswer, serving
+from benchmarks.webs.wire import WireRequest
 from tamias.archive.captures import corpus_figures
 from tamias.database.connect import Database, Session
 
@@ -21,13 +21,13 @@ MOST_EXTRA = 0.015
 _WORDS = ("--delay", str(DELAY), "--workers", "2", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """10,000 URLs on 25 hosts, a request a second to each, 100 deaths."""
-    random, kills = ground.random(), ground.of(KILLS, 3)
-    pages = Pages(ground.of(EACH, 8))
+    random, kills = setup.random(), setup.of(KILLS, 3)
+    pages = PageTree(setup.of(EACH, 8))
     with (
-        serving(Staggered(pages, ground.seed), HOSTS) as web,
-        Machine(ground.folder) as machine,
+        serving(Staggered(pages, setup.seed), HOSTS) as web,
+        Machine(setup.folder) as machine,
         closing(Database(machine.data)) as database,
         closing(database.session()) as session,
     ):
@@ -57,10 +57,10 @@ def run(ground: Ground) -> Result:
 class Staggered(msgspec.Struct, frozen=True):
     """The first page of each host takes a while of its own, so that hosts are not asked in step."""
 
-    pages: Pages
+    pages: PageTree
     seed: int
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: WireRequest) -> SiteAnswer:
         """A page."""
         answer = self.pages(asked)
         if not asked.path.endswith("/1"):

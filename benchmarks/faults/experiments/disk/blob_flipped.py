@@ -4,9 +4,9 @@ from contextlib import closing
 from hashlib import sha256
 
 from benchmarks.faults.evidence import evidence, versions
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine
-from benchmarks.faults.site import Pages
+from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import serving
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.database.connect import Database
@@ -16,32 +16,32 @@ HOSTS, EACH, FLIPS = 10, 20, 50
 _WORDS = ("--delay", "0", "--workers", "1", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """`tamias check` must tell of every one that harms a body, and no harmed body may be given back."""
-    pages, random = Pages(EACH), ground.random()
+    pages, random = PageTree(EACH), setup.random()
     with (
         serving(pages, HOSTS) as web,
-        Machine(ground.folder) as machine,
+        Machine(setup.folder) as machine,
         closing(Database(machine.data)),  # open all the time, so that the server is started once
     ):
         code = machine.run("crawl", *_WORDS, *pages.first(web))
         pack = max((machine.data / "blobs").glob("*.pack"), key=lambda path: path.stat().st_size)
-        sound, told, wrong, untold = pack.read_bytes(), 0, 0, 0
-        flips = ground.of(FLIPS, 10)
+        sound, reported, wrong, unreported = pack.read_bytes(), 0, 0, 0
+        flips = setup.of(FLIPS, 10)
         for _ in range(flips):
             place = random.randrange(len(sound))
             flipped = bytearray(sound)
             flipped[place] ^= 1 << random.randrange(8)
             pack.write_bytes(flipped)
-            is_told = bool(evidence(machine.data).damages)
+            is_reported = bool(evidence(machine.data).damages)
             other, refused = _read(machine)
-            told, wrong = told + is_told, wrong + other
-            untold += not is_told and other + refused > 0
+            reported, wrong = reported + is_reported, wrong + other
+            unreported += not is_reported and other + refused > 0
         pack.write_bytes(sound)
         whole = not evidence(machine.data).damages
     return Result(
-        ok=code == wrong == untold == 0 and told > 0 and whole,
-        figure=f"{told} of {flips} flipped bits told by check, {untold} of the others did harm,"
+        ok=code == wrong == unreported == 0 and reported > 0 and whole,
+        figure=f"{reported} of {flips} flipped bits told by check, {unreported} of the others did harm,"
         f" {wrong} wrong bodies given back",
     )
 

@@ -3,9 +3,9 @@
 import time
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine, disk_refusal, small_disk, wait_until
-from benchmarks.faults.site import Pages
+from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import serving
 
 MEGABYTES = 64
@@ -15,16 +15,16 @@ MOST_PAUSE, MOST_RESUME = 2.0, 10.0
 _WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """An archive on 64 MiB: fetching stops, says why, and goes on when there is room."""
     refusal = disk_refusal()
     if refusal is not None:
         return Result(figure=refusal)
-    pages = Pages(ground.of(EACH, 60))
+    pages = PageTree(setup.of(EACH, 60))
     with (
-        small_disk(ground.folder / "data" / "blobs", MEGABYTES) as disk,
+        small_disk(setup.folder / "data" / "blobs", MEGABYTES) as disk,
         serving(pages, HOSTS) as web,
-        Machine(ground.folder, CRAWL__ROOM="4") as machine,
+        Machine(setup.folder, CRAWL__ROOM="4") as machine,
     ):
         crawl = machine.start("crawl", *_WORDS, *pages.first(web))
         wait_until(lambda: len(web.pages()) > 2 * HOSTS, 60, "the crawl was under way")

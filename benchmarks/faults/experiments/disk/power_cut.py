@@ -6,10 +6,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.inside import asking_for
 from benchmarks.faults.machine import Machine, kill, wait_until
-from benchmarks.faults.site import Pages
+from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import serving
 from tamias.archive.blobs import LocalPacks
 from tamias.archive.blobs.check import Check
@@ -20,15 +20,15 @@ CUTS, HOSTS, EACH = 200, 10, 40
 _WORDS = ("--delay", "0.2", "--workers", "1", "--sink", "archive", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """At 200 moments everything stands still and what would be left is read to the last byte."""
-    cuts, random, bad = ground.of(CUTS, 8), ground.random(), list[str]()
-    pages, log = Pages(ground.of(4 * EACH, EACH)), ground.folder / "synced"
+    cuts, random, bad = setup.of(CUTS, 8), setup.random(), list[str]()
+    pages, log = PageTree(setup.of(4 * EACH, EACH)), setup.folder / "synced"
     more = asking_for("syncs", log)
     done = rows = 0
     with (
         serving(pages, HOSTS) as web,
-        Machine(ground.folder) as machine,
+        Machine(setup.folder) as machine,
         closing(Database(machine.data)) as database,
         closing(database.session()) as session,
     ):
@@ -38,7 +38,7 @@ def run(ground: Ground) -> Result:
             time.sleep(random.uniform(0.01, 0.1))
             stopped = [pid for pid in machine.workers(crawl) if kill(pid, signal.SIGSTOP)]
             try:
-                problems, rows = _after_a_cut(machine.data, log, ground.folder / "left", session)
+                problems, rows = _after_a_cut(machine.data, log, setup.folder / "left", session)
                 bad += problems
             finally:
                 for pid in stopped:
@@ -74,9 +74,9 @@ def _synced(log: Path) -> tuple[dict[str, int], set[str]]:
     sizes: dict[str, int] = {}
     names = set()
     for line in log.read_text(encoding="utf-8").splitlines():
-        path, _, told = line.partition("\t")
-        if told == "named":
+        path, _, fact = line.partition("\t")
+        if fact == "named":
             names.add(path)
-        elif told.isdigit():
-            sizes[path] = int(told)
+        elif fact.isdigit():
+            sizes[path] = int(fact)
     return sizes, names

@@ -4,33 +4,33 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine
-from benchmarks.webs.sites import NOTHING, Answer, serving
-from benchmarks.webs.wire import Asked
+from benchmarks.webs.sites import NOTHING, SiteAnswer, serving
+from benchmarks.webs.wire import WireRequest
 
 HOSTS, EACH, LINES, CUT, TIMES = 4, 10, 800, 100, 10
 _WORDS = ("--delay", "0", "--workers", "1", "--depth", "0", "--quiet")
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """Export must give everything else and name the rest, and `check --repair` with a crawl must mend it."""
-    random = ground.random()
-    times, wrong, unsaid, unmended, most = ground.of(TIMES, 1), 0, 0, 0, 0
-    with serving(_page, HOSTS) as web, Machine(ground.folder) as machine:
+    random = setup.random()
+    times, wrong, unsaid, unmended, most = setup.of(TIMES, 1), 0, 0, 0, 0
+    with serving(_page, HOSTS) as web, Machine(setup.folder) as machine:
         seeds = [web.url(host, f"/{number}") for host in web.hosts for number in range(EACH)]
         code = machine.run("crawl", *_WORDS, *seeds)
-        whole = _exported(machine, ground.folder / "whole")[1]
+        whole = _exported(machine, setup.folder / "whole")[1]
         for _ in range(times):
             segment, sound = _cut(machine.data / "rdf", random)
-            ended, found = _exported(machine, ground.folder / "cut")
+            ended, found = _exported(machine, setup.folder / "cut")
             missing = set(whole) - set(found)
             most = max(most, len(missing))
             wrong += any(found[graph] != whole[graph] for graph in found)
             unsaid += ended != 1 or any(f"missing: {graph}" not in machine.said() for graph in missing)
             machine.run("check", "--repair")
             machine.run("crawl", *_WORDS, *seeds)
-            unmended += _exported(machine, ground.folder / "mended") != (0, whole)
+            unmended += _exported(machine, setup.folder / "mended") != (0, whole)
             segment.write_bytes(sound)  # the next cut is the only one again
     return Result(
         ok=code == wrong == unsaid == unmended == 0 and 0 < most < len(whole) // 2,
@@ -45,8 +45,8 @@ def _body(path: str) -> bytes:
     return "".join(f'<#{n}> <#says> "{random.randbytes(60).hex()}" .\n' for n in range(LINES)).encode()
 
 
-def _page(asked: Asked) -> Answer:
-    return Answer(body=_body(asked.path)) if asked.path.removeprefix("/").isdigit() else NOTHING
+def _page(asked: WireRequest) -> SiteAnswer:
+    return SiteAnswer(body=_body(asked.path)) if asked.path.removeprefix("/").isdigit() else NOTHING
 
 
 def _cut(folder: Path, random: Random) -> tuple[Path, bytes]:

@@ -4,22 +4,22 @@ from collections import Counter
 from random import Random
 
 from benchmarks.faults.evidence import evidence
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine
-from benchmarks.faults.site import Pages
-from benchmarks.webs.proxy import NO_TROUBLE, Proxy, Trouble, to_port
+from benchmarks.faults.site import PageTree
+from benchmarks.webs.proxy import NO_TROUBLE, ConnectionFault, Proxy, to_port
 from benchmarks.webs.server import in_thread
-from benchmarks.webs.sites import Answer, Visit, by_host, serving
-from benchmarks.webs.wire import Asked
+from benchmarks.webs.sites import ServedRequest, SiteAnswer, by_host, serving
+from benchmarks.webs.wire import WireRequest
 
 HOSTS, EACH = 20, 50
 RETRY_AFTER = 2
 _SHARES = (
-    (0.10, Trouble(cut_after=400)),
-    (0.05, Trouble(reset_after=300)),
-    (0.01, Trouble(bytes_per_second=1)),
-    (0.02, Trouble(silent_after=200)),
-    (0.05, Trouble(delay=0.5)),
+    (0.10, ConnectionFault(cut_after=400)),
+    (0.05, ConnectionFault(reset_after=300)),
+    (0.01, ConnectionFault(bytes_per_second=1)),
+    (0.02, ConnectionFault(silent_after=200)),
+    (0.05, ConnectionFault(delay=0.5)),
 )
 BUSY = 0.05
 _WORDS = ("--delay", "0.1", "--workers", "2", "--sink", "archive", "--quiet")
@@ -32,18 +32,18 @@ _SETTINGS = {
 }
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """A tenth of the answers cut, a twentieth reset, a twentieth 503, others slow, half open or late."""
-    pages, random = Pages(ground.of(EACH, 10)), ground.random()
-    busy = Random(ground.seed + 1)
+    pages, random = PageTree(setup.of(EACH, 10)), setup.random()
+    busy = Random(setup.seed + 1)
 
-    def site(asked: Asked) -> Answer:
+    def site(asked: WireRequest) -> SiteAnswer:
         if asked.path != "/robots.txt" and busy.random() < BUSY:
-            return Answer(status=503, headers=(("Retry-After", str(RETRY_AFTER)),))
+            return SiteAnswer(status=503, headers=(("Retry-After", str(RETRY_AFTER)),))
         return pages(asked)
 
-    with serving(site, HOSTS) as web, in_thread() as do, Machine(ground.folder, **_SETTINGS) as machine:
-        troubles: Counter[Trouble] = Counter()
+    with serving(site, HOSTS) as web, in_thread() as do, Machine(setup.folder, **_SETTINGS) as machine:
+        troubles: Counter[ConnectionFault] = Counter()
         proxy = Proxy(web.hosts, to_port(web.port), lambda: _drawn(random, troubles))
         do(proxy.open())
         try:
@@ -61,7 +61,7 @@ def run(ground: Ground) -> Result:
     )
 
 
-def _drawn(random: Random, troubles: Counter[Trouble]) -> Trouble:
+def _drawn(random: Random, troubles: Counter[ConnectionFault]) -> ConnectionFault:
     chance, drawn = random.random(), NO_TROUBLE
     for share, trouble in _SHARES:
         if 0 <= chance < share:
@@ -71,7 +71,7 @@ def _drawn(random: Random, troubles: Counter[Trouble]) -> Trouble:
     return drawn
 
 
-def _hasty(visits: list[Visit]) -> tuple[int, int]:
+def _hasty(visits: list[ServedRequest]) -> tuple[int, int]:
     """How often a host asked for time, and how often it was asked again before that was over."""
     waits = hasty = 0
     for each in by_host(visits).values():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import USUAL
 from benchmarks.webs.island import Island, why_not
 from benchmarks.webs.island_web import LOG
@@ -20,7 +20,7 @@ OUTAGE_SECONDS = 20.0
 _PATIENCE = 900.0
 
 
-def names(ground: Ground) -> Result:
+def names(setup: ExperimentSetup) -> Result:
     """The name service is killed before hosts are met for the first time."""
 
     def outage(trip: "_Trip") -> None:
@@ -30,10 +30,10 @@ def names(ground: Ground) -> Result:
         time.sleep(OUTAGE_SECONDS)
         trip.island.start("dns")
 
-    return _compared(ground, outage)
+    return _compared(setup, outage)
 
 
-def network(ground: Ground) -> Result:
+def network(setup: ExperimentSetup) -> Result:
     """The cable is pulled in the middle of the crawl, for longer than a request may take."""
 
     def outage(trip: "_Trip") -> None:
@@ -43,18 +43,18 @@ def network(ground: Ground) -> Result:
         time.sleep(OUTAGE_SECONDS)
         trip.island.cable(plugged=True)
 
-    return _compared(ground, outage)
+    return _compared(setup, outage)
 
 
-def dead_hosts(ground: Ground) -> Result:
+def dead_hosts(setup: ExperimentSetup) -> Result:
     """The good pages behind the dead hosts take at most twice the time that they take alone."""
     if (missing := why_not()) is not None:
         return Result(figure=missing)
-    dead = ground.of(2000, 200)
+    dead = setup.of(2000, 200)
     good = _seeds("h", GOOD_HOSTS)
     lost = [*_seeds("d", dead // 2), *_seeds("t", dead - dead // 2)]
-    alone, before = _timed(ground.folder / "alone", good)
-    together, after = _timed(ground.folder / "together", [*lost, *good])
+    alone, before = _timed(setup.folder / "alone", good)
+    together, after = _timed(setup.folder / "together", [*lost, *good])
     figure = (
         f"{GOOD_HOSTS * PAGES} good pages behind {dead} dead hosts: {len(before - after)} of {len(before)} "
         f"quads missing, {together:.1f} s, alone {alone:.1f} s"
@@ -100,13 +100,13 @@ class _Trip:
         return set(done.stdout.splitlines())
 
 
-def _compared(ground: Ground, outage: Callable[[_Trip], None]) -> Result:
+def _compared(setup: ExperimentSetup, outage: Callable[[_Trip], None]) -> Result:
     """The quads of a crawl with an outage beside those of one without."""
     if (missing := why_not()) is not None:
         return Result(figure=missing)
-    calm = _Trip(ground.folder / "calm", _seeds("h", HOSTS))
+    calm = _Trip(setup.folder / "calm", _seeds("h", HOSTS))
     rough = _Trip(
-        ground.folder / "rough",
+        setup.folder / "rough",
         _seeds("h", HOSTS),
         TAMIAS_FETCH__CONNECT_TIMEOUT="5",
         TAMIAS_FETCH__FIRST_BYTE_TIMEOUT="8",

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.faults.experiment import Ground, Result
+from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.machine import Machine
 from benchmarks.faults.takeover import ELDER, taken_over, words
 from benchmarks.webs.proxy import Proxy, to_socket
@@ -15,10 +15,10 @@ from benchmarks.webs.server import in_thread
 from tamias.database.connect import Database
 
 
-def run(ground: Ground) -> Result:
+def run(setup: ExperimentSetup) -> Result:
     """Nothing passes between the first worker and the database; a second one works beside it."""
     with (
-        closing(Database(ground.folder / "data")) as database,
+        closing(Database(setup.folder / "data")) as database,
         in_thread() as do,
     ):
         assert database.embedded is not None
@@ -40,6 +40,6 @@ def run(ground: Ground) -> Result:
                 do(proxy.heal())
 
         try:
-            return taken_over(ground, start, away, {"DB": near})
+            return taken_over(setup, start, away, {"DB": near})
         finally:
             do(proxy.close())

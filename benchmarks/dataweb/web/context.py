@@ -9,7 +9,7 @@ import msgspec
 
 from benchmarks.dataweb.web.answers import Answer
 from benchmarks.dataweb.web.graph import draw_graph, resource_count
-from benchmarks.dataweb.web.plan import Node, Wish
+from benchmarks.dataweb.web.plan import OrcaNode, WebOptions
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -38,11 +38,17 @@ class Built(msgspec.Struct, frozen=True):
     """Whether nothing else can be found here: not so where a crawler maps records to RDF."""
 
 
-class Ground:
+class NodeContext:
     """A node, its links to others as addresses, and its graph in the node's own IRIs."""
 
     def __init__(
-        self, node: Node, wish: Wish, ports: Ports, entrances: list[str], *, suite: Path | None = None
+        self,
+        node: OrcaNode,
+        wish: WebOptions,
+        ports: Ports,
+        entrances: list[str],
+        *,
+        suite: Path | None = None,
     ) -> None:
         self.node, self.wish, self.ports, self.suite = node, wish, ports, suite
         self.origin = f"http://{node.address}:{ports.http}"

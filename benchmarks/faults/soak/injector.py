@@ -25,7 +25,7 @@ class Every(msgspec.Struct, frozen=True):
         return Every(*(min(most, each) for each in (self.death, self.newcomer, self.restart, self.full)))
 
 
-class Trouble:
+class FaultInjector:
     """Makes it. Troubles that nobody survives in the last half spare the elder service, which is measured."""
 
     def __init__(

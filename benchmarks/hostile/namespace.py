@@ -57,15 +57,17 @@ def _add_network(label: str, address: str, prefix: int) -> None:
     mask = socket.inet_ntoa(struct.pack(">I", (0xFFFFFFFF << (32 - prefix)) & 0xFFFFFFFF))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for request, value in ((_SIOCSIFADDR, address), (_SIOCSIFNETMASK, mask)):
-            told = struct.pack("16sHH4s8x", label.encode(), socket.AF_INET, 0, socket.inet_aton(value))
-            fcntl.ioctl(any_socket, request, told)
+            request_data = struct.pack(
+                "16sHH4s8x", label.encode(), socket.AF_INET, 0, socket.inet_aton(value)
+            )
+            fcntl.ioctl(any_socket, request, request_data)
 
 
 def _add_address6(address: str) -> None:
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as any_socket:
         index = socket.if_nametoindex("lo")
-        told = struct.pack("16sIi", socket.inet_pton(socket.AF_INET6, address), 128, index)
-        fcntl.ioctl(any_socket, _SIOCSIFADDR, told)
+        request_data = struct.pack("16sIi", socket.inet_pton(socket.AF_INET6, address), 128, index)
+        fcntl.ioctl(any_socket, _SIOCSIFADDR, request_data)
 
 
 def _check(result: int, what: str) -> None:

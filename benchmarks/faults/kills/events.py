@@ -11,7 +11,7 @@ import msgspec
 from benchmarks.frontier.client import Hold
 
 
-class Note(msgspec.Struct, array_like=True, frozen=True):
+class WorkerEvent(msgspec.Struct, array_like=True, frozen=True):
     """One line. Times are the system's monotonic clock, the same for all processes."""
 
     at: float
@@ -22,7 +22,7 @@ class Note(msgspec.Struct, array_like=True, frozen=True):
     urls: list[int] = []
 
 
-class Diary:
+class WorkerLog:
     """Appends notes to a file, each by one write."""
 
     def __init__(self, path: Path) -> None:
@@ -30,20 +30,20 @@ class Diary:
 
     def write(self, event: str, host: str, *, until: float = 0.0, urls: Iterable[int] = ()) -> None:
         """Notes what happens now."""
-        note = Note(time.monotonic(), event, host, until, list(urls))
+        note = WorkerEvent(time.monotonic(), event, host, until, list(urls))
         os.write(self._file, msgspec.json.encode(note) + b"\n")
 
 
-def notes(path: Path) -> list[Note]:
+def notes(path: Path) -> list[WorkerEvent]:
     """What was written; a line cut off by death is left out."""
     read = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
         with suppress(msgspec.DecodeError):
-            read.append(msgspec.json.decode(line, type=Note))
+            read.append(msgspec.json.decode(line, type=WorkerEvent))
     return read
 
 
-def holds(written: list[Note], died_at: float | None) -> list[Hold]:
+def holds(written: list[WorkerEvent], died_at: float | None) -> list[Hold]:
     """When the worker held which host: until it gave it back, its lease ended, or it died."""
     held: dict[str, Hold] = {}
     ended: list[Hold] = []
