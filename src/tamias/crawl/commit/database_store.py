@@ -140,13 +140,15 @@ class DatabaseStore:
         pass
 
     async def close(self) -> None:
-        await self.thread.run(self._count)
-        self.thread.close()
-        if self.sinks.archiver is not None:
-            self.sinks.archiver.close()
-        if self.sinks.warc is not None:
-            self.sinks.warc.close()
-        write_steps(self.tally.visited)
+        try:
+            await self.thread.run(self._count)
+        finally:
+            self.thread.close()
+            if self.sinks.archiver is not None:
+                self.sinks.archiver.close()
+            if self.sinks.warc is not None:
+                self.sinks.warc.close()
+            write_steps(self.tally.visited)
 
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()

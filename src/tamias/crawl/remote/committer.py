@@ -5,6 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -93,7 +94,8 @@ class RemoteCommitter:
         self._tasks[1].cancel()
         self._store.end()
         await asyncio.wait(self._tasks)
-        await self._store.close()
+        with suppress(TamiasError):  # one that is broken may have no database to say good-bye to
+            await self._store.close()
 
     async def _commit(self) -> None:
         """Whatever ends it before its time is told to all who wait; they deliver again, to the next."""

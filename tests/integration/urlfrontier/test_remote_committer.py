@@ -1,0 +1,194 @@
+"""The service's end of workers without a database, where things go wrong or need no visit."""
+
+import asyncio
+import io
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tamias.archive.captures import all_captures
+from tamias.crawl.admit import Admission
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.commit.database_store import worker_number
+from tamias.crawl.remote import committer as committer_module
+from tamias.crawl.remote.client import Outdated
+from tamias.crawl.remote.committer import RemoteCommitter
+from tamias.crawl.remote.registry import WorkerRegistry
+from tamias.crawl.remote.store import RemoteStore, _with_rules
+from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Policy, Released
+from tamias.crawl.worker.worker import Replaced
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.terms import Terms
+from tamias.model.capture import Capture
+from tamias.model.capture_id import new_capture_id
+from tamias.model.errors import TamiasError, UsageError
+from tamias.model.item import Item
+from tamias.model.outcome import Outcome
+from tamias.settings import FetchSettings, FiltersSettings, Settings
+
+URL = "http://a.example/page"
+SETTINGS = Settings(fetch=FetchSettings(delay=0))
+
+
+@pytest.fixture
+def session(clean_database):
+    with closing(clean_database.session()) as session:
+        session.transact(lambda cursor: cursor.execute("TRUNCATE capture, current_document"))
+        session.transact(lambda cursor: cursor.execute("UPDATE service SET active = true"))
+        frontier = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+        frontier.put([Item(url=URL, key=URL, host="a.example")])
+        yield session
+
+
+@pytest.fixture(scope="module")
+def number(database):
+    return worker_number(database)
+
+
+@pytest.fixture
+def serving(clean_database, session, number, tmp_path):
+    """`serving(work)` runs a coroutine with a committer, under these settings."""
+
+    def run(work, settings=SETTINGS, before=lambda committer: None):
+        async def main():
+            policy = Policy(settings, (), (), "digest", 0)
+            made = RemoteCommitter(clean_database, tmp_path, 1, policy, number=number, terms=Terms())
+            before(made)
+            await made.open()
+            try:
+                return await work(made)
+            finally:
+                await made.close()
+
+        return asyncio.run(main())
+
+    return run
+
+
+def visit(lent):
+    capture = Capture(url=URL, started_at=1, ended_at=2, outcome=Outcome.OK, reason="200 OK")
+    return DeliveredVisit(
+        lease=lent.lease, task=lent.task, capture=capture, found=Extraction(quads=1), references=[], items=[],
+        put_off=False, is_context=False, context=None, delay_ms=0, blocked_until=None, granted=None,
+    )  # fmt: skip
+
+
+async def accepted(committer, quads=b"", name=None):
+    (lent,) = await committer.lend(7, 10, 10, 30)
+    name = name or str(new_capture_id(1))
+    coming = await committer.accept(name, visit(lent), io.BytesIO(quads), again=False)
+    return await asyncio.wait_for(coming, 20)
+
+
+def test_what_nobody_may_ask_for_is_settled_without_being_lent(serving, session):
+    settings = msgspec.structs.replace(SETTINGS, filters=FiltersSettings(exclude=("page",)))
+
+    async def work(committer):
+        return await committer.lend(7, 10, 10, 30)
+
+    assert serving(work, settings) == []
+    (record,) = all_captures(session)
+    assert (record.url, record.outcome) == (URL, Outcome.REFUSED)
+
+
+def test_nothing_is_lent_while_the_service_is_not_active(serving, session):
+    session.transact(lambda cursor: cursor.execute("UPDATE service SET active = false"))
+    assert serving(lambda committer: committer.lend(7, 10, 10, 30)) == []
+
+
+def test_quads_that_are_damaged_on_the_way_are_a_failure_of_ours(serving, session):
+    assert serving(lambda committer: accepted(committer, b"no zstd")) is True
+    (record,) = all_captures(session)
+    assert record.outcome is Outcome.FAILED
+    assert record.reason.startswith("internal error: a document's quads cannot be unpacked")
+
+
+def test_the_id_of_a_visit_is_a_uuid(serving):
+    with pytest.raises(UsageError, match="is a UUID, not 'seven'"):
+        serving(lambda committer: accepted(committer, name="seven"))
+
+
+def test_a_visit_that_cannot_be_taken_is_told_to_who_delivered_it(serving, monkeypatch):
+    async def no_room(_result, _task, _held):
+        raise TamiasError("no room")
+
+    async def work(committer):
+        monkeypatch.setattr(committer._store, "commit", no_room)
+        await accepted(committer)
+
+    with pytest.raises(TamiasError, match="no room"):
+        serving(work)
+
+
+def test_a_committer_that_is_broken_tells_all_who_wait(serving, caplog):
+    async def fails(_after):
+        await asyncio.sleep(0.5)
+        raise TamiasError("no database")
+
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        visited = await committer.accept(str(new_capture_id(1)), visit(lent), io.BytesIO(), again=False)
+        released = committer.released(Released(lent.lease, 0, None))
+        told = await asyncio.gather(visited, released, return_exceptions=True)
+        return committer.broken, [str(each) for each in told]
+
+    def break_it(committer):
+        committer._store.run = fails
+
+    assert serving(work, before=break_it) == (True, ["no database", "no database"])
+    assert "cannot be committed: no database" in caplog.text
+
+
+def test_leases_of_which_nothing_is_heard_are_forgotten_and_trouble_is_tried_again(
+    serving, monkeypatch, caplog
+):
+    monkeypatch.setattr(committer_module, "MAINTAIN_SECONDS", 0.05)
+    monkeypatch.setattr(committer_module, "FORGET_SECONDS", 0.01)
+
+    async def fails():
+        raise TamiasError("not now")
+
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        committer._holding(lent.lease)
+        committer._store.maintain = fails
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            if not committer._held:
+                break
+        return committer._held
+
+    assert serving(work) == {}
+    assert "recovered later: not now" in caplog.text
+
+
+def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
+    registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, Terms())
+    with pytest.raises(UsageError, match="let both be of one release"):
+        asyncio.run(registry.hello(Greeting(7, version=1), 1))
+
+
+def test_scraping_rules_reach_the_worker_as_files(tmp_path):
+    policy = Policy(SETTINGS, (), (("shop.toml", "one"), ("shop.toml", "two")), "digest", 0)
+    places = _with_rules(policy, tmp_path / "rules").analyse.rules
+    assert [Path(place).read_text(encoding="utf-8") for place in places] == ["one", "two"]
+
+
+def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path):
+    class Client:
+        worker = 7
+
+        def __getattr__(self, _name):
+            return None
+
+        async def lease(self, *_words):
+            raise Outdated("told something else")
+
+    async def work():
+        policy = Policy(SETTINGS, (), (), "digest", 0)
+        await RemoteStore(Client(), policy, SETTINGS, Admission(SETTINGS, ()), tmp_path).lease(1, 1, 1.0)
+
+    with pytest.raises(Replaced):
+        asyncio.run(work())
