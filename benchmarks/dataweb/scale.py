@@ -116,7 +116,7 @@ def crawl_once(web: Endless, task: CrawlTask, servers: Servers, seconds: float) 
     return Leg(
         fetched=len(fetched),
         known=known,
-        complete=len(fetched) == known,
+        complete=measured.exit_code != LIMIT_REACHED and len(fetched) == known,
         measured=measured,
         tenths=tenths([visit.seconds - started for visit in visits], measured.glances),
         data_bytes=size(task.folder / "data"),
