@@ -260,7 +260,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what is repaired is read as if for the first time",
-        "frontier/hasten.py",
+        "frontier/due/make_due.py",
         '        cursor.execute(_HASTEN["forget_answers"].text, {"bucket": bucket, **wanted})\n',
         "",
         ("integration/crawl/test_damaged_segment.py", "-k", "mends"),

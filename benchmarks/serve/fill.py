@@ -13,7 +13,7 @@ from tamias.crawl.admit import same_url
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body
 from tamias.model.item import Item
 from tamias.model.resource import resource_id

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tamias.frontier.keys import hash64
-from tamias.frontier.service import WATCH
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service.state import WATCH
 from tamias.model.cut import BY_DEPTH, REOPENED
 from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
@@ -54,10 +54,10 @@ class MemoryFrontier:
         *,
         delay_ms: int = 1000,
         clock: Callable[[], int] | None = None,
-        terms: Terms | None = None,
+        lease_filter: LeaseFilter | None = None,
     ) -> None:
         self._delay_ms = delay_ms
-        self._terms = terms or Terms()
+        self._lease_filter = lease_filter or LeaseFilter()
         self._hosts: dict[str, _Host] = {}
         self._tokens = 0
         self._again: dict[int, int] = {}
@@ -76,7 +76,7 @@ class MemoryFrontier:
             if len(leases) < hosts and not self._crowded(host, now):
                 self._tokens += 1
                 host.token, host.lease_end = self._tokens, now + int(seconds * 1000)
-                host.not_before = max(host.not_before, now + self._terms.round_ms)
+                host.not_before = max(host.not_before, now + self._lease_filter.round_ms)
                 leases.append(_lease(host, self._wanted(host, now), per_host))
         return leases
 
@@ -128,15 +128,15 @@ class MemoryFrontier:
             leased=sum(host.token is not None and host.lease_end >= now for host in hosts),
             ready=sum(host.ready_at() <= now for host in hosts),
             crawls=tuple(
-                _crawl(crawl, hosts, now, self._terms, self._again.get(crawl, 0)) for crawl in crawls
+                _crawl(crawl, hosts, now, self._lease_filter, self._again.get(crawl, 0)) for crawl in crawls
             ),
         )
 
     def _wanted(self, host: _Host, now: int) -> list[_Url]:
-        return [url for url in _due(host, now) if self._terms.fits(url.task.crawl, url.task.tags)]
+        return [url for url in _due(host, now) if self._lease_filter.fits(url.task.crawl, url.task.tags)]
 
     def _crowded(self, host: _Host, now: int) -> bool:
-        cap, address = self._terms.per_address, host.address
+        cap, address = self._lease_filter.per_address, host.address
         if not cap or address is None:
             return False
         return sum(each.address == address and each.is_lent(now) for each in self._hosts.values()) >= cap
@@ -243,9 +243,11 @@ def _lease(host: _Host, wanted: list[_Url], per_host: int) -> Lease:
     )  # fmt: skip
 
 
-def _crawl(crawl: int, hosts: list[_Host], now: int, terms: Terms, again: int) -> CrawlFigures:
+def _crawl(crawl: int, hosts: list[_Host], now: int, lease_filter: LeaseFilter, again: int) -> CrawlFigures:
     def fits(url: _Url) -> bool:
-        return url.task.crawl == crawl and (terms.interest is None or terms.interest.fits(url.task.tags))
+        return url.task.crawl == crawl and (
+            lease_filter.interest is None or lease_filter.interest.fits(url.task.tags)
+        )
 
     mine = [(host, [url for url in host.urls.values() if fits(url)]) for host in hosts]
     mine = [(host, urls) for host, urls in mine if urls]

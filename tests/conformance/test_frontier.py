@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from memory_frontier import MemoryFrontier
 
+from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.terms import Interest, Terms
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return, Unreachable
@@ -37,15 +37,17 @@ def clock():
 
 @pytest.fixture(params=["memory", "postgres", "postgres, 4 buckets"])
 def lending(request, clock):
-    """`lending(terms)` is a frontier that lends on such terms; one for each test."""
+    """`lending(lease_filter)` is a frontier that lends on such terms; one for each test."""
     if request.param == "memory":
-        yield lambda terms: MemoryFrontier(clock=clock, terms=terms)
+        yield lambda lease_filter: MemoryFrontier(clock=clock, lease_filter=lease_filter)
         return
     database = request.getfixturevalue("clean_database")
     with closing(database.session()) as session:
         if "4" in request.param:
             session.transact(lambda cursor: cursor.execute("UPDATE meta SET buckets = 4"))
-        yield lambda terms: PostgresFrontier(session, same_url=str.__eq__, clock=clock, terms=terms)
+        yield lambda lease_filter: PostgresFrontier(
+            session, same_url=str.__eq__, clock=clock, lease_filter=lease_filter
+        )
 
 
 @pytest.fixture
@@ -369,7 +371,7 @@ def urls(leases):
 
 
 def interested(require=(), forbid=()):
-    return Terms(interest=Interest(require, forbid))
+    return LeaseFilter(interest=Interest(require, forbid))
 
 
 def test_an_interest_gets_only_urls_with_all_required_tags(lending):
@@ -451,7 +453,7 @@ def test_tags_learnt_on_a_visit_come_with_the_next_lease(frontier, clock):
 
 
 def test_a_worker_of_one_crawl_gets_no_urls_of_another(lending):
-    frontier = lending(Terms(crawls=(7,)))
+    frontier = lending(LeaseFilter(crawls=(7,)))
     frontier.put([item("http://a/1", crawl=1), item("http://a/1", crawl=7), item("http://b/1", crawl=1)])
     assert [(task.url, task.crawl) for lease in frontier.lease(10) for task in lease.tasks] == [
         ("http://a/1", 7)
@@ -459,7 +461,7 @@ def test_a_worker_of_one_crawl_gets_no_urls_of_another(lending):
 
 
 def test_a_host_is_lent_once_in_a_round(lending, clock):
-    frontier = lending(Terms(round_ms=300_000))
+    frontier = lending(LeaseFilter(round_ms=300_000))
     frontier.put([item(f"http://a/{n}") for n in range(20)])
     frontier.finish([finished(frontier.lease(1, per_host=10)[0])])
     clock.pass_(299)
@@ -469,7 +471,7 @@ def test_a_host_is_lent_once_in_a_round(lending, clock):
 
 
 def test_at_most_so_many_hosts_of_one_address_are_lent_at_once(lending, clock):
-    frontier = lending(Terms(per_address=2))
+    frontier = lending(LeaseFilter(per_address=2))
     pages = [item(f"http://h{n}/{page}", host="a" * n) for n in range(1, 6) for page in range(2)]
     frontier.put(pages)
     for lease in frontier.lease(5, per_host=1):
@@ -483,7 +485,7 @@ def test_at_most_so_many_hosts_of_one_address_are_lent_at_once(lending, clock):
 
 
 def test_hosts_of_different_addresses_do_not_wait_for_each_other(lending, clock):
-    frontier = lending(Terms(per_address=1))
+    frontier = lending(LeaseFilter(per_address=1))
     frontier.put([item(f"http://h{n}/{page}") for n in range(3) for page in range(2)])
     for place, lease in enumerate(frontier.lease(5, per_host=1)):
         frontier.finish([finished(lease, address=f"192.0.2.{place}")])

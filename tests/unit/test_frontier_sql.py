@@ -6,8 +6,20 @@ import pytest
 
 from tamias.database.sql import statements
 
-FILES = ("addresses", "crawls", "frontier", "hasten", "held", "lanes", "queues")
-SQL = {name: block for file in FILES for name, block in statements("tamias.frontier", f"{file}.sql").items()}
+FILES = (
+    ("", "addresses"),
+    ("", "crawls"),
+    ("", "frontier"),
+    (".due", "make_due"),
+    (".service", "held"),
+    (".service", "queues"),
+    (".tagging", "tag_sets"),
+)
+SQL = {
+    name: block
+    for room, file in FILES
+    for name, block in statements(f"tamias.frontier{room}", f"{file}.sql").items()
+}
 
 
 @pytest.mark.parametrize("name", sorted(SQL))

@@ -77,7 +77,7 @@ def _add(place: Place, settings: "Settings", wanted: list["Wanted"], harvesters:
     from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
-    from tamias.frontier.service import WATCH
+    from tamias.frontier.service.state import WATCH
 
     names = frozenset(settings.filters.session_names)
     delay_ms = host_delay_ms(settings.fetch.delay, None, obey_robots=False)

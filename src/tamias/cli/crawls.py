@@ -8,7 +8,7 @@ import click
 
 from tamias.cli.common import Place, common, say, say_json
 from tamias.frontier import crawls
-from tamias.frontier.reopen import ReopenFilter, reopen_visited
+from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.errors import UsageError
 from tamias.model.outcome import Outcome
 

@@ -40,14 +40,14 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     from tamias.database.connect import Database
     from tamias.database.roles import Role
-    from tamias.frontier.held import Holds
-    from tamias.frontier.service import set_usual_delay
-    from tamias.frontier.terms import Interest, Terms, parse_section
+    from tamias.frontier.lease_filter import Interest, LeaseFilter, parse_section
+    from tamias.frontier.service.held import Holds
+    from tamias.frontier.service.state import set_usual_delay
     from tamias.serve.urlfrontier.server import Options, serve
 
     settings = place.settings(frontier__require=require or None, frontier__forbid=forbid or None).settings
     asked = settings.frontier
-    terms = Terms(
+    lease_filter = LeaseFilter(
         section=None if buckets is None else parse_section(buckets),
         interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
     )
@@ -57,14 +57,14 @@ def command(  # noqa: PLR0917 (click passes them by name)
     options = Options(
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,
-        configure=lambda flags: place.settings(**flags).settings, terms=terms,
+        configure=lambda flags: place.settings(**flags).settings, lease_filter=lease_filter,
     )  # fmt: skip
     with closing(Database(place.data, place.db, buckets=asked.buckets, role=Role.FRONTIER)) as database:
         if delay is not None:
             with closing(database.session()) as session:
                 set_usual_delay(session, int(delay * 1000))
         with closing(database.session()) as session:
-            Holds(session, terms)  # refuses a section that is not there, before anybody is served
+            Holds(session, lease_filter)  # refuses a section that is not there, before anybody is served
         serve(database, options, lambda address: _tell(place, address))
 
 

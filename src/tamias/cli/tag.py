@@ -21,7 +21,7 @@ def command(place: Place, target: str, changes: tuple[str, ...], crawl: str) -> 
     from tamias.crawl.admit import queue_key, same_url
     from tamias.database.connect import Database
     from tamias.frontier import crawls
-    from tamias.frontier.tags import Tagging, change_of, is_pattern
+    from tamias.frontier.tagging.tags import Tagging, change_of, is_pattern
     from tamias.model.url import fetch_url
     from tamias.model.url_key import url_key
 

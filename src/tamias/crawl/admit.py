@@ -11,8 +11,8 @@ from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
 from tamias.frontier.known import KnownLinks
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.terms import Terms
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.item import MOST_DEPTH, Item
@@ -247,7 +247,7 @@ def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
 
 
 def open_frontier(
-    session: Session, settings: Settings, worker: int | None = None, terms: Terms | None = None
+    session: Session, settings: Settings, worker: int | None = None, lease_filter: LeaseFilter | None = None
 ) -> PostgresFrontier:
     """The frontier as the settings have it, for one thread; its leases are in the name of the worker."""
     return PostgresFrontier(
@@ -255,7 +255,7 @@ def open_frontier(
         same_url=same_url(frozenset(settings.filters.session_names)),
         worker=worker,
         delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
-        terms=terms,
+        lease_filter=lease_filter,
     )
 
 

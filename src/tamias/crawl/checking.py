@@ -23,7 +23,7 @@ from tamias.archive.references import (
     segments,
 )
 from tamias.database.connect import Database
-from tamias.frontier.hasten import make_due_unread
+from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.record import Extent
 from tamias.sinks.segments.segment_check import SegmentCheck

@@ -7,8 +7,8 @@ import msgspec
 
 from tamias.crawl.admit import Admission, open_frontier, same_url
 from tamias.database.connect import Session
-from tamias.frontier.service import crawl_number
-from tamias.frontier.told import Intake, Told, noted
+from tamias.frontier.service.external_put import ExternalPut, ExternalUrl, metadata_and_tags
+from tamias.frontier.service.state import crawl_number
 from tamias.model.errors import UrlError
 from tamias.model.item import TAGS, Item
 from tamias.model.kind import kind_of, kind_tag
@@ -52,7 +52,7 @@ class _Importer:
         self._session = session
         self._admission = Admission(settings, near)
         self._frontier = open_frontier(session, settings)
-        self._intake = Intake(session, same_url=same_url(frozenset(settings.filters.session_names)))
+        self._intake = ExternalPut(session, same_url=same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
         self._crawls: dict[str | None, int] = {None: crawl}
         self.imported = Imported()
@@ -88,9 +88,9 @@ class _Importer:
         item = self._admission.item(url, 0, self._number(seed.crawl), kind, tags=others)
         return msgspec.structs.replace(item, host=seed.queue or item.host, due=seed.due)
 
-    def _told(self, seed: Seed, url: str) -> Told:
-        metadata, tags = noted(seed.metadata or {})
-        return Told(
+    def _told(self, seed: Seed, url: str) -> ExternalUrl:
+        metadata, tags = metadata_and_tags(seed.metadata or {})
+        return ExternalUrl(
             url=url,
             key=self._admission.key(url),
             host=seed.queue or self._admission.queue(url),

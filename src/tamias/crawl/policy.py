@@ -7,8 +7,8 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.service import WATCH, crawl_number
-from tamias.frontier.terms import Interest, Terms
+from tamias.frontier.lease_filter import Interest, LeaseFilter
+from tamias.frontier.service.state import WATCH, crawl_number
 from tamias.model.errors import UsageError
 from tamias.settings import Settings
 
@@ -36,10 +36,10 @@ def crawl_of(session: Session, name: str | None) -> int:
     return number
 
 
-def terms_of(settings: Settings, crawl: int = CRAWL) -> Terms:
+def terms_of(settings: Settings, crawl: int = CRAWL) -> LeaseFilter:
     """On what terms the workers of a crawl lease: its URLs, what is under watch with the first one."""
     asked = settings.frontier
-    return Terms(
+    return LeaseFilter(
         crawls=(CRAWL, WATCH) if crawl in (CRAWL, WATCH) else (crawl,),
         interest=Interest(asked.require, asked.forbid) if asked.require or asked.forbid else None,
         round_ms=int(asked.round * 1000),

@@ -26,8 +26,8 @@ from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.wiring import WorkerPlan
 from tamias.crawl.worker.worker import Progress
 from tamias.database.connect import Database
-from tamias.frontier.service import WATCH
-from tamias.frontier.unreachable import deferred
+from tamias.frontier.due.unreachable import deferred
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.figures import CrawlFigures
 from tamias.model.item import Item
@@ -114,7 +114,7 @@ class Supervisor:
         self._database = Database(data, db, buckets=settings.frontier.buckets)
         self._session = self._database.session()
         self._thread = SessionThread(self._session)
-        self._frontier = open_frontier(self._session, settings, terms=terms_of(settings, crawl))
+        self._frontier = open_frontier(self._session, settings, lease_filter=terms_of(settings, crawl))
         near = () if settings.filters.scope == "any" else tuple(seeds)
         buckets = self._frontier.buckets
         named = outside(self._session, sinks, buckets)

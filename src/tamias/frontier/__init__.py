@@ -1,4 +1,4 @@
 """The frontier: knows every URL, lends hosts to workers, loses nothing.
 
-`postgres` is the real one, its statements in `frontier.sql`; `memory` is its twin for unit tests.
+`postgres` is the real one, its statements in `frontier.sql`.
 """

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from tamias.database.connect import Cursor
-from tamias.frontier.asking import done_by, rows_of
+from tamias.frontier.queries import done_by, rows_of
 from tamias.model.lease import Lease
 
 _LATER_MS = 500

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Session
-from tamias.frontier.asking import count_of, done_by, rows_of
-from tamias.frontier.queues import Queues
-from tamias.frontier.service import WATCH
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.service.queues import Queues
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
 
 ACTIVE, PAUSED = "active", "paused"
@@ -116,11 +116,13 @@ class Neighbours:
             if _reached(self._session, crawl) is not None:
                 pause(self._session, crawl)
 
-    def concern(self, terms: Terms) -> bool:
-        """Whether ready hosts may have nothing to lend on these terms."""
-        if terms.interest is not None:
+    def concern(self, lease_filter: LeaseFilter) -> bool:
+        """Whether ready hosts may have nothing to lend on these lease_filter."""
+        if lease_filter.interest is not None:
             return True
-        return terms.crawls is not None and (self._others or not _FIRST_TWO.issubset(terms.crawls))
+        return lease_filter.crawls is not None and (
+            self._others or not _FIRST_TWO.issubset(lease_filter.crawls)
+        )
 
 
 def _names(session: Session) -> dict[str, int]:

@@ -97,9 +97,9 @@ class QueueNews(msgspec.Struct, gc=False):
         """One new URL more."""
         self.urls += 1
         self.open += due < NEVER
-        self.hasten(due, score, now)
+        self.make_due(due, score, now)
 
-    def hasten(self, due: int, score: float, now: int) -> None:
+    def make_due(self, due: int, score: float, now: int) -> None:
         """A URL of it is due then."""
         if due < NEVER:
             self.due = min(self.due, due)
@@ -114,7 +114,7 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
         news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews()).count(row.due, row.item.score, now)
     for qid, crawl, lane, due, score, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
-        queue.hasten(due, score, now)
+        queue.make_due(due, score, now)
         queue.open += again
         queue.again += again
     return wake_columns(news)

@@ -11,10 +11,10 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier import rows
 from tamias.frontier.addresses import one_at_a_time, thinned
-from tamias.frontier.asking import done_by
 from tamias.frontier.crawls import Neighbours
+from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.frontier.lanes import Lanes, Retagged, retag
+from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of
 from tamias.frontier.offer import (
     Hash,
     Offered,
@@ -24,9 +24,9 @@ from tamias.frontier.offer import (
     queue_columns,
     url_columns,
 )
+from tamias.frontier.queries import done_by
 from tamias.frontier.rows import Row
-from tamias.frontier.terms import Interest, Terms, buckets_of
-from tamias.frontier.unreachable import find_deferred, resume, with_unreachable, write_unreachable
+from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, Lease, Return, Task
@@ -55,11 +55,11 @@ class PostgresFrontier:
         delay_ms: int = 1000,
         clock: Callable[[], int] | None = None,
         hash_key: Hash = hash64,
-        terms: Terms | None = None,
+        lease_filter: LeaseFilter | None = None,
     ) -> None:
         """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`.
 
-        `terms` are about leases, and their interest about the figures of crawls; anything can be put.
+        `lease_filter` are about leases, and their interest about the figures of crawls; anything can be put.
         """
         self._session = session
         self._same_url = same_url
@@ -68,9 +68,9 @@ class PostgresFrontier:
         self._hash_key = hash_key
         self.buckets: int = session.transact(_read_buckets)
         """Parts of the frontier, each named in every statement."""
-        self._terms = terms or Terms()
-        self._section = buckets_of(self._terms.section, self.buckets)
-        self._lanes = Lanes(session)
+        self._lease_filter = lease_filter or LeaseFilter()
+        self._section = buckets_of(self._lease_filter.section, self.buckets)
+        self._lanes = TagSets(session)
         self._queues: set[tuple[int, int, int]] = set()
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
@@ -276,13 +276,13 @@ class PostgresFrontier:
         now = self.now()
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
-        interest = self._terms.interest or Interest()
+        interest = self._lease_filter.interest or Interest()
         asked = {
             **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
-            "crawls": None if self._terms.crawls is None else Ints(self._terms.crawls),
+            "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
             "require": Texts(interest.require),
             "forbid": Texts(interest.forbid),
-            "round_end": now + self._terms.round_ms if self._terms.round_ms else 0,
+            "round_end": now + self._lease_filter.round_ms if self._lease_filter.round_ms else 0,
             "bucket": bucket,
             "now": now,
             "token": token,
@@ -291,13 +291,13 @@ class PostgresFrontier:
             "per_host": per_host,
             "queues": _QUEUES_PER_LEASE,
         }
-        if self._terms.per_address:
+        if self._lease_filter.per_address:
             one_at_a_time(cursor)
-        name = "lease_wanted" if self._neighbours.concern(self._terms) else "lease"
+        name = "lease_wanted" if self._neighbours.concern(self._lease_filter) else "lease"
         found = _all(cursor, name, asked)
         leases = rows.leases_from(found, bucket, token, ends_at)
-        if self._terms.per_address:
-            leases = thinned(cursor, self.buckets, now, leases, self._terms.per_address)
+        if self._lease_filter.per_address:
+            leases = thinned(cursor, self.buckets, now, leases, self._lease_filter.per_address)
         return with_unreachable(cursor, bucket, leases) if any(row[5] for row in found) else leases
 
     def _renew_bucket(self, bucket: int, leases: list[Lease], seconds: float, cursor: Cursor) -> list[Lease]:
@@ -390,7 +390,7 @@ class PostgresFrontier:
         return len(hosts["qid"])
 
     def _figures(self, cursor: Cursor) -> FrontierFigures:
-        interest = self._terms.interest
+        interest = self._lease_filter.interest
         wanted = {
             "now": self.now(),
             "require": None if interest is None else list(interest.require),

@@ -7,9 +7,9 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.frontier import crawls
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import crawl_number
-from tamias.frontier.terms import Terms
+from tamias.frontier.service.state import crawl_number
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
@@ -130,7 +130,9 @@ def test_a_crawl_that_is_not_there_is_told_with_those_that_are(session, news):
 def test_workers_of_the_first_crawl_find_their_hosts_among_many_of_another(session, frontier, news, clock):
     frontier.put([item for n in range(50) for item in items(news, 1, host=f"h{n}")])
     frontier.put(items(1, 1, host="mine"))
-    mine = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0, clock=clock, terms=Terms(crawls=(1, 2)))
+    mine = PostgresFrontier(
+        session, same_url=str.__eq__, delay_ms=0, clock=clock, lease_filter=LeaseFilter(crawls=(1, 2))
+    )
     assert lent(mine) == [(1, "http://mine/0")]
     assert mine.figures().leased == 1
 

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
+from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.terms import Interest, Terms
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
@@ -60,11 +60,13 @@ class Web:
 
 def work(database, web, number, errors):
     """A worker that ends when nothing is open; it visits, puts links, tags and finishes."""
-    terms = [None, Terms(interest=Interest((), ("no-such-tag",))), Terms(crawls=(1, 2))][number % 3]
+    lease_filter = [None, LeaseFilter(interest=Interest((), ("no-such-tag",))), LeaseFilter(crawls=(1, 2))][
+        number % 3
+    ]
     chance = random.Random(number)
     try:
         with closing(database.session()) as session:
-            frontier = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0, terms=terms)
+            frontier = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0, lease_filter=lease_filter)
             while any(crawl.open for crawl in frontier.figures().crawls):
                 for lease in frontier.lease(3, per_host=5, seconds=60):
                     web.take(lease)

@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
+from tamias.frontier.due.reopen import reopen
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.reopen import reopen
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return

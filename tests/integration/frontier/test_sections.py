@@ -6,11 +6,11 @@ from contextlib import closing
 import grpc
 import pytest
 
-from tamias.frontier.held import Holds, Wish
 from tamias.frontier.keys import bucket_of, host_hash
+from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, parse_section
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.terms import Interest, Terms, buckets_of, parse_section
-from tamias.frontier.told import Intake, Told
+from tamias.frontier.service.external_put import ExternalPut, ExternalUrl
+from tamias.frontier.service.held import Holds, Wish
 from tamias.model.errors import UsageError
 from tamias.model.item import Item
 from tamias.serve.urlfrontier.messages import SERVICE, message
@@ -34,7 +34,7 @@ def items(tags=()):
 
 
 def told():
-    return [Told(url=f"http://{host}/", key=f"http://{host}/", host=host, crawl=1) for host in HOSTS]
+    return [ExternalUrl(url=f"http://{host}/", key=f"http://{host}/", host=host, crawl=1) for host in HOSTS]
 
 
 def given(holds):
@@ -69,14 +69,14 @@ def test_the_section_of_the_test_is_a_real_one():
 
 
 def test_a_frontier_with_a_section_lends_only_its_hosts(session):
-    frontier = PostgresFrontier(session, same_url=str.__eq__, terms=Terms(section=SECTION))
+    frontier = PostgresFrontier(session, same_url=str.__eq__, lease_filter=LeaseFilter(section=SECTION))
     frontier.put(items())
     assert {lease.host for lease in frontier.lease(100)} == OURS
 
 
 def test_two_sections_are_the_whole(session):
     halves = [
-        PostgresFrontier(session, same_url=str.__eq__, terms=Terms(section=section))
+        PostgresFrontier(session, same_url=str.__eq__, lease_filter=LeaseFilter(section=section))
         for section in ((0, 7), (8, 15))
     ]
     halves[0].put(items())
@@ -86,20 +86,20 @@ def test_two_sections_are_the_whole(session):
 
 
 def test_a_service_with_a_section_takes_only_its_urls(session):
-    intake = Intake(session, same_url=str.__eq__, section=SECTION)
+    intake = ExternalPut(session, same_url=str.__eq__, section=SECTION)
     taken = intake.put(told())
     assert {host for host, each in zip(HOSTS, taken, strict=True) if each} == OURS
     assert {host for host in HOSTS if intake.owns(host)} == OURS
 
 
 def test_a_service_with_a_section_gives_only_its_urls(session):
-    Intake(session, same_url=str.__eq__).put(told())
-    assert given(Holds(session, Terms(section=SECTION))) == OURS
+    ExternalPut(session, same_url=str.__eq__).put(told())
+    assert given(Holds(session, LeaseFilter(section=SECTION))) == OURS
 
 
 def test_a_service_with_a_section_gives_nothing_of_a_queue_elsewhere(session):
-    Intake(session, same_url=str.__eq__).put(told())
-    holds = Holds(session, Terms(section=SECTION))
+    ExternalPut(session, same_url=str.__eq__).put(told())
+    holds = Holds(session, LeaseFilter(section=SECTION))
     elsewhere = next(host for host in HOSTS if host not in OURS)
     assert holds.next(holds.begin(Wish(hosts=1, per_host=1, hold_ms=1000, crawl=1, host=elsewhere))) == []
 
@@ -107,7 +107,7 @@ def test_a_service_with_a_section_gives_nothing_of_a_queue_elsewhere(session):
 def test_a_service_with_an_interest_gives_only_such_urls(session):
     frontier = PostgresFrontier(session, same_url=str.__eq__)
     frontier.put(items(("good",))[:10] + items(("bad",))[10:])
-    assert given(Holds(session, Terms(interest=Interest(("good",))))) == set(HOSTS[:10])
+    assert given(Holds(session, LeaseFilter(interest=Interest(("good",))))) == set(HOSTS[:10])
 
 
 @pytest.mark.parametrize("section", [(0, 16), (-1, 3), (5, 4)])

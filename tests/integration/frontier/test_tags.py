@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from tamias.frontier.lanes import MOST_VALUES, Lanes
+from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.tags import Tagging, change_of
-from tamias.frontier.terms import Interest, Terms
+from tamias.frontier.tagging.tag_sets import MOST_VALUES, TagSets
+from tamias.frontier.tagging.tags import Tagging, change_of
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
@@ -27,8 +27,8 @@ def tagging(session):
 
 
 def frontier_on(session, *require):
-    terms = Terms(interest=Interest(require)) if require else None
-    return PostgresFrontier(session, same_url=str.__eq__, delay_ms=0, terms=terms)
+    lease_filter = LeaseFilter(interest=Interest(require)) if require else None
+    return PostgresFrontier(session, same_url=str.__eq__, delay_ms=0, lease_filter=lease_filter)
 
 
 def item(url, tags=(), crawl=1):
@@ -105,7 +105,7 @@ def test_tags_learnt_on_a_visit_do_not_undo_what_somebody_changed_meanwhile(sess
 
 
 def test_values_without_end_make_no_lanes_without_end(session):
-    lanes = Lanes(session)
+    lanes = TagSets(session)
     numbers = {lanes.number((f"rank={n}", "de")) for n in range(MOST_VALUES + 50)}
     assert len(numbers) <= MOST_VALUES + 1
     assert lanes.number(("rank=never-seen", "de")) == lanes.number(("de",))
@@ -113,7 +113,7 @@ def test_values_without_end_make_no_lanes_without_end(session):
 
 def test_two_processes_give_a_set_of_tags_the_same_number(clean_database):
     with closing(clean_database.session()) as one, closing(clean_database.session()) as other:
-        assert Lanes(one).number(("b", "a")) == Lanes(other).number(("a", "b", "a"))
+        assert TagSets(one).number(("b", "a")) == TagSets(other).number(("a", "b", "a"))
 
 
 PAGE = b"<html lang='de'><script type='application/ld+json'>{}</script><a href='/next'>x</a>%s</html>"

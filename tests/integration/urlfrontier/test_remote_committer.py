@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tamias.frontier.terms import Terms
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission
@@ -20,7 +21,6 @@ from tamias.crawl.remote.store import RemoteStore, _with_rules
 from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Policy, Released
 from tamias.crawl.worker.worker import Replaced
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.terms import Terms
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
 from tamias.model.errors import TamiasError, UsageError

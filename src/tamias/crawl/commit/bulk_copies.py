@@ -40,7 +40,7 @@ from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import described, statements_about
 from tamias.crawl.threads import SessionThread, run_uncancelled
 from tamias.database.connect import Cursor
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.access_plan import Access, access_plan
 from tamias.model.claim import authoritative, claims, hosts_to_ask
 from tamias.model.item import Item

@@ -27,7 +27,7 @@ from tamias.crawl.threads import SessionThread
 from tamias.crawl.worker_store import After, Sinks, Tally
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item

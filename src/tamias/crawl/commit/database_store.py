@@ -24,7 +24,7 @@ from tamias.crawl.threads import SessionThread
 from tamias.crawl.worker_store import Sinks, VisitResult
 from tamias.database.connect import Database
 from tamias.filters.blocked import count_blocked
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import Known, RobotsStore
@@ -49,17 +49,17 @@ class DatabaseStore:
         admission: Admission,
         *,
         number: int,
-        terms: Terms | None = None,
+        lease_filter: LeaseFilter | None = None,
         sinks: Sinks = Sinks(),  # noqa: B008 (a value)
     ) -> None:
-        """`terms`: what may be leased; without them anything."""
+        """`lease_filter`: what may be leased; without them anything."""
         self.number = number
         self.data = data
         thread = SessionThread(database.session())
         segments = SegmentPool(data / "rdf", number, thread, sinks.warc, settings.sinks.segments)
         self.context = context = CommitContext(
             thread=thread,
-            frontier=open_frontier(thread.session, settings, number, terms),
+            frontier=open_frontier(thread.session, settings, number, lease_filter),
             admission=admission,
             settings=settings,
             segments=segments,

@@ -19,7 +19,7 @@ from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.describing import describe
 from tamias.crawl.worker_store import VisitResult
 from tamias.database.connect import Cursor
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
 from tamias.model.cut import BELOW, LISTED

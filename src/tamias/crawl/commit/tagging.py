@@ -12,7 +12,7 @@ from tamias.crawl.worker_store import VisitResult
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
-from tamias.frontier.tags import MOST_TAGS, is_tag
+from tamias.frontier.tagging.tags import MOST_TAGS, is_tag
 from tamias.model.lease import Done
 from tamias.model.outcome import Outcome
 from tamias.model.page import Page

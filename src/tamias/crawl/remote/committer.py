@@ -32,7 +32,7 @@ from tamias.crawl.remote.wire import (
 from tamias.crawl.worker_store import Sinks, VisitResult
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.capture import Capture
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
@@ -58,7 +58,14 @@ class RemoteCommitter:
     """One for each service that workers deliver to, and for each policy."""
 
     def __init__(
-        self, database: Database, data: Path, crawl: int, policy: Policy, *, number: int, terms: Terms
+        self,
+        database: Database,
+        data: Path,
+        crawl: int,
+        policy: Policy,
+        *,
+        number: int,
+        lease_filter: LeaseFilter,
     ) -> None:
         self.policy = policy
         self.broken = False
@@ -73,7 +80,7 @@ class RemoteCommitter:
             sinks=Sinks(self._outside),
         )
         self._quads = QuadReceiver(self._store.quads, policy.settings.open.max_unpacked)
-        self._lender = Lender(self._store.context, crawl, terms)
+        self._lender = Lender(self._store.context, crawl, lease_filter)
         self._held: dict[Place, HeldLease] = {}
         self._heard: dict[Place, float] = {}
         self._under_way: dict[str, asyncio.Future[bool]] = {}

@@ -8,9 +8,9 @@ from tamias.crawl.admit import open_frontier
 from tamias.crawl.commit.committer import CommitContext
 from tamias.crawl.policy import terms_of
 from tamias.crawl.visit.harvesting import harvesters
+from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import is_active
-from tamias.frontier.terms import Interest, Terms
+from tamias.frontier.service.state import is_active
 from tamias.model.kind import kind_tag
 from tamias.model.lease import Lease
 from tamias.settings import Settings
@@ -21,9 +21,9 @@ _MOST_WORKERS = 1000
 class Lender:
     """For the database's thread. The worker's number is in the tokens, so its leases can be given back."""
 
-    def __init__(self, context: CommitContext, crawl: int, terms: Terms) -> None:
+    def __init__(self, context: CommitContext, crawl: int, lease_filter: LeaseFilter) -> None:
         self._context = context
-        self._terms = lending_terms(terms, context.settings, crawl)
+        self._lease_filter = lending_terms(lease_filter, context.settings, crawl)
         self._frontiers: dict[int, PostgresFrontier] = {}
 
     def lease(self, worker: int, hosts: int, per_host: int, seconds: float) -> Sequence[Lease]:
@@ -40,18 +40,18 @@ class Lender:
         found = self._frontiers.get(worker)
         if found is None:
             context = self._context
-            found = open_frontier(context.session, context.settings, worker, self._terms)
+            found = open_frontier(context.session, context.settings, worker, self._lease_filter)
             self._frontiers[worker] = found
         return found
 
 
-def lending_terms(terms: Terms, settings: Settings, crawl: int) -> Terms:
+def lending_terms(lease_filter: LeaseFilter, settings: Settings, crawl: int) -> LeaseFilter:
     """As the service and the crawl have it, without addresses that are harvested through, or under watch."""
-    asked = terms.interest or Interest()
+    asked = lease_filter.interest or Interest()
     harvests = [kind_tag(kind) for kind in sorted(harvesters())]
     return msgspec.structs.replace(
         terms_of(settings, crawl),
         crawls=(crawl,),
         interest=Interest(asked.require, (*asked.forbid, *harvests)),
-        section=terms.section,
+        section=lease_filter.section,
     )

@@ -15,7 +15,7 @@ from tamias.crawl.policy import read_policy
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.wire import VERSION, Greeting, Policy, Renewal, Renewed
 from tamias.database.connect import Database, Session
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.errors import UsageError
 from tamias.settings import ArchiveSettings, ServeSettings, Settings
 
@@ -28,9 +28,11 @@ Configure = Callable[[dict[str, Any]], Settings]
 class WorkerRegistry:
     """Has a reception for each crawl from its first hello on; another when it is told something else."""
 
-    def __init__(self, database: Database, data: Path, configure: Configure, ask: Ask, terms: Terms) -> None:
-        """`terms`: which section is served, and with what interest."""
-        self._terms = terms
+    def __init__(
+        self, database: Database, data: Path, configure: Configure, ask: Ask, lease_filter: LeaseFilter
+    ) -> None:
+        """`lease_filter`: which section is served, and with what interest."""
+        self._lease_filter = lease_filter
         self._database = database
         self._data = data
         self._configure = configure
@@ -80,7 +82,12 @@ class WorkerRegistry:
             if self._number is None:
                 self._number = worker_number(self._database)
             reception = RemoteCommitter(
-                self._database, self._data, crawl, policy, number=self._number, terms=self._terms
+                self._database,
+                self._data,
+                crawl,
+                policy,
+                number=self._number,
+                lease_filter=self._lease_filter,
             )
             await reception.open()
             self._receptions[crawl] = reception

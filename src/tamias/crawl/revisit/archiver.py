@@ -29,7 +29,7 @@ from tamias.archive.resources import (
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.crawl.threads import SessionThread
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture
 from tamias.model.faults import reached
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from tamias.archive.hints import Said, note_hints, read_trust
 from tamias.crawl.admit import Admission
 from tamias.database.connect import Session
-from tamias.frontier.hasten import hasten
+from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.hint import Hint
@@ -43,7 +43,7 @@ class ChangeHints:
             and Trust(*trust.get(each.host, (0, 0))).earned
             and said_changed(each.changed_at, each.visited_at, now)
         ]
-        return hasten(self._session, self._frontier, due) if due else 0
+        return make_due(self._session, self._frontier, due) if due else 0
 
 
 def said_by_sitemap(hints: Sequence[Hint]) -> list[Said]:

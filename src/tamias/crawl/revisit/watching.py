@@ -8,9 +8,9 @@ from tamias.archive.resources import put_resources, read_resources
 from tamias.content.formats import media_type_of
 from tamias.crawl.admit import Admission
 from tamias.database.connect import Session
-from tamias.frontier.hasten import hasten
+from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.item import Item
 from tamias.model.resource import Resource, Source, resource_id
@@ -65,7 +65,9 @@ class Watcher:
         names = [None if seed.kind else resource_id(self._key(seed.address)) for seed in seeds]
         known = {each.id for each in read_resources(self._session, [name for name in names if name])}
         pairs = list(zip(names, items, strict=True))
-        hasten(self._session, self._frontier, [item for name, item in pairs if name is None or name in known])
+        make_due(
+            self._session, self._frontier, [item for name, item in pairs if name is None or name in known]
+        )
         return [item.url for name, item in pairs if name is not None and name not in known]
 
     def _add_batch(self, wanted: Sequence[Wanted], added: Added) -> None:

@@ -7,7 +7,7 @@ from tamias.crawl.strategy.links import read_links
 from tamias.crawl.strategy.rescoring import sample
 from tamias.crawl.strategy.scoring import Asked, Seen
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.rescore import FIRST_PLACE, place_of, read_unvisited
+from tamias.frontier.due.rescore import FIRST_PLACE, place_of, read_unvisited
 from tamias.model.url import fetch_url
 from tamias.settings import Settings
 

@@ -9,8 +9,8 @@ from tamias.crawl.admit import Admission, Reference, resolved
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor
+from tamias.frontier.due.rescore import Place, place_of
 from tamias.frontier.keys import hash64
-from tamias.frontier.rescore import Place, place_of
 from tamias.model.finding import Worded, Words
 
 MOST_OF_A_PAGE = 5000

@@ -9,8 +9,8 @@ from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import SQL, Asked, Broken, Scores, ask
 from tamias.crawl.strategy.versions import in_force, note_broken, note_quick
 from tamias.database.connect import Cursor, Session
+from tamias.frontier.due.rescore import FIRST_PLACE, Place, Unvisited, read_unvisited, set_scores
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.rescore import FIRST_PLACE, Place, Unvisited, read_unvisited, set_scores
 from tamias.settings import StrategySettings
 
 BATCH = 1000

@@ -8,7 +8,7 @@ from tamias.crawl.strategy.inbox import empty_inbox
 from tamias.crawl.strategy.rescoring import Rescoring
 from tamias.database.connect import Session
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.settings import Settings
 
 MOST_SECONDS = 0.25

@@ -28,7 +28,7 @@ from tamias.crawl.revisit.watching import Watcher, wanted_of
 from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture, Hop
 from tamias.model.cut import TRAP
 from tamias.model.finding import Datasets, Links, Problem, Quads

@@ -20,7 +20,7 @@ from tamias.crawl.steps import step
 from tamias.crawl.threads import run_uncancelled
 from tamias.crawl.visit.contexts import ContextLoader
 from tamias.crawl.worker_store import WorkerStore
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task

@@ -4,7 +4,7 @@ from tamias.crawl.admit import Admission, first
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.robots import RobotsCache
 from tamias.crawl.worker_store import WorkerStore
-from tamias.frontier.service import WATCH
+from tamias.frontier.service.state import WATCH
 from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of
 from tamias.model.lease import Task

@@ -90,7 +90,7 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
             settings,
             admission,
             number=number,
-            terms=terms_of(settings, plan.crawl),
+            lease_filter=terms_of(settings, plan.crawl),
             sinks=Sinks(
                 plan.sinks,
                 _warc(plan, number) if plan.warc else None,

@@ -12,7 +12,7 @@ from tamias.archive.moments import milliseconds, rfc3339
 from tamias.database.sql import statements
 from tamias.frontier import crawls as side_by_side
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.frontier.queues import Queues
+from tamias.frontier.service.queues import Queues
 from tamias.model.errors import UsageError
 from tamias.serve.answers import Page, json_answer, page_answer
 from tamias.serve.asked import cursor, limit, parameter

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from tamias.archive.moments import rfc3339
 from tamias.archive.resources import page_of_resources
 from tamias.crawl.revisit.watching import Added, Wanted
-from tamias.frontier.hasten import hasten
-from tamias.frontier.service import WATCH
+from tamias.frontier.due.make_due import make_due
+from tamias.frontier.service.state import WATCH
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address
 from tamias.serve.answers import Page, json_answer, page_answer
@@ -28,7 +28,7 @@ MOST_BYTES_OF_MANY = 32 * 1024 * 1024
 MOST_AT_ONCE = 100_000
 _KEY_BYTES = 2000
 """Of what stands in an index of the database."""
-_HASTEN_BATCH = 1000
+_SQL_BATCH = 1000
 
 
 class ResourceDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ def _hasten(desk: Desk, named: str | None, host: str | None) -> Hastened:
     after, resources, hastened = "", 0, 0
     while rows := _wanted_now(desk, after, named, host):
         items = [desk.admission.item(url, 0, WATCH) for _, url in rows]
-        hastened += hasten(desk.session, desk.frontier, items)
+        hastened += make_due(desk.session, desk.frontier, items)
         _note_wanted(desk, [resource for resource, _ in rows])
         resources += len(rows)
         after = rows[-1][0]
@@ -171,7 +171,7 @@ def _hasten(desk: Desk, named: str | None, host: str | None) -> Hastened:
 
 
 def _wanted_now(desk: Desk, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
-    asked = {"after": after, "resource": named, "host": host, "limit": _HASTEN_BATCH}
+    asked = {"after": after, "resource": named, "host": host, "limit": _SQL_BATCH}
     return desk.rows("wanted_now", asked)
 
 

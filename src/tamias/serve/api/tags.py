@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tamias.crawl.admit import queue_key, same_url
 from tamias.frontier import crawls as side_by_side
-from tamias.frontier.tags import Change, Tagging, checked_tag
+from tamias.frontier.tagging.tags import Change, Tagging, checked_tag
 from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address
 from tamias.model.url_key import url_key

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from tamias.frontier import service
+from tamias.frontier.service import state as service
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
 from tamias.serve.urlfrontier.desk import Clerk

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tamias.database.connect import Database, Session
-from tamias.frontier.held import Holds
-from tamias.frontier.queues import Queues
-from tamias.frontier.terms import Terms
-from tamias.frontier.told import Intake
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service.external_put import ExternalPut
+from tamias.frontier.service.held import Holds
+from tamias.frontier.service.queues import Queues
 
 T = TypeVar("T")
 Same = Callable[[str, str], bool]
@@ -19,19 +19,21 @@ Same = Callable[[str, str], bool]
 class Clerk:
     """What one thread works with."""
 
-    def __init__(self, session: Session, same_url: Same, terms: Terms) -> None:
+    def __init__(self, session: Session, same_url: Same, lease_filter: LeaseFilter) -> None:
         self.session = session
-        self.holds = Holds(session, terms)
+        self.holds = Holds(session, lease_filter)
         self.queues = Queues(session, same_url=same_url)
-        self.intake = Intake(session, same_url=same_url, section=terms.section)
+        self.intake = ExternalPut(session, same_url=same_url, section=lease_filter.section)
 
 
 class Desk:
     """Runs work on the database in threads. Puts have one of their own, so that they keep their order."""
 
-    def __init__(self, database: Database, same_url: Same, threads: int, terms: Terms | None = None) -> None:
+    def __init__(
+        self, database: Database, same_url: Same, threads: int, lease_filter: LeaseFilter | None = None
+    ) -> None:
         self._database = database
-        self._terms = terms or Terms()
+        self._lease_filter = lease_filter or LeaseFilter()
         self._same_url = same_url
         self._own = threading.local()
         self._clerks: list[Clerk] = []
@@ -59,6 +61,6 @@ class Desk:
     def _clerk(self) -> Clerk:
         clerk: Clerk | None = getattr(self._own, "clerk", None)
         if clerk is None:
-            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url, self._terms)
+            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url, self._lease_filter)
             self._clerks.append(clerk)
         return clerk

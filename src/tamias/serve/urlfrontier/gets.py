@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tamias.frontier.held import Given, Handing, Wish
-from tamias.frontier.queues import Listing, Spot, UrlState
-from tamias.frontier.service import crawl_names, found_crawl
+from tamias.frontier.service.held import Given, Handing, Wish
+from tamias.frontier.service.queues import Listing, Spot, UrlState
+from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.serve.urlfrontier.calls import Call
 from tamias.serve.urlfrontier.desk import Clerk, Desk
 from tamias.serve.urlfrontier.messages import message

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from tamias.frontier.told import Told
+from tamias.frontier.service.external_put import ExternalUrl
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.desk import Clerk, Desk
 
@@ -13,7 +13,7 @@ _AT_ONCE = 2048
 _MOST_WAITING = 100_000
 _log = logging.getLogger(__name__)
 
-Load = tuple[list[Told], "asyncio.Future[list[int]]"]
+Load = tuple[list[ExternalUrl], "asyncio.Future[list[int]]"]
 
 
 class Lane:
@@ -26,7 +26,7 @@ class Lane:
         self._count = 0
         self._room = asyncio.Event()
 
-    async def put(self, urls: list[Told]) -> "asyncio.Future[list[int]]":
+    async def put(self, urls: list[ExternalUrl]) -> "asyncio.Future[list[int]]":
         """The verdicts to come, in the order of the URLs. Waits while too much waits already."""
         while self._count > _MOST_WAITING:
             self._room.clear()
@@ -58,7 +58,7 @@ class Lane:
         del self._waiting[: len(loads)]
         return loads
 
-    async def _verdicts(self, urls: list[Told]) -> list[int]:
+    async def _verdicts(self, urls: list[ExternalUrl]) -> list[int]:
         try:
             return await self._desk.put(lambda clerk: _put(clerk, urls))
         except TamiasError as error:
@@ -69,7 +69,7 @@ class Lane:
             return [FAIL] * len(urls)
 
 
-def _put(clerk: Clerk, urls: list[Told]) -> list[int]:
+def _put(clerk: Clerk, urls: list[ExternalUrl]) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
     taken = clerk.intake.put(urls)
     return [

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from tamias.frontier.service import is_active
+from tamias.frontier.service.state import is_active
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.calls import Call

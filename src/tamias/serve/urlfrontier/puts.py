@@ -7,8 +7,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tamias.frontier.service import crawl_number
-from tamias.frontier.told import Told
+from tamias.frontier.service.external_put import ExternalUrl
+from tamias.frontier.service.state import crawl_number
 from tamias.serve.urlfrontier.calls import Call
 from tamias.serve.urlfrontier.desk import Desk
 from tamias.serve.urlfrontier.lane import SKIPPED, Lane
@@ -100,14 +100,14 @@ class Puts:
                 await asyncio.sleep(0)
             return batch.ID, judged
 
-    def _item(self, item: Any, info: Any) -> Told | None:
+    def _item(self, item: Any, info: Any) -> ExternalUrl | None:
         if item.WhichOneof("item") != "known":
             return self._discovered(info)
         crawl = self._crawls.get(info.crawlID)
         due = due_of(item.known.refetchable_from_date)
         return None if crawl is None else self._addresses.told(info, crawl, known=True, due=due)
 
-    def _discovered(self, info: Any) -> Told | None:
+    def _discovered(self, info: Any) -> ExternalUrl | None:
         crawl = self._crawls.get(info.crawlID)
         return None if crawl is None else self._addresses.told(info, crawl)
 
@@ -124,7 +124,7 @@ class Puts:
     async def _number(self, name: str) -> int:
         return await self._desk.ask(lambda clerk: crawl_number(clerk.session, name))
 
-    async def _judged(self, told: list[Told | None]) -> Verdicts:
+    async def _judged(self, told: list[ExternalUrl | None]) -> Verdicts:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
         coming = await self._lane.put(good) if good else None

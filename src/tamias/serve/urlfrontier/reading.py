@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.frontier.told import Told, noted
+from tamias.frontier.service.external_put import ExternalUrl, metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS
 from tamias.model.url import fetch_url, host
@@ -73,7 +73,9 @@ class Addresses:
         """Whether two texts are one URL."""
         return self.key(one) == self.key(other)
 
-    def told(self, info: Any, crawl: int, *, known: bool = False, due: int | None = None) -> Told | None:
+    def told(
+        self, info: Any, crawl: int, *, known: bool = False, due: int | None = None
+    ) -> ExternalUrl | None:
         """A client's URL as the frontier takes it; None for what is no URL or fits no queue."""
         spelling = info.url
         if not spelling or len(spelling) > MAX_URL or "\0" in spelling:
@@ -88,10 +90,12 @@ class Addresses:
             return None
         if info.metadata and info.ByteSize() > MAX_INFO:
             return None
-        written, tags = noted(_metadata(info)) if info.metadata else (None, None)
+        written, tags = metadata_and_tags(_metadata(info)) if info.metadata else (None, None)
         if written is not None and "\\u0000" in written:
             return None
-        return Told(url, key, queue, crawl, known, due, None if spelling == url else spelling, written, tags)
+        return ExternalUrl(
+            url, key, queue, crawl, known, due, None if spelling == url else spelling, written, tags
+        )
 
 
 def _metadata(info: Any) -> dict[str, list[str]]:

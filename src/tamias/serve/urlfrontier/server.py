@@ -16,8 +16,8 @@ import msgspec
 
 from tamias.crawl.remote.registry import Configure, WorkerRegistry
 from tamias.database.connect import Database
-from tamias.frontier import service
-from tamias.frontier.terms import Terms
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.calls import Call
@@ -58,7 +58,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Where the segments of what workers deliver are kept."""
     configure: Configure = lambda _flags: Settings()
     """What the crawl's own options make of the settings."""
-    terms: Terms = Terms()
+    lease_filter: LeaseFilter = LeaseFilter()
     """Its section of the frontier, and its interest."""
 
 
@@ -68,13 +68,13 @@ class FrontierServer:
     def __init__(self, database: Database, options: Options) -> None:
         self._options = options
         self._addresses = Addresses(options.session_names)
-        self._desk = Desk(database, self._addresses.same, options.threads, options.terms)
+        self._desk = Desk(database, self._addresses.same, options.threads, options.lease_filter)
         self._front_desk = WorkerRegistry(
             database,
             options.data,
             options.configure,
             lambda work: self._desk.ask(lambda clerk: work(clerk.session)),
-            options.terms,
+            options.lease_filter,
         )
         self._health = Health(Desk(database, self._addresses.same, 1))
         self._routes = self._routed()

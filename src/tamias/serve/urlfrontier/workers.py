@@ -15,7 +15,7 @@ from tamias.crawl.remote.channel import CRAWL_HEADER
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.wire import packed, unpacked
-from tamias.frontier.service import crawl_names, found_crawl
+from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.calls import Call

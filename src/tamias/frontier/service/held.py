@@ -8,11 +8,11 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.frontier import rows
-from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.frontier.service import is_active
-from tamias.frontier.terms import Terms, buckets_of
+from tamias.frontier.lease_filter import LeaseFilter, buckets_of
+from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.service.state import is_active
 from tamias.model.item import CLASSES
 
 HOSTS_AT_ONCE = 100
@@ -44,12 +44,12 @@ class Given(msgspec.Struct, frozen=True):
 class Holds:
     """Hands out URLs. One for each thread."""
 
-    def __init__(self, session: Session, terms: Terms | None = None) -> None:
-        """Of the `terms`, the section and the interest hold here."""
+    def __init__(self, session: Session, lease_filter: LeaseFilter | None = None) -> None:
+        """Of the `lease_filter`, the section and the interest hold here."""
         self._session = session
-        self._terms = terms or Terms()
+        self._lease_filter = lease_filter or LeaseFilter()
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
-        self._section = buckets_of(self._terms.section, self._buckets)
+        self._section = buckets_of(self._lease_filter.section, self._buckets)
         self._neighbours = Neighbours(session, session.now)
         self._calls = secrets.randbelow(CLASSES * self._buckets)
 
@@ -75,7 +75,7 @@ class Holds:
 
     def _lanes(self) -> list[int] | None:
         """The lanes that the interest fits; None is all."""
-        interest = self._terms.interest
+        interest = self._lease_filter.interest
         if interest is None:
             return None
         asked = {"require": list(interest.require), "forbid": list(interest.forbid)}

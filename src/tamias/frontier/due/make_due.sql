@@ -6,7 +6,7 @@ UPDATE url SET status = 0, etag = NULL, last_modified = NULL
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS wanted (qid, crawl, uid)
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = wanted.qid AND url.crawl = wanted.crawl AND url.uid = wanted.uid
 
--- name: hasten_urls
+-- name: make_urls_due
 -- Makes known URLs due now, except those that are due already or that a client holds.
 UPDATE url
 SET due = %(now)b::int8

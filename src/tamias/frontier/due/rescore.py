@@ -9,7 +9,7 @@ from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 
-_RESCORE = statements("tamias.frontier", "rescore.sql")
+_RESCORE = statements("tamias.frontier.due", "rescore.sql")
 _FRONTIER = statements("tamias.frontier", "frontier.sql")
 
 Place = tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""Lanes: every set of tags has a number, and URLs with the same tags stand in the same queues."""
+"""TagSets: every set of tags has a number, and URLs with the same tags stand in the same queues."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.asking import done_by, rows_of
-from tamias.frontier.terms import lane_tags
+from tamias.frontier.lease_filter import lane_tags
+from tamias.frontier.queries import done_by, rows_of
 
-MOST_LANES = 4096
+MOST_TAG_SETS = 4096
 MOST_VALUES = 256
 """Of one name, as in `name=value`. More are no categories but data: they count for no lane."""
 _REMEMBERED = 10_000
 
 
-class Lanes:
+class TagSets:
     """The numbers of sets of tags, made where there are none. Outside of transactions only."""
 
     def __init__(self, session: Session) -> None:
@@ -35,7 +35,7 @@ class Lanes:
         return number
 
     def _numbered(self, tags: tuple[str, ...]) -> int:
-        if tags in self._lanes or len(self._lanes) >= MOST_LANES:
+        if tags in self._lanes or len(self._lanes) >= MOST_TAG_SETS:
             return self._lanes.get(tags, 0)
         for lane, those in self._session.transact(partial(_known, tags=tags)):
             self._lanes[tuple(those)] = lane
@@ -54,7 +54,7 @@ class Lanes:
 
 def _known(cursor: Cursor, tags: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """All lanes, one for these tags among them unless there are too many."""
-    done_by(cursor, "put_lane", {"tags": list(tags), "most": MOST_LANES})
+    done_by(cursor, "put_lane", {"tags": list(tags), "most": MOST_TAG_SETS})
     return rows_of(cursor, "read_lanes", {})
 
 

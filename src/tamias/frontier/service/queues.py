@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
+from tamias.frontier.queries import count_of, done_by, rows_of
 
 _FIRST = -(2**63)
 _QUEUES_AT_ONCE = 200

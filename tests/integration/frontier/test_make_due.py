@@ -7,14 +7,14 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.database.sql import statements
-from tamias.frontier.hasten import hasten
+from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 from tamias.model.outcome import Outcome
 
 LATER = 10**9
-SQL = statements("tamias.frontier", "hasten.sql")
+SQL = statements("tamias.frontier.due", "make_due.sql")
 
 
 def item(path, host="h.example", **words):
@@ -52,7 +52,7 @@ def crawl_figures(frontier):
 def test_a_url_that_was_due_later_is_lent_now(session, frontier):
     wanted = item("a", due=frontier.now() + LATER)
     frontier.put([wanted])
-    assert hasten(session, frontier, [wanted]) == 1
+    assert make_due(session, frontier, [wanted]) == 1
     assert leased(frontier) == [wanted.url]
 
 
@@ -63,25 +63,25 @@ def test_a_url_that_was_done_with_is_open_again_and_counted(session, frontier):
     done = Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER)
     frontier.finish([Return(lease=lease, done=(done,))])
     assert crawl_figures(frontier).open == 0
-    assert hasten(session, frontier, [wanted]) == 1
+    assert make_due(session, frontier, [wanted]) == 1
     assert crawl_figures(frontier).open == 1
     assert leased(frontier) == [wanted.url]
 
 
 def test_a_url_that_is_not_known_is_made_known(session, frontier):
-    assert hasten(session, frontier, [item("new")]) == 1
+    assert make_due(session, frontier, [item("new")]) == 1
     assert crawl_figures(frontier).known == 1
 
 
 def test_a_url_that_is_due_already_is_left_alone(session, frontier):
     frontier.put([item("a")])
-    assert hasten(session, frontier, [item("a")]) == 0
+    assert make_due(session, frontier, [item("a")]) == 0
 
 
 def test_hastening_twice_is_hastening_once(session, frontier):
     wanted = item("a", due=frontier.now() + LATER)
     frontier.put([wanted])
-    assert [hasten(session, frontier, [wanted]) for _ in range(2)] == [1, 0]
+    assert [make_due(session, frontier, [wanted]) for _ in range(2)] == [1, 0]
     assert crawl_figures(frontier).open == 1
 
 
@@ -89,7 +89,7 @@ def test_a_host_that_is_leased_stays_so_and_is_ready_when_it_comes_back(session,
     later = item("later", due=frontier.now() + LATER)
     frontier.put([item("now"), later])
     (lease,) = frontier.lease(1)
-    assert hasten(session, frontier, [later]) == 1
+    assert make_due(session, frontier, [later]) == 1
     assert leased(frontier) == []
     frontier.finish([Return(lease=lease, done=(Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER),))])
     assert leased(frontier) == [later.url]
@@ -98,7 +98,7 @@ def test_a_host_that_is_leased_stays_so_and_is_ready_when_it_comes_back(session,
 def test_nothing_sleeps_that_should_be_awake(session, frontier):
     wanted = [item(str(n), f"h{n % 3}.example", due=frontier.now() + LATER, score=n / 10) for n in range(9)]
     frontier.put(wanted)
-    assert hasten(session, frontier, wanted) == 9
+    assert make_due(session, frontier, wanted) == 9
     assert frontier.sweep() == 0
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.lanes import Lanes, Retagged, retag
+from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.errors import UsageError
 
 LONGEST_TAG = 100
@@ -80,7 +80,7 @@ class Tagging:
     def __init__(self, session: Session, *, same_url: Callable[[str, str], bool]) -> None:
         self._session = session
         self._same_url = same_url
-        self._lanes = Lanes(session)
+        self._lanes = TagSets(session)
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
 
     def tags(self, host: str, crawl: int, url: str, key: str) -> tuple[str, ...] | None:

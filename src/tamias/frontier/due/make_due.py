@@ -1,4 +1,4 @@
-"""Makes URLs due now that would be visited later, as `hasten.sql` and `frontier.sql` say."""
+"""Makes URLs due now that would be visited later, as `make_due.sql` and `frontier.sql` say."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,11 +12,11 @@ from tamias.frontier.offer import Offered, Queue, QueueNews, by_bucket, numbered
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.item import Item, priority_class
 
-_HASTEN = statements("tamias.frontier", "hasten.sql")
+_SQL = statements("tamias.frontier.due", "make_due.sql")
 _FRONTIER = statements("tamias.frontier", "frontier.sql")
 
 
-def hasten(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
+def make_due(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
     """Makes items due now, known ones and new ones; returns how many were not. May be done twice.
 
     What is being visited at this moment is not visited once more for that.
@@ -24,7 +24,7 @@ def hasten(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) 
     new = frontier.put(items).new
     offered, _ = numbered(items, frontier.now(), 0, hash64)
     return new + sum(
-        session.transact(partial(_hasten_bucket, bucket, part, frontier.now))
+        session.transact(partial(_make_bucket_due, bucket, part, frontier.now))
         for bucket, part in by_bucket(offered, frontier.buckets).items()
     )
 
@@ -41,20 +41,20 @@ def make_due_unread(
 
     def work(cursor: Cursor) -> int:
         now = frontier.now()
-        cursor.execute(_HASTEN["forget_answers"].text, {"bucket": bucket, **wanted})
+        cursor.execute(_SQL["forget_answers"].text, {"bucket": bucket, **wanted})
         return _make_due(cursor, {"bucket": bucket, "now": now, **wanted}, now)
 
     return session.transact(work)
 
 
-def _hasten_bucket(bucket: int, offered: list[Offered], clock: Callable[[], int], cursor: Cursor) -> int:
+def _make_bucket_due(bucket: int, offered: list[Offered], clock: Callable[[], int], cursor: Cursor) -> int:
     now = clock()
     return _make_due(cursor, {"bucket": bucket, "now": now, **url_columns(offered)}, now)
 
 
 def _make_due(cursor: Cursor, wanted: dict[str, Any], now: int) -> int:
     cursor.execute(_FRONTIER["lock_hosts"].text, wanted)
-    rows = cursor.execute(_HASTEN["hasten_urls"].text, wanted).fetchall()
+    rows = cursor.execute(_SQL["make_urls_due"].text, wanted).fetchall()
     if rows:
         news = wake_columns(_queue_news(rows, now))
         cursor.execute(_FRONTIER["wake"].text, {"bucket": wanted["bucket"], "now": now, **news})

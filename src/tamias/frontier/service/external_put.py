@@ -8,13 +8,13 @@ import msgspec
 
 from tamias.database.columns import Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.asking import count_of, done_by, rows_of
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.lanes import Lanes, Retagged, retag
+from tamias.frontier.lease_filter import buckets_of
 from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns
-from tamias.frontier.service import usual_delay
-from tamias.frontier.tags import MOST_TAGS, is_tag
-from tamias.frontier.terms import buckets_of
+from tamias.frontier.queries import count_of, done_by, rows_of
+from tamias.frontier.service.state import usual_delay
+from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.frontier.tagging.tags import MOST_TAGS, is_tag
 from tamias.model.item import MOST_DEPTH, TAGS
 
 SCORE = 0.5
@@ -24,7 +24,7 @@ _REMEMBERED_QUEUES = 100_000
 Same = Callable[[str, str], bool]
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class ExternalUrl(msgspec.Struct, frozen=True, gc=False):
     """One URL as a client tells of it. `known`: it is written in any case; otherwise only where it is new."""
 
     url: str
@@ -44,10 +44,10 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     """None: the client says nothing of tags, and a known URL keeps those it has."""
 
 
-def noted(metadata: Mapping[str, Sequence[str]]) -> tuple[str | None, tuple[str, ...] | None]:
-    """A client's metadata as `Told` has it: JSON without the tags, and the tags. What can be no tag stays.
+def metadata_and_tags(metadata: Mapping[str, Sequence[str]]) -> tuple[str | None, tuple[str, ...] | None]:
+    """A client's metadata: JSON without the tags, and the tags. What can be no tag stays in the JSON.
 
-    >>> noted({"tags": ["news", "breaking news", "lang=de"], "size": ["9"]})
+    >>> metadata_and_tags({"tags": ["news", "breaking news", "lang=de"], "size": ["9"]})
     ('{"tags":["breaking news"],"size":["9"]}', ('news', 'lang=de'))
     """
     told = list(dict.fromkeys(metadata.get(TAGS, ())))
@@ -62,7 +62,7 @@ class Place(msgspec.Struct):
 
     qid: int
     uid: int
-    row: Told
+    row: ExternalUrl
     """What is to stand there in the end."""
     lane: int
     first: int
@@ -84,7 +84,7 @@ class Place(msgspec.Struct):
         """All that belong here."""
         return (self.first, *self.later)
 
-    def add(self, position: int, told: Told, lane: int) -> None:
+    def add(self, position: int, told: ExternalUrl, lane: int) -> None:
         """The last word about a known URL counts, and the first about a new one."""
         self.later += (position,)
         if told.known and told.tags is None:
@@ -97,7 +97,7 @@ class _QueueGone(Exception):
     """Somebody removed a queue while URLs were put into it."""
 
 
-class Intake:
+class ExternalPut:
     """Takes URLs into the frontier and says which of them were taken. One for each thread."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Intake:
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         self._section = buckets_of(section, self._buckets)
         self._owns_all = section is None
-        self._lanes = Lanes(session)
+        self._lanes = TagSets(session)
         self._queues: set[Queue] = set()
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
@@ -124,7 +124,7 @@ class Intake:
         """Whether the queue of a host is in our section."""
         return self._owns_all or bucket_of(host_hash(host), self._buckets) in self._section
 
-    def put(self, batch: Sequence[Told]) -> list[bool]:
+    def put(self, batch: Sequence[ExternalUrl]) -> list[bool]:
         """For each URL whether it was taken: not one that is new by word and known, nor one we do not own."""
         taken = [False] * len(batch)
         left, salt = [at for at, told in enumerate(batch) if self.owns(told.host)], 0
@@ -141,7 +141,7 @@ class Intake:
         return taken
 
     def _placed(
-        self, batch: Sequence[Told], positions: Iterable[int], salt: int
+        self, batch: Sequence[ExternalUrl], positions: Iterable[int], salt: int
     ) -> tuple[list[Place], list[int]]:
         """The rows, and the positions of those whose place another URL of the batch took."""
         places: dict[tuple[int, int, int], Place] = {}

@@ -10,10 +10,10 @@ _SQL = {
     **statements("tamias.frontier", "addresses.sql"),
     **statements("tamias.frontier", "frontier.sql"),
     **statements("tamias.frontier", "crawls.sql"),
-    **statements("tamias.frontier", "held.sql"),
-    **statements("tamias.frontier", "lanes.sql"),
-    **statements("tamias.frontier", "queues.sql"),
-    **statements("tamias.frontier", "service.sql"),
+    **statements("tamias.frontier.service", "held.sql"),
+    **statements("tamias.frontier.tagging", "tag_sets.sql"),
+    **statements("tamias.frontier.service", "queues.sql"),
+    **statements("tamias.frontier.service", "state.sql"),
 }
 
 

@@ -35,7 +35,7 @@ class Interest(msgspec.Struct, frozen=True):
         )
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What one frontier lends. The default: everything, as soon as the delay of a host is over."""
 
     crawls: tuple[int, ...] | None = None

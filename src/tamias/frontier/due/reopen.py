@@ -11,7 +11,7 @@ from tamias.database.sql import statements
 from tamias.frontier.offer import queue_columns
 from tamias.frontier.postgres import PostgresFrontier
 
-_REOPEN = statements("tamias.frontier", "reopen.sql")
+_REOPEN = statements("tamias.frontier.due", "reopen.sql")
 _FRONTIER = statements("tamias.frontier", "frontier.sql")
 _PAGE = 1000
 _BEFORE_ALL = (-(2**63), -(2**63))

@@ -3,7 +3,7 @@
 from functools import partial
 
 from tamias.database.connect import Cursor, Session
-from tamias.frontier.asking import count_of, done_by, rows_of
+from tamias.frontier.queries import count_of, done_by, rows_of
 
 _ALIVE_MS = 60_000
 _HOSTS_AT_ONCE = 1000

@@ -9,7 +9,7 @@ from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.lease import Lease, Return, Unreachable
 
-_SQL = statements("tamias.frontier", "unreachable.sql")
+_SQL = statements("tamias.frontier.due", "unreachable.sql")
 
 
 class Deferred(msgspec.Struct, frozen=True):

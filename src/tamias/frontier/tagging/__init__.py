@@ -1,0 +1,1 @@
+"""Tags of URLs, and the numbers of their sets."""
