@@ -295,14 +295,14 @@ MUTATIONS = (
     ),
     Mutation(
         "writing needs the secret",
-        "serve/secret.py",
+        "serve/http/secret.py",
         "    told = _told(request)\n    if not told:",
         "    told = _told(request)\n    return\n    if not told:",
         ("integration/serve/test_writing.py::test_without_the_secret_nothing_is_written",),
     ),
     Mutation(
         "a wrong secret is none",
-        "serve/secret.py",
+        "serve/http/secret.py",
         "    if not secret.matches(told):",
         "    if False:",
         ("integration/serve/test_writing.py::test_a_wrong_secret_is_refused",),
@@ -316,14 +316,14 @@ MUTATIONS = (
     ),
     Mutation(
         "archived pages have no origin",
-        "serve/delivery.py",
+        "serve/replay/delivery.py",
         'SANDBOX = "sandbox; ',
         'SANDBOX = "',
         ("integration/serve/test_reading.py::test_browsers_cannot_be_made_to_run_what_was_archived",),
     ),
     Mutation(
         "foreign names lead nowhere on loopback",
-        "serve/host_check.py",
+        "serve/http/host_check.py",
         "and not self._knows(scope)",
         "and False",
         ("hostile/test_host_check.py::test_a_foreign_name_is_refused_on_loopback",),

@@ -12,8 +12,8 @@ from tamias.cli.main import VERBS, cli
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.serve.app import all_endpoints
 from tamias.serve.events import stream
+from tamias.serve.http.openapi import describe_api
 from tamias.serve.mcp.http import mcp_endpoints
-from tamias.serve.openapi import describe_api
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tamias.cli.main import cli
-from tamias.serve import health
+from tamias.serve.http import health
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.dataweb.report.blocks import Block, Figure, TableBlock, TextBlock, Title
 from benchmarks.dataweb.scale import Leg, Scale
-from tamias.cli.plots import Line, plot
+from tamias.cli.console.plots import Line, plot
 
 COLUMNS = (
     "crawl", "fetched", "URLs known", "s", "pages/s", "pages/s, last/second tenth", "CPU ms/page",

@@ -23,7 +23,7 @@ from benchmarks.dataweb.report.verdicts import verdicts
 from benchmarks.dataweb.serving.load import ServerSpeed
 from benchmarks.dataweb.trial import TrialOutcome
 from benchmarks.dataweb.truth import RecallScore
-from tamias.cli.plots import Line, bars, plot
+from tamias.cli.console.plots import Line, bars, plot
 
 HEADING = "The Data Web benchmark"
 COLUMNS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.cli.console.options import Place, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.seed import TRUSTED, Seed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 
 
 @click.command()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import Collected

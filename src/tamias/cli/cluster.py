@@ -5,7 +5,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _write_csv(report: "CoverageReport", file: TextIO) -> None:
 
 
 def _draw(report: "CoverageReport", file: TextIO) -> None:
-    from tamias.cli.plots import Line, plot
+    from tamias.cli.console.plots import Line, plot
 
     lines = []
     for name, steps in (("URLs", report.by_url), ("domains", report.by_domain)):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.cli.console.options import Place, common, printable, say, say_json
+from tamias.cli.console.progress import Display, summary
 from tamias.cli.importing import Import, take_imports, told_apart
-from tamias.cli.progress import Display, summary
 from tamias.crawl.commit.deliver import checked
 from tamias.model.errors import UsageError
 from tamias.model.kind import SITEMAP

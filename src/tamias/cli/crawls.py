@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.errors import UsageError

@@ -14,9 +14,9 @@ import msgspec
 from click.core import ParameterSource
 from pyoxigraph import Quad
 
-from tamias.cli.common import Place, common, say, say_json
-from tamias.cli.opening import archive_at
-from tamias.cli.progress import Display
+from tamias.cli.console.archive import archive_at
+from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.progress import Display
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.model.errors import UsageError
 from tamias.model.seed import Seed
@@ -221,8 +221,8 @@ def _tell(place: Place, crawled: Crawled, archived: Archived) -> None:
 
 
 def _serve(place: Place, settings: Settings) -> None:
+    from tamias.serve.http.secret import find_secret
     from tamias.serve.run import Plan, run
-    from tamias.serve.secret import find_secret
 
     plan = Plan(
         data=place.data.absolute(),

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.model.errors import TamiasError
 
 _GIGABYTE = 1 << 30

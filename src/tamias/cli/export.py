@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 
 import click
 
-from tamias.cli.common import Place, common
-from tamias.cli.opening import archive_at
-from tamias.cli.output import Write, to_file, to_folder, to_stdout
+from tamias.cli.console.archive import archive_at
+from tamias.cli.console.options import Place, common
+from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
 from tamias.sinks.export import ExportFormat, export

@@ -5,9 +5,9 @@ from typing import BinaryIO
 
 import click
 
-from tamias.cli.common import Place, common, say_json
-from tamias.cli.opening import archive_at
-from tamias.cli.output import to_file, to_stdout
+from tamias.cli.console.archive import archive_at
+from tamias.cli.console.options import Place, common, say_json
+from tamias.cli.console.output import to_file, to_stdout
 from tamias.model.errors import UsageError
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place
+from tamias.cli.console.options import Place
 from tamias.model.seed import Seed
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.common import Place, common
+from tamias.cli.console.options import Place, common
 
 
 @click.command()

@@ -2,7 +2,7 @@
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.plugins import GROUPS, installed
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from tamias.cli.common import Place, common, printable, say
-from tamias.cli.output import to_stdout
+from tamias.cli.console.options import Place, common, printable, say
+from tamias.cli.console.output import to_stdout
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import islice
 import click
 from pyoxigraph import Quad, RdfFormat, serialize
 
-from tamias.cli.common import Place, common, printable, say, say_json
+from tamias.cli.console.options import Place, common, printable, say, say_json
 from tamias.crawl.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
 

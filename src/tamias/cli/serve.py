@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.common import Place, common, say_json
+from tamias.cli.console.options import Place, common, say_json
 
 if TYPE_CHECKING:
     from tamias.crawl.policy import Policy
+    from tamias.serve.http.secret import Secret
     from tamias.serve.run import Plan
-    from tamias.serve.secret import Secret
 
 
 @click.command()
@@ -50,8 +50,8 @@ def command(
 
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
+    from tamias.serve.http.secret import find_secret
     from tamias.serve.run import Plan, check_place, run
-    from tamias.serve.secret import find_secret
 
     flags = {
         "fetch__delay": delay,

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
-from tamias.cli.opening import archive_at
+from tamias.cli.console.archive import archive_at
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

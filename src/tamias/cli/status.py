@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.figures import FrontierFigures
 

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
+from tamias.cli.console.options import Place, common, say, say_json
 from tamias.model.errors import UsageError
 
 

@@ -2,8 +2,8 @@
 
 import click
 
-from tamias.cli.common import Place, common, say, say_json
-from tamias.cli.opening import archive_at
+from tamias.cli.console.archive import archive_at
+from tamias.cli.console.options import Place, common, say, say_json
 
 
 @click.command()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.common import Place, common, say_json
-from tamias.cli.progress import Display
+from tamias.cli.console.options import Place, common, say_json
+from tamias.cli.console.progress import Display
 from tamias.model.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:

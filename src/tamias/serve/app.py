@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from tamias.serve import cdx, health, memento
 from tamias.serve.api import (
     changes,
     datasets,
@@ -23,19 +22,21 @@ from tamias.serve.api import (
     tags,
     versions,
 )
-from tamias.serve.endpoints import Answer, Directly, Endpoint, routes
 from tamias.serve.events import stream
+from tamias.serve.events.webhooks import routes as webhooks
 from tamias.serve.feeds import ldes
-from tamias.serve.host_check import KnownNames
-from tamias.serve.openapi import describe_api
-from tamias.serve.pages.rendering import refused_route
+from tamias.serve.http import health
+from tamias.serve.http.endpoints import Answer, Directly, Endpoint, routes
+from tamias.serve.http.host_check import KnownNames
+from tamias.serve.http.openapi import describe_api
+from tamias.serve.http.traffic import TrafficCounter
+from tamias.serve.pages.html.rendering import refused_route
 from tamias.serve.pages.routes import routes_of_pages
 from tamias.serve.published import catalogue, sitemap
 from tamias.serve.published.catalogue import catalogue_routes
 from tamias.serve.published.datasets import dataset_routes, negotiated
+from tamias.serve.replay import cdx, memento
 from tamias.serve.service import Service
-from tamias.serve.traffic import TrafficCounter
-from tamias.serve.webhooks import routes as webhooks
 
 _MODULES = (
     stats,

@@ -23,11 +23,11 @@ from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
 from tamias.serve.app import application
-from tamias.serve.desks import Desks
-from tamias.serve.secret import VARIABLE, Secret
+from tamias.serve.events.webhooks.sender import Sender
+from tamias.serve.http.secret import VARIABLE, Secret
+from tamias.serve.queries.thread_pool import Desks
 from tamias.serve.service import Service
 from tamias.serve.sparql.side import SparqlSide
-from tamias.serve.webhooks.sender import Sender
 from tamias.settings import ServeSettings, Settings
 
 HEAD_SECONDS = 10

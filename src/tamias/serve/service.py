@@ -5,12 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamias.serve.desks import Desks
 from tamias.serve.events.hub import EventHub
-from tamias.serve.history import Histories
-from tamias.serve.secret import Secret
-from tamias.serve.traffic import Traffic
-from tamias.serve.usage import Usages
+from tamias.serve.http.secret import Secret
+from tamias.serve.http.traffic import Traffic
+from tamias.serve.queries.history import Histories
+from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.replay.usage import Usages
 from tamias.settings import Settings
 
 if TYPE_CHECKING:

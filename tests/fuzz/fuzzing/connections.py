@@ -2,9 +2,9 @@
 
 import asyncio
 
-from tamias.serve.urlfrontier.calls import MAX_MESSAGE, Call
-from tamias.serve.urlfrontier.connections import Connections
-from tamias.serve.urlfrontier.http2 import MOST_HELD, Connection
+from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
+from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.serve.urlfrontier.grpc.http2 import MOST_HELD, Connection
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _TURNS = 50

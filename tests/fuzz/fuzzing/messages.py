@@ -9,10 +9,10 @@ from tamias.crawl.remote import wire
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.model.item import Item
 from tamias.model.url_key import DEFAULT_SESSION_NAMES
+from tamias.serve.urlfrontier.grpc.status import Refused
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
-from tamias.serve.urlfrontier.status import Refused
 from tamias.serve.urlfrontier.workers import value_of
 
 _ADDRESSES = Addresses(DEFAULT_SESSION_NAMES)

@@ -28,7 +28,7 @@ from benchmarks.dataweb.web.w3c import check_suite, suite_pages
 from benchmarks.dataweb.web.web import build_web
 from benchmarks.measuring.ports import free_ports
 from benchmarks.measuring.proc import Glance
-from tamias.cli.plots import Line, bars
+from tamias.cli.console.plots import Line, bars
 from tamias.model.errors import UsageError
 
 PORTS = Ports(18_800, 18_801)

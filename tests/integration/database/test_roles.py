@@ -43,15 +43,15 @@ RUNS = {
         "crawl/remote/committer",
     ),
     Role.SERVICE: (
-        *(*_FRONTIER, "archive/figures", "archive/library", "serve/serve", "serve/api/frontier"),
+        *(*_FRONTIER, "archive/figures", "archive/library", "serve/queries/queries", "serve/api/frontier"),
         *("serve/events/events", "serve/feeds/feeds", "serve/published/published", "serve/pages/pages"),
-        *("serve/sparql/downloads", "serve/usage", "serve/webhooks/webhooks"),
+        *("serve/sparql/downloads", "serve/replay/usage", "serve/events/webhooks/webhooks"),
     ),
 }
 """Files whose statements are run as a role, some so seldom that no test of a crawl would miss a right."""
 NOT_THEIRS = {
     "archive/blobs/blobs": {"make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks"},
-    "serve/webhooks/webhooks": {
+    "serve/events/webhooks/webhooks": {
         *("behind", "note_seen", "put_delivery", "claim", "settle", "stop_webhook", "forget_deliveries"),
     },
 }

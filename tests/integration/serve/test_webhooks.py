@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from tamias.permit.addresses import forbidden
-from tamias.serve.webhooks.post import post
-from tamias.serve.webhooks.store import MOST_ATTEMPTS, pause_ms
+from tamias.serve.events.webhooks.post import post
+from tamias.serve.events.webhooks.store import MOST_ATTEMPTS, pause_ms
 
 from .conftest import Filled, Running
 

@@ -23,8 +23,8 @@ from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import host
 from tamias.model.url_key import url_key
 from tamias.serve.app import application
-from tamias.serve.desks import Desks
-from tamias.serve.secret import Secret
+from tamias.serve.http.secret import Secret
+from tamias.serve.queries.thread_pool import Desks
 from tamias.serve.service import Service
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints

@@ -11,8 +11,8 @@ import h2.settings
 import pytest
 from frontier_client import Client, discovered, info, known, make
 
-from tamias.serve.urlfrontier.calls import MAX_MESSAGE
-from tamias.serve.urlfrontier.http2 import STREAM_WINDOW
+from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE
+from tamias.serve.urlfrontier.grpc.http2 import STREAM_WINDOW
 from tamias.serve.urlfrontier.puts import MOST_ITEMS
 
 OK, SKIPPED = 0, 1

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tamias.serve.urlfrontier.grpc.status import Refused
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, check_number_of_items, parsed
-from tamias.serve.urlfrontier.status import Refused
 
 BATCH = message("urlfrontier.DiscoveredBatch")
 EMPTY_ITEM = b"\x12\0"

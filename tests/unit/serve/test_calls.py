@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tamias.serve.urlfrontier.calls import MAX_MESSAGE, Call
-from tamias.serve.urlfrontier.status import Refused
+from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
+from tamias.serve.urlfrontier.grpc.status import Refused
 
 
 class Silence:

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tamias.serve.urlfrontier import connections as bounds
-from tamias.serve.urlfrontier.connections import Connections
+from tamias.serve.urlfrontier.grpc import connections as bounds
+from tamias.serve.urlfrontier.grpc.connections import Connections
 
 
 class Peer:

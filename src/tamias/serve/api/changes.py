@@ -11,19 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
-from tamias.serve.answers import Page, page_answer
-from tamias.serve.asked import base_of, cursor, limit, parameter, since, until
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
 from tamias.serve.feeds.atom import ATOM, atom
 from tamias.serve.feeds.entries import Entry, Feed
 from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
-from tamias.serve.pages.asking import rows as page_rows
+from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.http.params import base_of, cursor, limit, parameter, since, until
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import Page, page_answer
+from tamias.serve.http.secret import has_secret
+from tamias.serve.pages.queries import rows as page_rows
 from tamias.serve.pages.search import LONGEST_SEARCH, query
-from tamias.serve.problems import Problem
-from tamias.serve.secret import has_secret
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
-from tamias.serve.usage import unlisted
 
 _FRESH = {"Cache-Control": "no-cache"}
 _ABOUT = ("dataset", "host", "portal", "q")

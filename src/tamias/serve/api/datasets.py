@@ -9,10 +9,10 @@ from starlette.responses import Response
 from tamias.archive.descriptions import DatasetDescription, describe
 from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource
-from tamias.serve.answers import Page, encoded, page_answer, send_encoded
-from tamias.serve.asked import base_of, cursor, limit, media_type, path_behind, url_behind
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import PAGED, URL, Answer, Endpoint, path_parameter
+from tamias.serve.http.endpoints import PAGED, URL, Answer, Endpoint, path_parameter
+from tamias.serve.http.params import base_of, cursor, limit, media_type, path_behind, url_behind
+from tamias.serve.http.responses import Page, encoded, page_answer, send_encoded
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 ID_CURSOR = re.compile(r"[0-9a-f]{24}")

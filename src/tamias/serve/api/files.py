@@ -11,15 +11,15 @@ from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
 from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource, Version
-from tamias.serve.asked import media_type, own_parameters, parameter, path_behind, url_behind
-from tamias.serve.delivery import FOR_EVER, as_attachment, begun, deliver
-from tamias.serve.desks import Desk, Desks
-from tamias.serve.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
-from tamias.serve.history import History
-from tamias.serve.problems import Problem
-from tamias.serve.secret import has_secret
+from tamias.serve.http.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.params import media_type, own_parameters, parameter, path_behind, url_behind
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.secret import has_secret
+from tamias.serve.queries.history import History
+from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.replay.delivery import FOR_EVER, as_attachment, begun, deliver
+from tamias.serve.replay.zips import zipped
 from tamias.serve.service import Service
-from tamias.serve.zips import zipped
 
 _BY_URL = "/api/v1/get/file/"
 _BY_ID = "/api/v1/get/file/id/"

@@ -14,11 +14,11 @@ from tamias.frontier import crawls as side_by_side
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.service.queues import Queues
 from tamias.model.errors import UsageError
-from tamias.serve.answers import Page, json_answer, page_answer
-from tamias.serve.asked import cursor, limit, parameter
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter, path_parameter
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.params import cursor, limit, parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import Page, json_answer, page_answer
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 SQL = statements("tamias.serve.api", "frontier.sql")

@@ -6,9 +6,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.serve.answers import Page, page_answer
-from tamias.serve.asked import base_of, cursor, limit
-from tamias.serve.endpoints import PAGED, Answer, Endpoint
+from tamias.serve.http.endpoints import PAGED, Answer, Endpoint
+from tamias.serve.http.params import base_of, cursor, limit
+from tamias.serve.http.responses import Page, page_answer
 from tamias.serve.service import Service
 
 _NAME = re.compile(r".{1,300}")

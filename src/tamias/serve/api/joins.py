@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.joins import JoinCandidate, read_joins
-from tamias.serve.answers import Page, page_answer
-from tamias.serve.asked import cursor, limit, parameter
-from tamias.serve.endpoints import PAGED, URL, Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import PAGED, URL, Answer, Endpoint, Parameter
+from tamias.serve.http.params import cursor, limit, parameter
+from tamias.serve.http.responses import Page, page_answer
 from tamias.serve.service import Service
 
 _SKIP = re.compile(r"[0-9]{1,9}")

@@ -15,12 +15,12 @@ from tamias.frontier.due.make_due import make_due
 from tamias.frontier.service.state import WATCH
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address
-from tamias.serve.answers import Page, json_answer, page_answer
 from tamias.serve.api.datasets import ID_CURSOR
-from tamias.serve.asked import base_of, cursor, json_body, limit, media_type, parameter, stored_text
-from tamias.serve.desks import SQL, Desk
-from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.http.params import base_of, cursor, json_body, limit, media_type, parameter, stored_text
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import Page, json_answer, page_answer
+from tamias.serve.queries.thread_pool import SQL, Desk
 from tamias.serve.service import Service
 
 MOST_BYTES = 64 * 1024

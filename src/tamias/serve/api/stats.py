@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
-from tamias.serve.answers import json_answer
-from tamias.serve.endpoints import Answer, Endpoint
-from tamias.serve.pages.asking import lately
+from tamias.serve.http.endpoints import Answer, Endpoint
+from tamias.serve.http.responses import json_answer
+from tamias.serve.pages.queries import lately
 from tamias.serve.service import Service
 
 _SECONDS = 0.2

@@ -14,12 +14,12 @@ from tamias.frontier.tagging.tags import Change, Tagging, checked_tag
 from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address
 from tamias.model.url_key import url_key
-from tamias.serve.answers import Page, json_answer
 from tamias.serve.api.frontier import rows_of
-from tamias.serve.asked import json_body, parameter
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import URL, Answer, Endpoint, Parameter
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import URL, Answer, Endpoint, Parameter
+from tamias.serve.http.params import json_body, parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import Page, json_answer
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 MOST_BYTES = 64 * 1024

@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.descriptions import VersionDescription, describe_version
-from tamias.serve.answers import Encoded, Page, encoded_page, send_page
-from tamias.serve.asked import base_of, cursor, limit, parameter
-from tamias.serve.endpoints import ID, PAGED, URL, Answer, Endpoint, Parameter
-from tamias.serve.history import History
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import ID, PAGED, URL, Answer, Endpoint, Parameter
+from tamias.serve.http.params import base_of, cursor, limit, parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import Encoded, Page, encoded_page, send_page
+from tamias.serve.queries.history import History
 from tamias.serve.service import Service
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

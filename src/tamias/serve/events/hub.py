@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tamias.model.errors import TamiasError
-from tamias.serve.desks import Desk, Desks
 from tamias.serve.events.log import Event, latest_event, read_events
-from tamias.serve.problems import Problem
+from tamias.serve.http.problems import Problem
+from tamias.serve.queries.thread_pool import Desk, Desks
 
 if TYPE_CHECKING:
     from tamias.crawl.supervisor import Snapshot

@@ -7,10 +7,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.events.hub import EventHub
 from tamias.serve.events.log import latest_event
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.problems import Problem
 from tamias.serve.service import Service
 
 EVENT_STREAM: Final = "text/event-stream"

@@ -11,12 +11,12 @@ from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.catalogue.terms import address, media_type_iri, moment, text, typed, word
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.database.sql import statements
-from tamias.serve.asked import number
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import Answer, Endpoint, Parameter
 from tamias.serve.events.log import latest_event
-from tamias.serve.problems import Problem
-from tamias.serve.published.forms import MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.params import number
+from tamias.serve.http.problems import Problem
+from tamias.serve.published.serialisation import MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 EVENTS_A_PAGE: Final = 200

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.crawl.catalogue.catalogue import Catalogue
-from tamias.serve.asked import base_of, body
-from tamias.serve.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.params import base_of, body
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.secret import has_secret
 from tamias.serve.mcp.protocol import LARGEST_MESSAGE, VERSIONS, answer_bytes
 from tamias.serve.mcp.tools import Tool
-from tamias.serve.problems import Problem
-from tamias.serve.secret import has_secret
 from tamias.serve.service import Service
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 

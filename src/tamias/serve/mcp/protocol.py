@@ -7,8 +7,8 @@ import msgspec
 
 from tamias import __version__
 from tamias.model.errors import TamiasError
+from tamias.serve.http.problems import Problem
 from tamias.serve.mcp.tools import TOOLS, Tool
-from tamias.serve.problems import Problem
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """That are spoken, the newest first."""

@@ -20,9 +20,9 @@ from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
-from tamias.serve.desks import Desk
 from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
-from tamias.serve.usage import check_open
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import check_open
 
 Arguments = dict[str, Any]
 AtDesk = Callable[[Desk, Arguments, bool], str]

@@ -9,14 +9,14 @@ from starlette.responses import Response
 from tamias.archive.figures import Figures, read_figures
 from tamias.archive.moments import rfc3339
 from tamias.crawl.supervisor import Snapshot
-from tamias.serve.asked import LATEST
-from tamias.serve.desks import Desk
-from tamias.serve.pages import activity
-from tamias.serve.pages.activity import Daily, Rates, Trouble, Waiting
-from tamias.serve.pages.asking import lately
-from tamias.serve.pages.page import Answered, Page
-from tamias.serve.pages.rendering import html
-from tamias.serve.pages.tables import Table, table_of
+from tamias.serve.http.params import LATEST
+from tamias.serve.pages.crawl import activity
+from tamias.serve.pages.crawl.activity import Daily, Rates, Trouble, Waiting
+from tamias.serve.pages.html.page import Answered, Page
+from tamias.serve.pages.html.rendering import html
+from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.queries import lately
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 LATEST_CHANGES = 10

@@ -9,15 +9,15 @@ from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
 from tamias.model.url import host
 from tamias.serve.api.datasets import ID_CURSOR
-from tamias.serve.asked import cursor, parameter
-from tamias.serve.desks import Desk
-from tamias.serve.pages.asking import lately, rows
-from tamias.serve.pages.dataset import Measured, measured
+from tamias.serve.http.params import cursor, parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.pages.datasets.dataset import Measured, measured
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table, table_of
 from tamias.serve.pages.overview import Latest, latest
-from tamias.serve.pages.page import Page
+from tamias.serve.pages.queries import lately, rows
 from tamias.serve.pages.search import COLUMNS, Hit, hit
-from tamias.serve.pages.tables import Table, table_of
-from tamias.serve.problems import Problem
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 MOST_PORTALS = 100

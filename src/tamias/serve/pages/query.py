@@ -6,9 +6,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.serve.pages.page import Page
-from tamias.serve.pages.rendering import POLICY
-from tamias.serve.problems import Problem
+from tamias.serve.http.problems import Problem
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.rendering import POLICY
 from tamias.serve.service import Service
 
 LONGEST_QUERY = 32 * 1024

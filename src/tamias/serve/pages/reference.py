@@ -8,10 +8,10 @@ from urllib.parse import quote
 import msgspec
 from starlette.requests import Request
 
-from tamias.serve.asked import base_of
-from tamias.serve.endpoints import Endpoint
-from tamias.serve.pages.page import Page
-from tamias.serve.pages.tables import Table
+from tamias.serve.http.endpoints import Endpoint
+from tamias.serve.http.params import base_of
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table
 from tamias.serve.service import Service
 
 _EXAMPLES = {

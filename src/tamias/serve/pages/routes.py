@@ -4,25 +4,13 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tamias.serve.endpoints import Endpoint
-from tamias.serve.pages import (
-    add,
-    dataset,
-    difference,
-    frontier,
-    graph,
-    host,
-    hosts,
-    overview,
-    portal,
-    preview,
-    query,
-    search,
-    version,
-)
-from tamias.serve.pages.page import guarded, page_routes
+from tamias.serve.http.endpoints import Endpoint
+from tamias.serve.pages import overview, portal, query, search
+from tamias.serve.pages.crawl import add, frontier, graph, host, hosts
+from tamias.serve.pages.datasets import dataset, difference, preview, version
+from tamias.serve.pages.html.page import guarded, page_routes
+from tamias.serve.pages.html.static import static_route
 from tamias.serve.pages.reference import reference_page
-from tamias.serve.pages.static import static_route
 from tamias.serve.service import Service
 
 _PAGES = (

@@ -6,15 +6,15 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
-from tamias.serve.asked import parameter
-from tamias.serve.desks import Desk
-from tamias.serve.pages.asking import rows
-from tamias.serve.pages.page import Page
-from tamias.serve.pages.tables import Table, table_of
-from tamias.serve.problems import Problem
-from tamias.serve.secret import has_secret
+from tamias.serve.http.params import parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.secret import has_secret
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.queries import rows
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
-from tamias.serve.usage import unlisted
 
 MOST_FOUND = 50
 MOST_SORTED = 2_000

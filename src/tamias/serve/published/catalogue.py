@@ -12,13 +12,13 @@ from starlette.routing import Route
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.figures import basic_figures
 from tamias.crawl.catalogue.catalogue import bases_of
-from tamias.serve.asked import base_of, number, since
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import Answer, Endpoint, Parameter, path_parameter
-from tamias.serve.pages.page import guarded
-from tamias.serve.problems import Problem
-from tamias.serve.published.forms import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.http.endpoints import Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.params import base_of, number, since
+from tamias.serve.http.problems import Problem
+from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import archive_graph, catalogue_graphs, rows_of
+from tamias.serve.published.serialisation import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 DATASETS_A_PAGE: Final = 100

@@ -10,13 +10,13 @@ from starlette.routing import BaseRoute, Route
 
 from tamias.archive.library import NotArchived
 from tamias.crawl.catalogue.catalogue import bases_of
-from tamias.serve.asked import base_of
-from tamias.serve.desks import Desk
-from tamias.serve.pages import dataset, version
-from tamias.serve.pages.page import guarded
-from tamias.serve.published.forms import FORMS, rdf_answer, wanted_form
+from tamias.serve.http.params import base_of
+from tamias.serve.pages.datasets import dataset, version
+from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import dataset_graph, resource_of, version_graph
 from tamias.serve.published.linkset import link_header, linkset, version_link_header
+from tamias.serve.published.serialisation import FORMS, rdf_answer, wanted_form
+from tamias.serve.queries.thread_pool import Desk
 from tamias.serve.service import Service
 
 Answered = Callable[[Request], Awaitable[Response]]

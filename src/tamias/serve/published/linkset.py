@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.resource import Resource, Version
-from tamias.serve.asked import base_of
-from tamias.serve.history import History
-from tamias.serve.published.forms import MEDIA_TYPES
+from tamias.serve.http.params import base_of
+from tamias.serve.published.serialisation import MEDIA_TYPES
+from tamias.serve.queries.history import History
 from tamias.serve.service import Service
 
 LINKSET = "application/linkset+json"

@@ -12,13 +12,13 @@ from tamias.archive.figures import basic_figures
 from tamias.archive.moments import rfc3339
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.semantic import NAMESPACE
-from tamias.serve.asked import base_of
-from tamias.serve.desks import Desk
-from tamias.serve.endpoints import Answer, Endpoint, path_parameter
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import Answer, Endpoint, path_parameter
+from tamias.serve.http.params import base_of
+from tamias.serve.http.problems import Problem
 from tamias.serve.published.graphs import rows_of
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
-from tamias.serve.usage import unlisted
 
 PLACES_A_PART: Final = 50_000
 """As many as one sitemap may have."""

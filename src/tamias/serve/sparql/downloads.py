@@ -18,7 +18,7 @@ from pyoxigraph import (
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.serve.problems import Problem
+from tamias.serve.http.problems import Problem
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.protocol import by_get
 

@@ -11,8 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
-from tamias.serve.asked import base_of, body
-from tamias.serve.problems import Problem
+from tamias.serve.http.params import base_of, body
+from tamias.serve.http.problems import Problem
 from tamias.serve.service import Service
 from tamias.serve.sparql.description import description
 from tamias.serve.sparql.protocol import LONGEST_QUERY, Asked, by_get, by_post

@@ -15,19 +15,19 @@ from starlette.responses import Response
 
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.serve.api.changes import Row, feed_of, page_of, span
-from tamias.serve.asked import base_of
-from tamias.serve.desks import Desk
 from tamias.serve.feeds.atom import ATOM, atom
 from tamias.serve.feeds.entries import Feed
 from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
-from tamias.serve.problems import Problem
-from tamias.serve.secret import has_secret
+from tamias.serve.http.params import base_of
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.secret import has_secret
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
 from tamias.serve.sparql.description import preferred
 from tamias.serve.sparql.downloads import ACCEPT, Named, named
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.protocol import by_get
-from tamias.serve.usage import unlisted
 
 PATH: Final = "/feed"
 FORMS: Final = {"atom": ATOM, "json": JSON_FEED}

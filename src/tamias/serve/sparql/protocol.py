@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tamias.serve.problems import Problem
+from tamias.serve.http.problems import Problem
 
 LONGEST_QUERY: Final = 128 * 1024
 _MOST_PARAMETERS: Final = 1000

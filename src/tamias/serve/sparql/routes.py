@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from tamias.archive.resources import read_resources, read_versions
 from tamias.serve.api.files import Found, zip_answer
-from tamias.serve.desks import Desk, Desks
-from tamias.serve.endpoints import PAGED, Answer, Endpoint, Parameter
-from tamias.serve.problems import Problem
+from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.http.problems import Problem
+from tamias.serve.queries.thread_pool import Desk, Desks
 from tamias.serve.service import Service
 from tamias.serve.sparql.downloads import iris_of_query, version_ids
 from tamias.serve.sparql.endpoint import SparqlEndpoint

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tamias.crawl.catalogue.catalogue import Catalogue, Following, bases_of, options_of
 from tamias.database.connect import Database
-from tamias.serve.endpoints import Endpoint
+from tamias.serve.http.endpoints import Endpoint
 from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints

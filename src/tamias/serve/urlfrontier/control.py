@@ -7,11 +7,11 @@ from typing import Any
 from tamias.frontier.service import state as service
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
-from tamias.serve.urlfrontier.desk import Clerk
 from tamias.serve.urlfrontier.gets import PAGE, known_item, listing_of
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.reading import Addresses, checked, milliseconds, queue_key
-from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.session_threads import Clerk
 
 Answerer = Callable[[Clerk, Any], Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 from tamias.frontier.service.held import Given, Handing, Wish
 from tamias.frontier.service.queues import Listing, Spot, UrlState
 from tamias.frontier.service.state import crawl_names, found_crawl
-from tamias.serve.urlfrontier.calls import Call
-from tamias.serve.urlfrontier.desk import Clerk, Desk
+from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
+from tamias.serve.urlfrontier.session_threads import Clerk, Desk
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")

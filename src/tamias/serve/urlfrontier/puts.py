@@ -9,12 +9,12 @@ from google.protobuf.message import DecodeError
 
 from tamias.frontier.service.external_put import ExternalUrl
 from tamias.frontier.service.state import crawl_number
-from tamias.serve.urlfrontier.calls import Call
-from tamias.serve.urlfrontier.desk import Desk
-from tamias.serve.urlfrontier.lane import SKIPPED, Lane
+from tamias.serve.urlfrontier.grpc.calls import Call
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
 from tamias.serve.urlfrontier.messages import message
+from tamias.serve.urlfrontier.put_batcher import SKIPPED, Lane
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
-from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.session_threads import Desk
 
 _URL_ITEM = message("urlfrontier.URLItem")
 _ACK = message("urlfrontier.AckMessage")

@@ -10,7 +10,7 @@ from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS
 from tamias.model.url import fetch_url, host
 from tamias.model.url_key import key_of_fetched, url_key
-from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
 
 MAX_URL = 32_768
 MAX_INFO = 256 << 10

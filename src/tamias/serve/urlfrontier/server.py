@@ -20,16 +20,16 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.serve.urlfrontier import messages
-from tamias.serve.urlfrontier.calls import Call
-from tamias.serve.urlfrontier.connections import Connections
 from tamias.serve.urlfrontier.control import Answerer, Control
-from tamias.serve.urlfrontier.desk import Desk
 from tamias.serve.urlfrontier.gets import Gets
-from tamias.serve.urlfrontier.http2 import Connection
-from tamias.serve.urlfrontier.public import Health, reflect
+from tamias.serve.urlfrontier.grpc.calls import Call
+from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.serve.urlfrontier.grpc.http2 import Connection
+from tamias.serve.urlfrontier.grpc.public import Health, reflect
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
 from tamias.serve.urlfrontier.puts import Puts, parsed
 from tamias.serve.urlfrontier.reading import Addresses
-from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.session_threads import Desk
 from tamias.serve.urlfrontier.workers import Workers
 from tamias.settings import Settings
 

@@ -18,12 +18,12 @@ from tamias.crawl.remote.wire import packed, unpacked
 from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier import messages
-from tamias.serve.urlfrontier.calls import Call
-from tamias.serve.urlfrontier.desk import Desk
+from tamias.serve.urlfrontier.grpc.calls import Call
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked
-from tamias.serve.urlfrontier.status import Code, Refused
+from tamias.serve.urlfrontier.session_threads import Desk
 
 _PACKED = message("tamias.Packed")
 _PARCEL = message("tamias.Parcel")

@@ -1,0 +1,16 @@
+"""Opens the archive where the common options say."""
+
+from typing import TYPE_CHECKING
+
+from tamias.cli.console.options import Place
+
+if TYPE_CHECKING:
+    from tamias.archive.library import Archive
+
+
+def archive_at(place: Place) -> "Archive":
+    """The archive, for reading."""
+    from tamias.archive.library import Archive
+
+    names = frozenset(place.settings().settings.filters.session_names)
+    return Archive(place.db or place.data, data=place.data, session_names=names)

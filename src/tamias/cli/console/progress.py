@@ -1,0 +1,127 @@
+"""How a crawl is going: live lines on a terminal, now and then a line elsewhere, JSON lines on request."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tamias.cli.console.options import Place
+
+if TYPE_CHECKING:
+    from tamias.crawl.supervisor import Snapshot
+
+LINE_SECONDS = 5.0
+MOST_TOLD = 5
+
+
+class Display:
+    """Shows snapshots; cheap enough to forget about."""
+
+    def __init__(self, place: Place) -> None:
+        self._json = place.json
+        self._quiet = place.verbosity < 0
+        self._live = sys.stderr.isatty() and not place.json and not self._quiet
+        self._drawn = 0
+        self._shown_at = float("-inf")
+        self._last: tuple[float, int] = (0.0, 0)
+        self._paused: str | None = None
+
+    def show(self, now: "Snapshot") -> None:
+        """Draws, prints, or stays silent."""
+        if self._live:
+            self._draw(now)
+            return
+        if time.monotonic() - self._shown_at < LINE_SECONDS and now.paused == self._paused:
+            return
+        self._paused = now.paused
+        self._shown_at = time.monotonic()
+        if self._json:
+            click.echo(msgspec.json.encode(now))
+        elif not self._quiet:
+            click.echo("  ".join(_figures(now, self._rate(now))), err=True)
+
+    def close(self) -> None:
+        """Leaves the terminal as it was found."""
+        self._drawn = 0
+
+    def _draw(self, now: "Snapshot") -> None:
+        lines = _figures(now, self._rate(now))
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+    def _rate(self, now: "Snapshot") -> float:
+        seconds, visited = self._last
+        self._last = (now.seconds, now.visited)
+        return (now.visited - visited) / max(0.001, now.seconds - seconds)
+
+
+def summary(end: "Snapshot", data: Path) -> Iterator[str]:
+    """What is said at the end."""
+    from tamias.crawl.supervisor import Ended
+
+    ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
+    again = f", {end.put_off:,} attempts to be repeated" if end.put_off else ""
+    again += f", {end.again:,} fetched again (a shorter way was found)" if end.again else ""
+    urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
+    yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
+    if end.ended is Ended.DONE:
+        yield _afterwards(end, data)
+        return
+    why = {
+        Ended.LIMIT: "stopped by a limit you set",
+        Ended.WAITING: f"the next host is to be asked in {_span(end.next_in or 0)}, more than --max-wait",
+        Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
+        Ended.INTERRUPTED: "interrupted",
+    }
+    assert end.ended is not None
+    yield from _unreached(end)
+    yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
+
+
+def _unreached(end: "Snapshot") -> Iterator[str]:
+    """Hosts that are tried again in a later run."""
+    if end.deferred:
+        count = len(end.deferred)
+        hosts = "1 host" if count == 1 else f"{count:,} hosts"
+        yield f"{hosts} could not be reached, and will be tried again by a later run:"
+        yield from (f"  {each}" for each in end.deferred[:MOST_TOLD])
+        if count > MOST_TOLD:
+            yield f"  and {count - MOST_TOLD:,} more"
+
+
+def _afterwards(end: "Snapshot", data: Path) -> str:
+    if end.next_in is None:
+        return f"nothing is left to do; 'tamias export --data {data}' writes what was found"
+    return f"nothing is due; the next visit is in {_span(end.next_in)}"
+
+
+def _span(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _figures(now: "Snapshot", rate: float) -> list[str]:
+    bad = now.outcomes.get("failed", 0)
+    return [
+        f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",
+        f"queued {now.open:,} of {now.known:,} known on {now.hosts:,} hosts, {now.in_flight} in flight",
+        f"failed {bad:,}  refused {now.outcomes.get('refused', 0):,}  gone {now.outcomes.get('gone', 0):,}",
+        f"time {int(now.seconds) // 60}:{int(now.seconds) % 60:02d}  workers {now.workers}",
+        *([f"paused: {now.paused}"] if now.paused else []),
+    ]
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

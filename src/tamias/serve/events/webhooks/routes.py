@@ -1,0 +1,174 @@
+"""Webhooks over REST: made, listed and taken away by whoever knows the secret."""
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.model.url import is_address
+from tamias.permit.addresses import forbidden
+from tamias.serve.events.log import KINDS, Kind, Wanted, latest_event
+from tamias.serve.events.webhooks.signing import new_key, read_key, told_key
+from tamias.serve.events.webhooks.store import (
+    NewWebhook,
+    Webhook,
+    count_webhooks,
+    delete_webhook,
+    list_webhooks,
+    put_webhook,
+)
+from tamias.serve.http.endpoints import Answer, Endpoint, path_parameter
+from tamias.serve.http.params import json_body
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import json_answer
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.service import Service
+from tamias.service_client import addresses_of
+
+MOST_WEBHOOKS = 1000
+MOST_BYTES = 64 * 1024
+_RESOLVE_SECONDS = 5.0
+_ID = re.compile(r"[0-9a-f]{24}")
+_Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class AskedWebhook(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to be told, and of what: of everything, or of a host, a portal, one resource."""
+
+    url: _Text
+    kinds: list[Kind] = msgspec.field(default_factory=lambda: list(KINDS))
+    host: _Text | None = None
+    portal: _Text | None = None
+    dataset: _Text | None = None
+    """The id or address of a resource."""
+    secret: _Text | None = None
+    """That deliveries are signed with: `whsec_` and Base64; one is made unless it is given."""
+    after: Annotated[int, Meta(ge=0, le=2**62)] | None = None
+    """Tell of what came behind this event; else of what comes from now on."""
+
+
+class MadeWebhook(msgspec.Struct, frozen=True):
+    """A webhook and, this once, its secret."""
+
+    webhook: Webhook
+    secret: str
+
+
+class Webhooks(msgspec.Struct, frozen=True):
+    """All webhooks."""
+
+    items: list[Webhook]
+
+
+async def make(request: Request, service: Service) -> Response:
+    """Makes one. Raises `Problem` for an address that is none, or is our own network's."""
+    asked = await json_body(request, AskedWebhook, MOST_BYTES)
+    await _check_address(asked.url, allow_private=service.settings.permit.allow_private)
+    key = read_key(asked.secret) if asked.secret else new_key()
+    found = await service.histories.find(asked.dataset) if asked.dataset else None
+    wanted = Wanted(
+        kinds=tuple(dict.fromkeys(asked.kinds)) or KINDS,
+        resource=found.resource.id if found else None,
+        host=asked.host.lower() if asked.host else None,
+        portal=asked.portal,
+    )
+    made = await service.desks.ask(lambda desk: _make(desk, asked, key, wanted))
+    return json_answer(request, MadeWebhook(made, told_key(key)), 201)
+
+
+async def listing(request: Request, service: Service) -> Response:
+    """All of them, without their secrets."""
+    found = await service.desks.ask(lambda desk: list_webhooks(desk.session))
+    return json_answer(request, Webhooks(found))
+
+
+async def one(request: Request, service: Service) -> Response:
+    """One of them."""
+    named = _named(request)
+    found = await service.desks.ask(lambda desk: list_webhooks(desk.session, named))
+    if not found:
+        raise Problem(404, f"there is no webhook {named}")
+    return json_answer(request, found[0])
+
+
+async def take_away(request: Request, service: Service) -> Response:
+    """Takes one away, with what it was not told yet."""
+    named = _named(request)
+    if not await service.desks.ask(lambda desk: delete_webhook(desk.session, named)):
+        raise Problem(404, f"there is no webhook {named}")
+    return Response(status_code=204)
+
+
+def _make(desk: Desk, asked: AskedWebhook, key: bytes, wanted: Wanted) -> Webhook:
+    if count_webhooks(desk.session) >= MOST_WEBHOOKS:
+        raise Problem(422, f"there are {MOST_WEBHOOKS} webhooks already; take one away first")
+    latest = latest_event(desk.session)
+    seen = latest if asked.after is None else min(asked.after, latest)
+    named = put_webhook(desk.session, NewWebhook(url=asked.url, key=key, wanted=wanted, seen=seen))
+    return list_webhooks(desk.session, named)[0]
+
+
+async def _check_address(url: str, *, allow_private: bool) -> None:
+    """What a name leads to may change: it is looked at again at every delivery."""
+    parts = urlsplit(url) if is_address(url) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise Problem(422, "'url' must be an http or https address without a user name")
+    if allow_private:
+        return
+    for address in await addresses_of(parts.hostname, _RESOLVE_SECONDS):
+        reason = forbidden(address)
+        if reason is not None:
+            raise Problem(
+                422, f"{parts.hostname[:200]} is a {reason}; that needs 'tamias serve --allow-private'"
+            )
+
+
+def _named(request: Request) -> str:
+    named = str(request.path_params["id"])
+    if not _ID.fullmatch(named):
+        raise Problem(404, f"there is no webhook {named[:100]}")
+    return named
+
+
+_PATH = "/api/v1/webhooks"
+_BY_ID = path_parameter("id", "as it was told when it was made", {"type": "string", "pattern": _ID.pattern})
+
+ENDPOINTS = [
+    Endpoint(
+        method="POST",
+        path=_PATH,
+        handle=make,
+        about="Be told of events by signed POSTs, in order and until they are taken",
+        answers={201: Answer("It is made; its secret is told this once", MadeWebhook)},
+        body=AskedWebhook,
+        secret=True,
+    ),
+    Endpoint(
+        path=_PATH,
+        handle=listing,
+        about="All webhooks and how their deliveries go",
+        answers={200: Answer("Webhooks", Webhooks)},
+        secret=True,
+    ),
+    Endpoint(
+        path=_PATH + "/{id}",
+        handle=one,
+        about="One webhook",
+        parameters=(_BY_ID,),
+        answers={200: Answer("It", Webhook)},
+        secret=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_PATH + "/{id}",
+        handle=take_away,
+        about="Take a webhook away",
+        parameters=(_BY_ID,),
+        answers={204: Answer("It is no more")},
+        secret=True,
+    ),
+]

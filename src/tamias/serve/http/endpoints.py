@@ -1,0 +1,157 @@
+"""An endpoint: what it does and what a client must know of it. Routes and their description come from it."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tamias.serve.http.problems import problem_of
+from tamias.serve.http.secret import check_secret
+from tamias.serve.service import Service
+
+Handle = Callable[[Request, Service], Awaitable[Response]]
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+URL: Schema = {"type": "string", "minLength": 1, "examples": ["https://example.org/data.csv"]}
+ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{24}(_[1-9][0-9]{0,8})?$"}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a route."""
+
+    name: str
+    about: str
+    schema: Schema = msgspec.field(default_factory=lambda: TEXT)
+    where: Literal["query", "path", "header"] = "query"
+    required: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a route gives when all is well."""
+
+    about: str
+    form: Any = None
+    """The type of a JSON answer."""
+    media_types: tuple[str, ...] = ()
+    """Of other answers; `*/*` is whatever was archived."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One route and method."""
+
+    method: Literal["GET", "POST", "DELETE"] = "GET"
+    path: str
+    """As OpenAPI writes it; a last `{URL}` or `{TYPE}` takes the rest of the path, slashes and all."""
+    handle: Handle
+    about: str
+    parameters: tuple[Parameter, ...] = ()
+    answers: dict[int, Answer]
+    body: Any = None
+    secret: bool = False
+
+
+LIMIT = Parameter(
+    "limit", "how many items", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+)
+CURSOR = Parameter("cursor", "where the page before ended, as it said")
+PAGED = (LIMIT, CURSOR)
+_REST = ("{URL}", "{TYPE}")
+
+
+def path_parameter(name: str, about: str, schema: Schema = TEXT) -> Parameter:
+    """A part of the path."""
+    return Parameter(name, about, schema, "path", required=True)
+
+
+def routes(endpoints: Sequence[Endpoint], service: Service) -> "EndpointRoutes":
+    """The endpoints as a route of an application; those that take the rest of a path come last."""
+    ordered = sorted(endpoints, key=lambda each: -len(_fixed_part(each.path)))
+    made = [Route(_pattern(each.path), _endpoint(each, service), methods=[each.method]) for each in ordered]
+    return EndpointRoutes(made)
+
+
+class EndpointRoutes(BaseRoute):
+    """All of them as one, found by their paths or how these begin: Starlette would try one after another."""
+
+    def __init__(self, made: Sequence[Route]) -> None:
+        self._by_path: dict[str, list[Route]] = {}
+        self._by_beginning: list[tuple[str, Route]] = []
+        for route in made:
+            if route.param_convertors:
+                self._by_beginning.append((_fixed_part(route.path), route))
+            else:
+                self._by_path.setdefault(route.path, []).append(route)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        best: tuple[Match, Scope] = Match.NONE, {}
+        for route in self._candidates(scope["path"]):
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                return match, found
+            if match is Match.PARTIAL and best[0] is Match.NONE:
+                best = match, {**found, "tamias.partial": route}
+        return best
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers. No error gets out of an endpoint, so nothing is put around it to catch one."""
+        if "tamias.partial" in scope:
+            await scope["tamias.partial"].handle(scope, receive, send)
+            return
+        request = Request(scope, receive, send)
+        response = await scope["endpoint"](request)
+        await response(scope, receive, send)
+
+    def _candidates(self, path: str) -> Iterator[Route]:
+        yield from self._by_path.get(path, ())
+        for beginning, route in self._by_beginning:
+            if path.startswith(beginning):
+                yield route
+
+
+class Directly:
+    """Around an application: what endpoints answer does not take the way through all of it."""
+
+    def __init__(self, app: ASGIApp, endpoints: EndpointRoutes) -> None:
+        self._app = app
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            match, found = self._endpoints.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await self._endpoints.handle(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _fixed_part(path: str) -> str:
+    return path.partition("{")[0]
+
+
+def _pattern(path: str) -> str:
+    for rest in _REST:
+        if path.endswith(rest):
+            return path.removesuffix("}") + ":path}"
+    return path
+
+
+def _endpoint(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        request.scope["tamias.route"] = endpoint.path
+        try:
+            if endpoint.secret:
+                check_secret(request, service.secret)
+            given = await endpoint.handle(request, service)
+            if endpoint.method != "GET":
+                service.histories.kept.forget_all()
+            return given
+        except Exception as error:  # noqa: BLE001 - every error has a document
+            return problem_of(error).response()
+
+    return answer

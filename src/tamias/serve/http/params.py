@@ -1,0 +1,158 @@
+"""What a request asks for: the URL in its path, its parameters, its page, its body. All of it is bounded."""
+
+import asyncio
+import re
+from typing import TypeVar
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from tamias.archive.moments import milliseconds
+from tamias.content.formats import media_type_of
+from tamias.serve.http.problems import UNREAD, Problem
+
+T = TypeVar("T")
+LONGEST_TEXT = 4096
+MOST_ITEMS = 1000
+BODY_SECONDS = 60.0
+LATEST = 2**62
+"""Later than all that can be asked for, in milliseconds."""
+DAY_MS = 86_400_000
+USUAL_ITEMS = 100
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_HOST = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")
+
+
+def base_of(request: Request) -> str:
+    """Where the client found the service: what links begin with."""
+    host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
+    if not _HOST.fullmatch(host):
+        raise Problem(400, "the Host header is no host")
+    return f"{request.scope['scheme']}://{host}"
+
+
+def url_behind(request: Request, prefix: str) -> str:
+    """The URL that follows a prefix of the path: as it is, query string and all, or percent-encoded.
+
+    One that is percent-encoded leaves the query string to the route.
+    """
+    raw = request.scope["raw_path"].decode("latin-1")
+    tail = raw[len(prefix) :] if raw.startswith(prefix) else request.scope["path"][len(prefix) :]
+    if not _SCHEME.match(tail):
+        return _text("the URL", unquote(tail))
+    query = request.scope["query_string"].decode("latin-1")
+    return _text("the URL", f"{tail}?{query}" if query else tail)
+
+
+def own_parameters(request: Request, prefix: str) -> dict[str, str]:
+    """The route's own parameters: none where the query string belongs to the URL in the path."""
+    raw = request.scope["raw_path"].decode("latin-1")
+    return {} if _SCHEME.match(raw[len(prefix) :]) else dict(request.query_params)
+
+
+def path_behind(request: Request, prefix: str) -> str:
+    """The text that follows a prefix of the path, decoded."""
+    return _text("the path", request.scope["path"][len(prefix) :])
+
+
+def parameter(request: Request, name: str) -> str | None:
+    """A parameter; None where it is absent or empty."""
+    value = request.query_params.get(name)
+    return _text(f"'{name}'", value) if value else None
+
+
+def number(request: Request, name: str, usual: int, least: int, most: int) -> int:
+    """A whole number between two others."""
+    told = request.query_params.get(name)
+    if told is None:
+        return usual
+    if not (told.isascii() and told.isdecimal() and len(told) < 10 and least <= int(told) <= most):
+        raise Problem(400, f"'{name}' must be a whole number from {least} to {most}")
+    return int(told)
+
+
+def limit(request: Request) -> int:
+    """How many items a page has."""
+    return number(request, "limit", USUAL_ITEMS, 1, MOST_ITEMS)
+
+
+def cursor(request: Request, form: re.Pattern[str]) -> re.Match[str] | None:
+    """Where the page before ended, as that page said."""
+    told = parameter(request, "cursor")
+    if told is None:
+        return None
+    found = form.fullmatch(told)
+    if found is None:
+        raise Problem(400, "'cursor' is none that this list gave")
+    return found
+
+
+def until(request: Request, name: str, usual: int = LATEST) -> int:
+    """A time up to which something is wanted, in milliseconds UTC: the end of its day or second."""
+    told = parameter(request, name)
+    return usual if told is None else milliseconds(told)
+
+
+def since(request: Request, name: str) -> int:
+    """A time from which on something is wanted: the beginning of its day or second."""
+    told = parameter(request, name)
+    if told is None:
+        return 0
+    if _DAY.fullmatch(told.strip()):
+        return milliseconds(told) - (DAY_MS - 1)
+    return milliseconds(told) - (0 if "." in told else 999)
+
+
+def media_type(told: str) -> str:
+    """A media type from itself or a short name."""
+    found = media_type_of(told)
+    if found is None:
+        raise Problem(400, f"{told[:100]!r} is neither a media type nor the short name of one, such as csv")
+    return found
+
+
+async def body(request: Request, most: int) -> bytes:
+    """The body of a request, so many bytes at most."""
+    told = request.headers.get("content-length", "0")
+    too_large = Problem(413, f"the body may have {most} bytes at most", UNREAD)
+    if told.isdecimal() and int(told[:20]) > most:
+        raise too_large
+    content = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                content += piece
+                if len(content) > most:
+                    raise too_large
+    except ClientDisconnect:
+        raise Problem(400, "the connection ended within the body") from None
+    except TimeoutError:
+        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds", UNREAD) from None
+    return bytes(content)
+
+
+async def json_body(request: Request, form: type[T], most: int) -> T:
+    """The body as a value of some form."""
+    content = await body(request, most)
+    try:
+        return msgspec.json.decode(content, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(400, f"the body is not the JSON that is wanted: {error}") from None
+
+
+def _text(what: str, value: str) -> str:
+    if len(value) > LONGEST_TEXT:
+        raise Problem(400, f"{what} is longer than {LONGEST_TEXT} characters")
+    if _CONTROL.search(value):
+        raise Problem(400, f"{what} has control characters")
+    return value
+
+
+def stored_text(what: str, value: str | None, most: int) -> str | None:
+    """A text that is fit to be stored: so many bytes at most."""
+    if value is not None and len(value.encode("utf-8", "surrogatepass")) > most:
+        raise Problem(400, f"{what} is longer than {most} bytes")
+    return value

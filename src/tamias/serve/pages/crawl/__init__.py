@@ -1,0 +1,1 @@
+"""Pages of the crawl: the frontier, hosts, the graph of hosts, and the form to add an address."""

@@ -1,0 +1,156 @@
+"""What is going on: attempts of the last day, hosts by what they wait for, new versions, visits to come."""
+
+import msgspec
+
+from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
+from tamias.archive.moments import rfc3339
+from tamias.model.outcome import Outcome
+from tamias.serve.pages.queries import rows, rows_of_buckets
+from tamias.serve.queries.thread_pool import Desk
+
+DAYS = 30
+HOURS = 48
+SLOTS_SHOWN = 96
+"""Of a quarter of an hour each."""
+_QUARTER = 3
+MOST_VERSIONS = 400_000
+LATEST_ATTEMPTS = 5_000
+_FINE = (Outcome.OK, Outcome.UNCHANGED)
+_TROUBLE = (Outcome.REFUSED, Outcome.FAILED)
+
+
+class Quarter(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of a quarter of an hour."""
+
+    at: str
+    fine: int
+    """That brought a body, or word that it is the same."""
+    other: int
+    """Gone, skipped."""
+    trouble: int
+    """Refused, failed."""
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts now and in the last day."""
+
+    per_second: float
+    """In the last minute."""
+    bytes_per_second: float
+    day: list[Quarter]
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Hosts by what they wait for."""
+
+    hosts: int
+    asked: int
+    """A worker holds them."""
+    blocked: int
+    """Left in peace for a time."""
+    ready: int
+    """Could be asked at once."""
+    polite: int
+    """Something is due later, or the pause between two requests is not over."""
+
+    @property
+    def idle(self) -> int:
+        """Nothing is left to do there."""
+        return max(0, self.hosts - self.asked - self.blocked - self.ready - self.polite)
+
+
+class Daily(msgspec.Struct, frozen=True):
+    """New versions of a day."""
+
+    day: str
+    versions: int
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """A host at which attempts were refused or failed."""
+
+    host: str
+    attempts: int
+    last: str
+    reason: str
+
+
+def stack(value: Quarter | Daily | int) -> tuple[int, ...]:
+    """What is shown of it as one column of a chart."""
+    match value:
+        case Quarter():
+            return value.fine, value.other, value.trouble
+        case Daily():
+            return (value.versions,)
+        case _:
+            return (value,)
+
+
+def rates(desk: Desk) -> Rates:
+    """Attempts by quarter of an hour; the last minute by itself."""
+    now = desk.session.now()
+    last = now // SLOT_MS
+    first = last - SLOTS_SHOWN * _QUARTER + 1
+    counts: dict[tuple[int, int], int] = {}
+    minute = [0, 0]
+    for slot, outcome, n, _ in rows(desk, "attempts", first=first):
+        counts[slot, outcome] = counts.get((slot, outcome), 0) + n
+    for slot, outcome, n, in_minute, octets in _fresh(desk, now, first):
+        counts[slot, outcome] = counts.get((slot, outcome), 0) + n
+        minute = [minute[0] + in_minute, minute[1] + octets]
+    quarters = [_quarter(counts, start) for start in range(first, last + 1, _QUARTER)]
+    return Rates(per_second=minute[0] / 60, bytes_per_second=minute[1] / 60, day=quarters)
+
+
+def waiting(desk: Desk) -> Waiting:
+    """Of all buckets together."""
+    found = rows_of_buckets(desk, "readiness", now=desk.session.now())
+    hosts, asked, blocked, ready, polite = (sum(each) for each in zip(*found, strict=True))
+    return Waiting(hosts=hosts, asked=asked, blocked=blocked, ready=ready, polite=polite)
+
+
+def daily(desk: Desk) -> list[Daily]:
+    """New versions of the last days, also of days without any."""
+    today = desk.session.now() // DAY_MS
+    since = (today - DAYS + 1) * DAY_MS
+    found = dict(rows(desk, "daily", since=since, most=MOST_VERSIONS))
+    cut = sum(found.values()) >= MOST_VERSIONS  # the oldest of them is not a whole day
+    days = range(min(found) + 1 if cut else today - DAYS + 1, today + 1)
+    return [Daily(rfc3339(day * DAY_MS)[:10], found.get(day, 0)) for day in days]
+
+
+def planned(desk: Desk, datasets: int) -> list[int]:
+    """Visits due in each of the next hours; an estimate where there are very many datasets."""
+    percent = 100.0 if datasets <= SAMPLED_RESOURCES else 100.0 * SAMPLED_RESOURCES / datasets
+    asked = {"now": desk.session.now(), "percent": percent, "hours": HOURS}
+    found = dict(rows(desk, "planned", **asked))
+    return [round(found.get(hour, 0) * 100 / percent) for hour in range(HOURS)]
+
+
+def troubles(desk: Desk) -> list[Trouble]:
+    """Among the newest attempts."""
+    found = rows_of_buckets(desk, "troubles", most=LATEST_ATTEMPTS)
+    told = [Trouble(host, n, rfc3339(last), reason) for host, n, last, reason in found]
+    return sorted(told, key=lambda each: (-each.attempts, each.host))[:10]
+
+
+def _fresh(desk: Desk, now: int, first: int) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    for bucket in range(desk.frontier.buckets):
+        [(counted,)] = rows(desk, "counted_until", bucket=bucket)
+        asked = {"bucket": bucket, "slot": max(first, counted + 1), "minute": now - 60_000}
+        found += [
+            (slot, outcome, n, minute, octets)
+            for slot, outcome, n, _, minute, octets in rows(desk, "fresh_attempts", **asked)
+        ]
+    return found
+
+
+def _quarter(counts: dict[tuple[int, int], int], start: int) -> Quarter:
+    def total(outcomes: tuple[Outcome, ...]) -> int:
+        slots = range(start, start + _QUARTER)
+        return sum(counts.get((slot, outcome), 0) for slot in slots for outcome in outcomes)
+
+    every = total(tuple(Outcome))
+    fine, trouble = total(_FINE), total(_TROUBLE)
+    return Quarter(at=rfc3339(start * SLOT_MS), fine=fine, trouble=trouble, other=every - fine - trouble)

@@ -1,0 +1,92 @@
+"""The form by which a person puts an address under watch. The secret is asked for each time."""
+
+from functools import partial
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.serve.api import resources
+from tamias.serve.api.resources import MOST_BYTES, NewResource
+from tamias.serve.http.params import body, parameter
+from tamias.serve.http.problems import UNREAD, Problem
+from tamias.serve.pages.crawl.add_preview import Account, account
+from tamias.serve.pages.html.page import Answered, Page
+from tamias.serve.pages.html.rendering import html
+from tamias.serve.service import Service
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 10
+_LONGEST_URL = 4096
+
+
+class AddForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What the form shows: what was typed, without the secret, and what became of it."""
+
+    url: str = ""
+    title: str = ""
+    format: str = ""
+    error: str | None = None
+    done: str | None = None
+    account: Account | None = None
+    """What will happen, where an address was given."""
+
+
+async def form(request: Request, service: Service) -> AddForm:
+    """The form, with what will happen to the address that `url` names."""
+    url = (parameter(request, "url") or "").strip()
+    told = await service.desks.ask(lambda desk: account(desk, url)) if url else None
+    return AddForm(url=url, title=parameter(request, "title") or "", account=told)
+
+
+def adding(service: Service) -> Answered:
+    """What takes the form when it is sent."""
+
+    async def answer(request: Request) -> Response:
+        told = await _fields(request)
+        status, view = await _added(told, service)
+        return html(PAGE.template, {"view": view, "here": PAGE.path, "data": PAGE.data}, status)
+
+    return answer
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != _FORM:
+        raise Problem(415, f"this form is sent as {_FORM}", UNREAD)
+    content = await body(request, MOST_BYTES)
+    try:
+        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise Problem(400, f"the body is no form of {_MOST_FIELDS} fields at most") from None
+    return {name: value.replace("\0", "").strip() for name, value in pairs}
+
+
+async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
+    """The status and the form. What will happen is told to all; what has happened only with the secret."""
+    shown = AddForm(url=told.get("url", ""), title=told.get("title", ""), format=told.get("format", ""))
+    if told.get("only") == "account":
+        said = await service.desks.ask(lambda desk: account(desk, shown.url[:_LONGEST_URL]))
+        return 200, msgspec.structs.replace(shown, account=said)
+    if not service.secret.matches(told.get("secret", "")):
+        return 403, _with_error(shown, "This is not the secret of this service. Nothing was added.")
+    try:
+        new = msgspec.convert(
+            {"url": shown.url, "title": shown.title or None, "format": shown.format or None}, NewResource
+        )
+    except msgspec.ValidationError:
+        return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
+    taken = await service.desks.ask(partial(resources.add_wanted, wanted=[new]))
+    if taken.refused:
+        return 422, _with_error(shown, f"The address was not taken: {taken.refused[0].reason}.")
+    done = "It is under watch now." if taken.new else "It was under watch already."
+    said = await service.desks.ask(lambda desk: account(desk, new.url))
+    return 201 if taken.new else 200, AddForm(done=done, account=said)
+
+
+def _with_error(form: AddForm, error: str) -> AddForm:
+    return msgspec.structs.replace(form, error=error)
+
+
+PAGE = Page(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

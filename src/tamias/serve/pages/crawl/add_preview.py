@@ -1,0 +1,107 @@
+"""What will happen to an address that is put under watch, in plain sentences. Nothing is fetched for it."""
+
+from typing import Any
+
+import msgspec
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.resources import read_resources
+from tamias.model.resource import Resource, resource_id
+from tamias.model.url import authority, fetch_url, host, is_address
+from tamias.model.url_key import url_key
+from tamias.permit.robots import Rules
+from tamias.serve.pages.datasets.reasons import duration
+from tamias.serve.pages.queries import place_of_host
+from tamias.serve.queries.thread_pool import Desk
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known before the first visit."""
+
+    url: str
+    """In the form in which it will be asked for."""
+    host: str = ""
+    refused: str | None = None
+    """Why it will not be taken, if so."""
+    dataset: str | None = None
+    """Its id, where it is under watch already."""
+    said: list[str] = []
+    """What will happen, in order."""
+
+
+def account(desk: Desk, told: str) -> Account:
+    """Of one address, as a person typed it."""
+    if not is_address(told):
+        return Account(url=told, refused="it is no URL")
+    url = fetch_url(told)
+    refused = desk.admission.refusal(url, 0)
+    if refused:
+        return Account(url=url, host=host(url), refused=refused)
+    known = _known(desk, url)
+    said = [_first(known), _robots(desk, url), _pace(desk, url), _later(known)]
+    return Account(
+        url=url,
+        host=host(url),
+        dataset=known.id if known else None,
+        said=[each for each in said if each],
+    )
+
+
+def named(desk: Desk, url: str) -> str:
+    """The id that a URL has, or would have."""
+    names = frozenset(desk.settings.filters.session_names)
+    return resource_id(url_key(fetch_url(url), names))
+
+
+def _known(desk: Desk, url: str) -> Resource | None:
+    return next(iter(read_resources(desk.session, [named(desk, url)])), None)
+
+
+def _first(known: Resource | None) -> str:
+    if known is None:
+        return "It is not under watch yet: its first visit comes as soon as politeness allows."
+    if known.next_visit is None:
+        return f"It is under watch already, with {known.versions} versions; no visit is planned."
+    return f"It is under watch already, with {known.versions} versions; {_planned(known.next_visit)}."
+
+
+def _planned(at: int) -> str:
+    return f"its next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
+
+
+def _robots(desk: Desk, url: str) -> str:
+    place = place_of_host(desk, host(url))
+    found = desk.rows("robots", place) if place else []
+    rules = next((packed for name, _, _, packed in found if name == authority(url)), None)
+    if not desk.settings.permit.robots:
+        return "This service does not ask for robots.txt."
+    if rules is None:
+        return (
+            "Its server's robots.txt is read first; what that forbids is not fetched, and the page says so."
+        )
+    verdict = msgspec.msgpack.decode(rules, type=Rules).verdict(url)
+    if verdict.allowed:
+        return f"Its server's robots.txt allows it ({verdict.rule})."
+    return f"Its server's robots.txt forbids it ({verdict.rule}): it will not be fetched while that holds."
+
+
+def _pace(desk: Desk, url: str) -> str:
+    place = place_of_host(desk, host(url))
+    found: list[tuple[Any, ...]] = desk.rows("politeness", place) if place else []
+    if not found:
+        return f"Its host is new here; between two requests there are {desk.settings.fetch.delay:g} seconds."
+    _, delay_ms, blocked_until, _, waiting = found[0]
+    pause = blocked_until - desk.session.now()
+    peace = f" It is left in peace for {duration(pause / 1000)} more." if pause > 0 else ""
+    return (
+        f"Its host is asked every {delay_ms / 1000:g} seconds at most; {waiting} addresses wait there.{peace}"
+    )
+
+
+def _later(known: Resource | None) -> str:
+    if known is not None:
+        return "Its title and format are kept as they are; nothing is fetched twice for this."
+    return (
+        "Every version is kept as it came. It is visited again after some days, then more often "
+        "if it changes often and more seldom if it does not."
+    )

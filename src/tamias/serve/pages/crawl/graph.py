@@ -1,0 +1,101 @@
+"""The crawl as a graph of hosts: how much each has, and which led to which."""
+
+from collections import Counter
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.model.url import host_key
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table
+from tamias.serve.pages.queries import lately, rows, rows_of_buckets
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.service import Service
+
+MOST_HOSTS = 10_000
+MOST_LINKS = 8_000
+_MOST_READ = 200_000
+"""Rows of each kind that are looked at."""
+_SECONDS = 60.0
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True):
+    """Hosts as columns, the largest first, and links between them by place; so it is small to send."""
+
+    hosts: list[str]
+    datasets: list[int]
+    urls: list[int]
+    """Known of each to the frontier."""
+    links: list[tuple[int, int, int]]
+    """From, to, and how often: a catalogue names a file, a redirect leads there, or a link that was kept."""
+    left_out: int
+    """Hosts that are too many to show."""
+
+
+async def graph(_: Request, service: Service) -> Graph:
+    """As it was within the last minute."""
+    return await lately(service, "graph", _SECONDS, _graph)
+
+
+def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tuple[str, str]]) -> Graph:
+    """The largest hosts, and those that lead to most, with the strongest links between them."""
+    leads = Counter(source for source, _ in links)
+    ends = {name for pair in links for name in pair}
+    known = sorted(
+        ends | datasets.keys() | urls.keys(),
+        key=lambda name: (-datasets.get(name, 0) - leads[name], -urls.get(name, 0), name),
+    )
+    shown = known[:MOST_HOSTS]
+    places = {name: place for place, name in enumerate(shown)}
+    kept = [(pair, n) for pair, n in links.most_common() if pair[0] in places and pair[1] in places]
+    return Graph(
+        hosts=shown,
+        datasets=[datasets.get(name, 0) for name in shown],
+        urls=[urls.get(name, 0) for name in shown],
+        links=[(places[a], places[b], n) for (a, b), n in kept[:MOST_LINKS]],
+        left_out=len(known) - len(shown),
+    )
+
+
+def _graph(desk: Desk) -> Graph:
+    datasets = dict(rows(desk, "graph_datasets", most=_MOST_READ))
+    urls = dict(rows_of_buckets(desk, "graph_hosts", most=_MOST_READ))
+    return arranged(datasets, _by_host(desk, urls, datasets), _links(desk))
+
+
+def _by_host(desk: Desk, urls: dict[str, int], datasets: dict[str, int]) -> dict[str, int]:
+    """Known URLs by host: what is known of a queue that hosts share is told of its largest host."""
+    by = desk.settings.frontier.queue
+    if by != "domain":
+        return urls
+    largest: dict[str, str] = {}
+    for name in datasets:  # the largest come first
+        largest.setdefault(host_key(f"http://{name}/"), name)
+    return {largest.get(queue, queue): known for queue, known in urls.items()}
+
+
+def _links(desk: Desk) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for source, to, n in rows(desk, "graph_sources", most=_MOST_READ, links=MOST_LINKS):
+        found[_host(source), to] += n
+    pairs = rows_of_buckets(desk, "graph_redirects", most=_MOST_READ // 10)
+    pairs += rows_of_buckets(desk, "graph_links", most=_MOST_READ)
+    found.update((_host(one), _host(other)) for one, other in pairs)
+    return Counter({pair: n for pair, n in found.items() if pair[0] and pair[1] and pair[0] != pair[1]})
+
+
+@lru_cache(maxsize=10_000)
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _table(view: Graph) -> Table:
+    return Table(("host", "datasets", "urls"), list(zip(view.hosts, view.datasets, view.urls, strict=True)))
+
+
+PAGE = Page(path="/graph", template="graph.html", view=graph, data="/graph.json", table=_table)

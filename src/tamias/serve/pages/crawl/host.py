@@ -1,0 +1,181 @@
+"""The page of one host: its resources, its latest changes, its robots.txt and how politely it is asked."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.library import NotArchived
+from tamias.archive.moments import rfc3339
+from tamias.archive.resources import page_of_resources
+from tamias.crawl.admit import queue_key
+from tamias.model.outcome import Outcome
+from tamias.model.resource import Resource
+from tamias.permit.robots import Rules
+from tamias.serve.api.datasets import ID_CURSOR
+from tamias.serve.http.params import cursor
+from tamias.serve.http.problems import Problem
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.overview import Latest, latest
+from tamias.serve.pages.queries import place_of_host, rows
+from tamias.serve.pages.search import COLUMNS, Hit
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.service import Service
+
+MOST_RESOURCES = 100
+MOST_RULES = 100
+MOST_CHANGES = 10
+MOST_FAILURES = 25
+MOST_ATTEMPTS = 10_000
+LONGEST_HOST = 255
+
+
+class Politeness(msgspec.Struct, frozen=True, kw_only=True):
+    """How the host's queue stands. Hosts of one domain may share a queue."""
+
+    queue: str
+    delay_seconds: float
+    blocked_until: str | None
+    known: int
+    open: int
+
+
+class Robots(msgspec.Struct, frozen=True, kw_only=True):
+    """What one robots.txt says to us."""
+
+    authority: str
+    status: int | None
+    fetched_at: str
+    crawl_delay: float | None
+    rules: list[str]
+    sitemaps: list[str]
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was refused or failed."""
+
+    at: str
+    outcome: str
+    status: int | None
+    url: str
+    reason: str
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    host: str
+    resources: list[Hit]
+    next: str | None
+    """The cursor of the next page of resources."""
+    changes: list[Latest]
+    politeness: Politeness | None
+    robots: list[Robots]
+    outcomes: dict[str, int]
+    """How attempts at its queue ended; of very many, some."""
+    failures: list[Failed]
+    """The latest attempts at its queue that were refused or failed."""
+
+
+async def host(request: Request, service: Service) -> Host:
+    """All that is known of a host. Raises `NotArchived`."""
+    name = request.path_params["host"].lower().rstrip(".")
+    if len(name) > LONGEST_HOST or not name.isprintable():
+        raise Problem(400, f"a host has {LONGEST_HOST} characters at most, none of them a control character")
+    after = cursor(request, ID_CURSOR)
+    return await service.desks.ask(lambda desk: _host(desk, name, after[0] if after else ""))
+
+
+def _host(desk: Desk, name: str, after: str) -> Host:
+    found = page_of_resources(desk.session, after, MOST_RESOURCES, host=name)
+    politeness = _politeness(desk, name)
+    if not found and politeness is None:
+        raise NotArchived(f"nothing of the host {name} is in the archive")
+    return Host(
+        host=name,
+        resources=[_hit(each, name) for each in found],
+        next=found[-1].id if len(found) == MOST_RESOURCES else None,
+        changes=[latest(row) for row in rows(desk, "host_changes", host=name, limit=MOST_CHANGES)],
+        politeness=politeness,
+        robots=_robots(desk, name),
+        outcomes=_outcomes(desk, name),
+        failures=_failures(desk, name),
+    )
+
+
+def _hit(resource: Resource, name: str) -> Hit:
+    return Hit(
+        id=resource.id,
+        url=resource.url,
+        host=name,
+        title=resource.title,
+        state=resource.state,
+        media_type=resource.media_type,
+        versions=resource.versions,
+        captured_at=None,
+    )
+
+
+def _outcomes(desk: Desk, name: str) -> dict[str, int]:
+    place = place_of_host(desk, name)
+    found = rows(desk, "host_outcomes", **place, most=MOST_ATTEMPTS) if place else []
+    return {Outcome(outcome).word: n for outcome, n in sorted(found)}
+
+
+def _failures(desk: Desk, name: str) -> list[Failed]:
+    place = place_of_host(desk, name)
+    found = rows(desk, "host_troubles", **place, limit=MOST_FAILURES) if place else []
+    return [
+        Failed(at=rfc3339(at), outcome=Outcome(outcome).word, status=status, url=url, reason=reason)
+        for at, outcome, status, url, reason in found
+    ]
+
+
+def _politeness(desk: Desk, name: str) -> Politeness | None:
+    place = place_of_host(desk, name)
+    found = desk.rows("politeness", place) if place else []
+    if not found:
+        return None
+    queue, delay_ms, blocked_until, known, waiting = found[0]
+    return Politeness(
+        queue=queue,
+        delay_seconds=delay_ms / 1000,
+        blocked_until=rfc3339(blocked_until) if blocked_until > desk.session.now() else None,
+        known=known,
+        open=waiting,
+    )
+
+
+def _robots(desk: Desk, name: str) -> list[Robots]:
+    """Of the host; of a domain that shares a queue, of all its hosts."""
+    place = place_of_host(desk, name)
+    found = desk.rows("robots", place) if place else []
+    whole = name == queue_key(desk.settings.frontier.queue)(f"http://{name}/") if place else False
+    return [_robots_of(row) for row in found if whole or _is_of(row[0], name)]
+
+
+def _is_of(authority: str, name: str) -> bool:
+    behind = authority.partition("://")[2]
+    return behind == name or behind.rpartition(":")[0] == name
+
+
+def _robots_of(row: tuple[Any, ...]) -> Robots:
+    authority, status, fetched_at, packed = row
+    rules = msgspec.msgpack.decode(packed, type=Rules)
+    blanket = [rules.blanket.rule] if rules.blanket else []
+    return Robots(
+        authority=authority,
+        status=status,
+        fetched_at=rfc3339(fetched_at),
+        crawl_delay=rules.crawl_delay,
+        rules=blanket + [rule.text for rule in rules.literal[:MOST_RULES]],
+        sitemaps=list(rules.sitemaps[:MOST_RULES]),
+    )
+
+
+def _table(view: Host) -> Table:
+    return table_of(view.resources, *COLUMNS)
+
+
+PAGE = Page(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json", table=_table)

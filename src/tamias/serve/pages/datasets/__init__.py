@@ -1,0 +1,1 @@
+"""Pages of one dataset: its versions, what they contain, and what changed between them."""

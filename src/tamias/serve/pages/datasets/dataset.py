@@ -1,0 +1,215 @@
+"""The page of one resource: its versions, what is in the current one, and when it is visited next."""
+
+from collections.abc import Container
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.profiles import read_profile
+from tamias.archive.quality import METRICS, Metric, read_measures
+from tamias.archive.resources import read_suspects, read_versions
+from tamias.crawl.catalogue.catalogue import bases_of
+from tamias.model.profile import Profile
+from tamias.model.resource import Resource, Source, State, Version
+from tamias.model.url import host
+from tamias.serve.http.secret import has_secret
+from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
+from tamias.serve.pages.datasets.reasons import Schedule, reason
+from tamias.serve.pages.datasets.resource import resource_named
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.published.jsonld import dataset_jsonld
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.memento import Travels
+from tamias.serve.replay.usage import Usage, usages
+from tamias.serve.service import Service
+
+MOST_VERSIONS = 200
+MOST_SUSPECTS = 20
+_LEAST_MARK = 0.08
+"""How tall the mark of the smallest version is."""
+
+
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A version in the table."""
+
+    number: int
+    captured_at: str
+    byte_size: int
+    media_type: str | None
+    sha256: str
+    noise: bool
+    """Whether its content is that of the version before."""
+    download: str
+    memento: str
+    withheld: bool
+    """Whether whoever asked is not given its body, because its server asks for that."""
+
+
+class NotBelieved(msgspec.Struct, frozen=True):
+    """A body that was not taken for a version."""
+
+    seen_at: str
+    byte_size: int
+    reason: str
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A measure of quality, with what it means."""
+
+    metric: Metric
+    value: float
+
+
+class Dataset(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    id: str
+    url: str
+    host: str
+    title: str | None
+    state: State
+    media_type: str | None
+    expected: str | None
+    added_at: str
+    sources: tuple[Source, ...]
+    change_rate: float | None
+    next_visit: str | None
+    reason: str
+    """Why it is visited then."""
+    last_visit: str | None
+    fails: int
+    """Attempts in a row that told nothing."""
+    version_count: int
+    versions: list[VersionRow]
+    """The newest of them, newest first."""
+    profile: Profile | None
+    preview: Preview | None
+    """Of the newest version, where it is small; None where it is not, or must not be shown."""
+    usage: Usage
+    suspects: list[NotBelieved]
+    measures: list[Measured]
+    json_ld: dict[str, Any] | None
+    """For search engines; None where they are not wanted."""
+
+    def marks(self) -> list[tuple[float, float, str]]:
+        """The versions on a line of time, as `charts.timeline` takes them."""
+        times = [_seconds(each.captured_at) for each in self.versions]
+        largest = max((each.byte_size for each in self.versions), default=0) or 1
+        first, span = min(times, default=0.0), max(times, default=0.0) - min(times, default=0.0)
+        return [
+            (
+                (at - first) / span if span else 0.5,
+                max(_LEAST_MARK, each.byte_size / largest),
+                "soft" if each.noise else "accent",
+            )
+            for at, each in zip(times, self.versions, strict=True)
+        ]
+
+
+async def dataset(request: Request, service: Service) -> Dataset:
+    """All that is known of one resource. Raises `NotArchived`."""
+    named = request.path_params["id"]
+    owner = has_secret(request, service.secret)
+    return await service.desks.ask(lambda desk: _dataset(desk, resource_named(desk, named), owner=owner))
+
+
+def _dataset(desk: Desk, resource: Resource, *, owner: bool) -> Dataset:
+    versions = read_versions(desk.session, [resource.id])[resource.id]
+    newest = versions[-1] if versions else None
+    profile = read_profile(desk.session, newest.sha256) if newest else None
+    said = usages(desk, [each.capture for each in versions[-MOST_VERSIONS:]])
+    withheld = frozenset[str]() if owner else {capture for capture, each in said.items() if each.noarchive}
+    about = said[newest.capture] if newest else Usage()
+    schedule = _schedule(desk, resource.id)
+    bases = bases_of(desk.settings.serve)
+    return Dataset(
+        id=resource.id,
+        url=resource.url,
+        host=host(resource.url),
+        title=resource.title,
+        state=resource.state,
+        media_type=resource.media_type,
+        expected=resource.expected,
+        added_at=rfc3339(resource.added_at),
+        sources=resource.sources,
+        change_rate=resource.change_rate,
+        next_visit=_moment(resource.next_visit),
+        reason=reason(resource, schedule),
+        last_visit=_moment(schedule.tried_at),
+        fails=schedule.fails,
+        version_count=len(versions),
+        versions=_rows(resource, versions, withheld),
+        profile=profile,
+        preview=_preview(desk, resource, newest, withheld),
+        usage=about,
+        suspects=_suspects(desk, resource.id),
+        measures=measured(desk, resource.id),
+        json_ld=None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
+    )
+
+
+def measured(desk: Desk, subject: str) -> list[Measured]:
+    """The quality of a resource or a portal, as far as it was measured."""
+    found = read_measures(desk.session, [subject]).get(subject, [])
+    return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
+
+
+def _preview(
+    desk: Desk, resource: Resource, newest: Version | None, withheld: Container[str]
+) -> Preview | None:
+    if newest is None or newest.capture in withheld or newest.byte_size > AT_ONCE:
+        return None
+    return preview(desk, resource, newest)
+
+
+def _rows(resource: Resource, versions: list[Version], withheld: Container[str]) -> list[VersionRow]:
+    travels = Travels(resource, versions, "")
+    pairs = list(zip(travels.stamps(), versions, strict=True))[: -MOST_VERSIONS - 1 : -1]
+    return [_row(version, travels.address(stamp), withheld) for stamp, version in pairs]
+
+
+def _row(version: Version, memento: str, withheld: Container[str]) -> VersionRow:
+    return VersionRow(
+        number=version.number,
+        captured_at=rfc3339(version.captured_at),
+        byte_size=version.byte_size,
+        media_type=version.media_type,
+        sha256=version.sha256,
+        noise=version.noise,
+        download=f"/api/v1/get/file/id/{version.id}",
+        memento=memento,
+        withheld=version.capture in withheld,
+    )
+
+
+def _schedule(desk: Desk, resource: str) -> Schedule:
+    rows: list[tuple[Any, ...]] = desk.rows("schedule", {"resource": resource})
+    return Schedule(*rows[0]) if rows else Schedule(None, None, 0)
+
+
+def _suspects(desk: Desk, resource: str) -> list[NotBelieved]:
+    found = sorted(read_suspects(desk.session, resource), key=lambda each: -each.seen_at)
+    return [NotBelieved(rfc3339(each.seen_at), each.byte_size, each.reason) for each in found[:MOST_SUSPECTS]]
+
+
+def _moment(at: int | None) -> str | None:
+    return None if at is None else rfc3339(at)
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
+def _table(view: Dataset) -> Table:
+    fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento",
+              "withheld")  # fmt: skip
+    return table_of(view.versions, *fields)
+
+
+PAGE = Page(
+    path="/dataset/{id}", template="dataset.html", view=dataset, data="/dataset/{id}.json", table=_table
+)

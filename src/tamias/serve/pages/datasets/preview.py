@@ -1,0 +1,184 @@
+"""The beginning of a version as a person reads it: rows, statements or lines. Nothing of it is trusted."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pyoxigraph import Quad, parse
+from starlette.requests import Request
+
+from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.content import Content
+from tamias.archive.library import NotArchived
+from tamias.archive.resources import read_versions
+from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical.tables import found_table
+from tamias.content.formats import Form, form_of, load_analyser, syntax_of
+from tamias.model.document import Document
+from tamias.model.finding import Quads
+from tamias.model.resource import Resource, Version
+from tamias.serve.http.params import number
+from tamias.serve.http.secret import has_secret
+from tamias.serve.pages.datasets.resource import resource_named
+from tamias.serve.pages.datasets.star import Star, star
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.usage import check_open
+from tamias.serve.service import Service
+
+AT_ONCE = 1 << 20
+"""Bytes of a version that is shown together with its dataset; of a larger one on request."""
+LARGEST = 32 << 20
+MOST_ROWS = 20
+MOST_COLUMNS = 30
+MOST_STATEMENTS = 40
+MOST_LINES = 40
+LONGEST_CELL = 200
+_MOST_NUMBER = 999_999_999
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One statement of RDF, each term as N-Triples writes it."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the beginning shows, in one of three ways; or why there is nothing to show."""
+
+    columns: list[str] = []
+    rows: list[list[str]] = []
+    statements: list[Statement] = []
+    star: Star | None = None
+    """The thing that most of the statements are about, with what is said of it."""
+    lines: list[str] = []
+    more: bool = False
+    note: str | None = None
+
+
+class PreviewPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page of a preview shows."""
+
+    id: str
+    url: str
+    title: str | None
+    number: int
+    noindex: bool
+    preview: Preview
+
+
+async def preview_page(request: Request, service: Service) -> PreviewPage:
+    """Of the version with the number `version`; without it, of the newest."""
+    named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
+    owner = has_secret(request, service.secret)
+    return await service.desks.ask(lambda desk: _page(desk, resource_named(desk, named), wanted, owner=owner))
+
+
+def preview(desk: Desk, resource: Resource, version: Version, largest: int = LARGEST) -> Preview:
+    """The beginning of a version."""
+    if version.byte_size > largest:
+        return Preview(note=f"larger than the {largest >> 20} MiB that are shown here; download it")
+    content = Content(resource, version, desk.reader)
+    form = form_of(version.media_type)
+    try:
+        if form is Form.ROWS:
+            return _rows(content)
+        if form is Form.STATEMENTS:
+            return _statements(content)
+        if form in (Form.JSON, Form.JSON_LINES, Form.TEXT):
+            return _lines(content)
+    except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
+        return Preview(note=f"it cannot be shown: {error}")
+    return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
+
+
+def _page(desk: Desk, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
+    versions = {each.number: each for each in read_versions(desk.session, [resource.id])[resource.id]}
+    wanted = wanted or max(versions, default=0)
+    if wanted not in versions:
+        raise NotArchived(f"{resource.url} has no version {wanted}")
+    said = check_open(desk, [versions[wanted]], owner=owner)
+    shown = preview(desk, resource, versions[wanted])
+    return PreviewPage(
+        id=resource.id,
+        url=resource.url,
+        title=resource.title,
+        number=wanted,
+        noindex=any(each.noindex for each in said.values()),
+        preview=shown,
+    )
+
+
+def _rows(content: Content) -> Preview:
+    tabbed = content.version.media_type == "text/tab-separated-values"
+    with tempfile.TemporaryDirectory(prefix="tamias-preview-") as folder:
+        table = found_table(content.spooled(Path(folder)), LARGEST, "\t" if tabbed else None)
+        found = list(islice(table.rows(), MOST_ROWS + 1))
+    return Preview(
+        columns=[_cut(name) for name in table.columns[:MOST_COLUMNS]],
+        rows=[[_cut(cell) for cell in row[:MOST_COLUMNS]] for row in found[:MOST_ROWS]],
+        more=len(found) > MOST_ROWS or table.width > MOST_COLUMNS,
+    )
+
+
+def _statements(content: Content) -> Preview:
+    found = list(islice(_quads(content), MOST_STATEMENTS + 1))
+    return Preview(
+        statements=[_statement(quad) for quad in found[:MOST_STATEMENTS]],
+        star=star(found, _main_subject(found)) if found else None,
+        more=len(found) > MOST_STATEMENTS,
+    )
+
+
+def _quads(content: Content) -> Iterator[Quad]:
+    media_type, url = content.version.media_type or "", content.resource.url
+    syntax = syntax_of(media_type)
+    if syntax is not None:
+        return parse(content.bytes(), format=syntax, base_iri=url, lenient=True)
+    analyser = load_analyser(media_type)
+    if analyser is None:
+        return iter(())
+    findings = analyser().analyse(Document(url=url, stream=BytesIO(content.bytes()), media_type=media_type))
+    return (quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads)
+
+
+def _lines(content: Content) -> Preview:
+    lines = content.text().splitlines()
+    return Preview(lines=[_cut(line, 400) for line in lines[:MOST_LINES]], more=len(lines) > MOST_LINES)
+
+
+def _main_subject(quads: list[Quad]) -> Any:
+    return Counter(quad.subject for quad in quads).most_common(1)[0][0]
+
+
+def _statement(quad: Quad) -> Statement:
+    return Statement(*(_cut(str(term)) for term in (quad.subject, quad.predicate, quad.object)))
+
+
+def _cut(text: str, most: int = LONGEST_CELL) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _table(view: PreviewPage) -> Table:
+    shown = view.preview
+    if shown.statements:
+        told = [(each.subject, each.predicate, each.object) for each in shown.statements]
+        return Table(("subject", "predicate", "object"), told)
+    return Table(shown.columns or ["line"], shown.rows or [[line] for line in shown.lines])
+
+
+PAGE = Page(
+    path="/dataset/{id}/preview",
+    template="preview.html",
+    view=preview_page,
+    data="/dataset/{id}/preview.json",
+    table=_table,
+)

@@ -1,0 +1,18 @@
+"""The resource that the address of a page names."""
+
+import re
+
+from tamias.archive.library import NotArchived
+from tamias.archive.resources import read_resources
+from tamias.model.resource import Resource
+from tamias.serve.queries.thread_pool import Desk
+
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def resource_named(desk: Desk, named: str) -> Resource:
+    """A resource by its id. Raises `NotArchived`."""
+    found = read_resources(desk.session, [named]) if _ID.fullmatch(named) else []
+    if not found:
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return found[0]

@@ -1,0 +1,157 @@
+"""The page of one version: what it is, what changed in it, what is in it, and the versions around it."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.library import NotArchived
+from tamias.archive.moments import rfc3339
+from tamias.archive.profiles import read_profile
+from tamias.archive.resources import read_versions
+from tamias.model.profile import Profile
+from tamias.model.resource import Resource, Version
+from tamias.serve.http.secret import has_secret
+from tamias.serve.pages.datasets.difference import compared, turns
+from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
+from tamias.serve.pages.datasets.resource import resource_named
+from tamias.serve.pages.html.page import Page
+from tamias.serve.pages.html.tables import Table
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.replay.memento import Travels
+from tamias.serve.replay.usage import Usage, usages
+from tamias.serve.service import Service
+
+if TYPE_CHECKING:
+    from tamias.archive.diffs import Diff
+
+COMPARED_AT_ONCE: Final = 256 << 10
+"""Bytes of versions whose changes are counted for the page; larger ones are compared on request."""
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is different from the version before."""
+
+    kind: str
+    """What was counted: rows, statements, lines or other things."""
+    added: int
+    removed: int
+    changed: int
+
+
+class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    id: str
+    dataset: str
+    url: str
+    title: str | None
+    number: int
+    newest: int
+    captured_at: str
+    byte_size: int
+    sha256: str
+    media_type: str | None
+    told_type: str | None
+    """As its server said it."""
+    noise: bool
+    """Whether its content is that of the version before."""
+    grown: int | None
+    """By how many bytes; None for the first."""
+    changed: Changed | None
+    """None for the first, and where it is not counted without being asked for."""
+    compare: str | None
+    """Where it is compared with the version before; None where it cannot be."""
+    download: str
+    memento: str
+    withheld: bool
+    """Whether whoever asked is not given its body, because its server asks for that."""
+    usage: Usage
+    profile: Profile | None
+    preview: Preview | None
+
+
+async def version_page(request: Request, service: Service) -> VersionPage:
+    """Of the version with that number. Raises `NotArchived`."""
+    named, number = request.path_params["id"], request.path_params["number"]
+    owner = has_secret(request, service.secret)
+    view, pair = await service.desks.ask(partial(_version, named=named, number=number, owner=owner))
+    if pair is None:
+        return view
+    async with turns:
+        found = await service.desks.ask(lambda desk: compared(desk, *pair))
+    return msgspec.structs.replace(view, changed=_changed(found))
+
+
+def _version(
+    desk: Desk, named: str, number: str, *, owner: bool
+) -> tuple[VersionPage, tuple[Resource, Version, Version] | None]:
+    """The page without what changed, and the versions to compare where that is done at once."""
+    resource = resource_named(desk, named)
+    versions = read_versions(desk.session, [resource.id])[resource.id]
+    place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
+    if place is None:
+        raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
+    version, before = versions[place], versions[place - 1] if place else None
+    around = [each for each in (before, version) if each is not None]
+    said = usages(desk, [each.capture for each in around])
+    withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
+    open_pair = None if before is None or withheld else (resource, before, version)
+    view = VersionPage(
+        id=version.id,
+        dataset=resource.id,
+        url=resource.url,
+        title=resource.title,
+        number=version.number,
+        newest=versions[-1].number,
+        captured_at=rfc3339(version.captured_at),
+        byte_size=version.byte_size,
+        sha256=version.sha256,
+        media_type=version.media_type,
+        told_type=version.told_type,
+        noise=version.noise,
+        grown=None if before is None else version.byte_size - before.byte_size,
+        changed=None,
+        compare=open_pair and f"/dataset/{resource.id}/diff?a={version.number - 1}&b={version.number}",
+        download=f"/api/v1/get/file/id/{version.id}",
+        memento=_memento(resource, versions, place),
+        withheld=version.capture in withheld,
+        usage=said[version.capture],
+        profile=read_profile(desk.session, version.sha256),
+        preview=None if version.capture in withheld else _preview(desk, resource, version),
+    )
+    small = all(each.byte_size <= COMPARED_AT_ONCE for each in around)
+    return view, open_pair if small else None
+
+
+def _memento(resource: Resource, versions: list[Version], place: int) -> str:
+    travels = Travels(resource, versions, "")
+    return travels.address(travels.stamps()[place])
+
+
+def _preview(desk: Desk, resource: Resource, version: Version) -> Preview | None:
+    return preview(desk, resource, version) if version.byte_size <= AT_ONCE else None
+
+
+def _changed(found: "Diff") -> Changed:
+    return Changed(kind=found.kind.value, added=found.added, removed=found.removed, changed=found.changed)
+
+
+def _table(view: VersionPage) -> Table:
+    """The columns of the tables in it."""
+    names = ("name", "datatype", "nulls", "distinct", "min", "max")
+    tables = view.profile.tables if view.profile else ()
+    rows = [
+        [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
+    ]
+    return Table(("table", *names), rows)
+
+
+PAGE = Page(
+    path="/dataset/{id}/{number}",
+    template="version.html",
+    view=version_page,
+    data="/dataset/{id}/{number}.json",
+    table=_table,
+)

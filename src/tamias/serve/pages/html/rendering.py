@@ -1,0 +1,139 @@
+"""Values to HTML: the templates, how they write figures, and the headers that every page has."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from math import log
+from typing import Any, Final
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from tamias.serve.http.problems import Problem, problem_of
+from tamias.serve.pages.crawl.activity import stack
+from tamias.serve.pages.datasets.reasons import duration
+from tamias.serve.pages.html import charts, static
+from tamias.serve.pages.html.negotiation import prefers_html
+from tamias.serve.published.jsonld import embedded
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+def html(
+    template: str, values: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> HTMLResponse:
+    """A page, or a part of one."""
+    text = _TEMPLATES.get_template(template).render(values, now=time.time())
+    return HTMLResponse(text, status, headers={**HEADERS, **(headers or {})})
+
+
+def refusal(request: Request, error: Exception) -> Response:
+    """An error as a page for whoever prefers that, else as a problem document."""
+    problem = problem_of(error)
+    answer = _problem_page(problem) if prefers_html(request.headers.get("accept", "")) else problem.response()
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+async def refused_route(request: Request, error: Exception) -> Response:
+    """For what Starlette itself refuses: no such route, no such method."""
+    return refusal(request, error)
+
+
+def size(octets: float) -> str:
+    """Bytes as people say them.
+
+    >>> size(999), size(1536), size(3 << 30)
+    ('999 B', '1.5 KiB', '3.0 GiB')
+    """
+    if octets < 1024:
+        return f"{octets:.0f} B"
+    power = min(int(log(octets, 1024)), len(_UNITS))
+    return f"{octets / 1024**power:.1f} {_UNITS[power - 1]}"
+
+
+def number(value: float) -> str:
+    """A count with its thousands apart; a fraction with what can be told of it.
+
+    >>> number(1234567).split(), number(0.12345)
+    (['1', '234', '567'], '0.123')
+    """
+    return f"{value:,}".replace(",", "\u00a0") if isinstance(value, int) else f"{value:.3g}"
+
+
+def distance(at: str, now: float) -> str:
+    """How far a moment is from now.
+
+    >>> distance("2026-01-01T00:00:00Z", 1767225600 + 7200), distance("2026-01-01T00:00:00Z", 1767225500)
+    ('2 hours ago', 'in 2 minutes')
+    """
+    seconds = now - datetime.fromisoformat(at).timestamp()
+    if abs(seconds) < 1:
+        return "now"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+
+
+def is_web(address: object) -> bool:
+    """Whether an address may be made a link: `javascript:` and its like are only shown."""
+    return isinstance(address, str) and address.lower().startswith(("http://", "https://"))
+
+
+def cells(value: object) -> list[tuple[str, str]]:
+    """A value of a diff as names and texts; without names where it has none."""
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [(str(name), _shown(each)) for name, each in value.items()]
+    return [("", _shown(value))]
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _problem_page(problem: Problem) -> Response:
+    values = {
+        "status": problem.status,
+        "phrase": HTTPStatus(problem.status).phrase,
+        "detail": problem.detail,
+        "here": None,
+        "data": None,
+    }
+    answer = html("problem.html", values, problem.status)
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("tamias.serve.pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        size=size,
+        number=number,
+        cells=cells,
+        distance=distance,
+        duration=duration,
+        quoted=lambda text: quote(text, safe=""),
+        stack=stack,
+        embedded=lambda told: Markup(embedded(told)),  # noqa: S704 - without any < in it
+    )
+    made.tests["web"] = is_web
+    made.globals.update(asset=static.address, has_library=static.has_library, charts=charts, csv=None)
+    return made
+
+
+_TEMPLATES = _templates()

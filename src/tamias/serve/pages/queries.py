@@ -1,0 +1,47 @@
+"""How pages ask the database; and what is asked for so often that an answer may be some seconds old."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from tamias.crawl.admit import queue_key
+from tamias.database.sql import statements
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.service import Service
+
+T = TypeVar("T")
+SQL = statements("tamias.serve.pages", "pages.sql")
+_kept: WeakKeyDictionary[Service, dict[str, tuple[float, Any]]] = WeakKeyDictionary()
+
+
+def rows(desk: Desk, name: str, **asked: Any) -> list[tuple[Any, ...]]:
+    """What one statement of `pages.sql` reads."""
+    return desk.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+
+
+def rows_of_buckets(desk: Desk, name: str, **asked: Any) -> list[tuple[Any, ...]]:
+    """The same of every bucket of the frontier."""
+    buckets = range(desk.frontier.buckets)
+    return [row for bucket in buckets for row in rows(desk, name, bucket=bucket, **asked)]
+
+
+def place_of_host(desk: Desk, name: str) -> dict[str, int] | None:
+    """Where a host's queue is; None where only a name server could say."""
+    by = desk.settings.frontier.queue
+    if by == "ip":
+        return None
+    qid = host_hash(queue_key(by)(f"http://{name}/"))
+    return {"bucket": bucket_of(qid, desk.frontier.buckets), "qid": qid}
+
+
+async def lately(service: Service, name: str, seconds: float, work: Callable[[Desk], T]) -> T:
+    """What the work gave at most so many seconds ago, or gives now."""
+    kept = _kept.setdefault(service, {})
+    until, value = kept.get(name, (0.0, None))
+    if until < time.monotonic():
+        value = await service.desks.ask(work)
+        kept[name] = time.monotonic() + seconds, value
+    found: T = value
+    return found

@@ -1,0 +1,1 @@
+"""How the service asks the database: a pool of threads with sessions, histories and their cache."""

@@ -1,0 +1,105 @@
+"""Where blocking work is done: a few threads, each with a session, a reader and a watcher of its own."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+
+from tamias.archive.blobs import BlobReader
+from tamias.archive.blobs.cache import BodyCache
+from tamias.archive.blobs.store import packs_of
+from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.revisit.watching import Watcher
+from tamias.database.connect import Connection, Database
+from tamias.database.sql import statements
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.permit.delay import host_delay_ms
+from tamias.serve.http.problems import Problem
+from tamias.settings import Settings
+
+T = TypeVar("T")
+THREADS = 6
+MOST_WAITING = 1000
+"""Requests that wait for a thread; more are sent away."""
+CACHE_BYTES = 32 * 1024 * 1024
+SQL = statements("tamias.serve.queries", "queries.sql")
+
+
+class Desk:
+    """What one thread works with. Opened in its thread and used there only."""
+
+    def __init__(self, database: Database, data: Path, settings: Settings) -> None:
+        self.session = database.session()
+        self.reader = BlobReader(packs_of(self.session, data), self.session, CACHE_BYTES)
+        self.settings = settings
+        self._connection: Connection | None = None
+
+    @cached_property
+    def admission(self) -> Admission:
+        """Which addresses may be watched."""
+        return Admission(self.settings, ())
+
+    @cached_property
+    def frontier(self) -> PostgresFrontier:
+        """Where addresses become due."""
+        names = frozenset(self.settings.filters.session_names)
+        delay_ms = host_delay_ms(self.settings.fetch.delay, None, obey_robots=False)
+        return PostgresFrontier(self.session, same_url=same_url(names), delay_ms=delay_ms)
+
+    @cached_property
+    def watcher(self) -> Watcher:
+        """Puts resources under watch."""
+        return Watcher(self.session, self.frontier, self.admission)
+
+    def rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a statement of `queries.sql`; alone, for a transaction would take two trips more."""
+        try:
+            if self._connection is None:
+                self._connection = self.session.transact(lambda cursor: cursor.connection)
+            with self._connection.cursor(binary=True) as cursor:
+                return cursor.execute(SQL[name].text, asked).fetchall()
+        except psycopg.OperationalError:
+            # The session mends itself; what is left of the old connection is not used again.
+            self._connection = None
+            return self.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+
+
+class Desks:
+    """The threads."""
+
+    def __init__(self, database: Database, data: Path, settings: Settings, threads: int = THREADS) -> None:
+        self._threads = ThreadPoolExecutor(threads, "desk")
+        self._make: Callable[[], Desk] = partial(Desk, database, data, settings)
+        self._local = threading.local()
+        self._open: list[Desk] = []
+        self._waiting = 0
+        self.bodies = BodyCache(CACHE_BYTES)
+        """Small bodies that were asked for lately, by digest."""
+
+    async def ask(self, work: Callable[[Desk], T]) -> T:
+        """What the work gives, done at one of the desks. Raises `Problem` when too many wait."""
+        if self._waiting >= MOST_WAITING:
+            raise Problem(503, f"{MOST_WAITING} requests are waiting already", {"Retry-After": "1"})
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._at_desk, work)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """When what is under way is done."""
+        self._threads.shutdown()
+        for desk in self._open:
+            desk.session.close()
+
+    def _at_desk(self, work: Callable[[Desk], T]) -> T:
+        desk: Desk | None = getattr(self._local, "desk", None)
+        if desk is None:
+            desk = self._local.desk = self._make()
+            self._open.append(desk)
+        return work(desk)

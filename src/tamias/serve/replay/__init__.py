@@ -1,0 +1,1 @@
+"""Archived bytes over HTTP: versions, ranges, zips, Memento and CDX, and who may have them."""

@@ -1,0 +1,169 @@
+"""One version as an HTTP answer: streamed, in ranges, with its digest as tag, never trusted by a browser."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from mimetypes import guess_extension
+from posixpath import basename
+from urllib.parse import unquote, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tamias.content.formats import suffix_of
+from tamias.model.resource import Resource, Version
+from tamias.serve.http.problems import Problem
+from tamias.serve.http.responses import has_already
+from tamias.serve.replay.bodies import IN_MEMORY, pieces
+from tamias.serve.replay.usage import check_owner
+from tamias.serve.service import Service
+
+SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+FOR_EVER = "public, max-age=31536000, immutable"
+FOR_NOBODY = "private, no-store"
+"""What only the owner gets is not kept on the way."""
+UNKNOWN = "application/octet-stream"
+_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(; ?charset=[\w:.-]+)?", re.ASCII)
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}")
+
+
+async def deliver(
+    request: Request, service: Service, version: Version, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The bytes of a version, or what the client wants to have of them. Raises `Problem`."""
+    told = {**_headers(version), **(headers or {})}
+    if await service.usages.withheld(version):
+        check_owner(request, service.secret)
+        told["Cache-Control"] = FOR_NOBODY
+    refusal = _refusal(request, version, told)
+    if refusal is not None:
+        return refusal
+    start, stop = _range(request, version) or (0, version.byte_size)
+    status = 200 if stop - start == version.byte_size and not _wants_range(request, version) else 206
+    told["Content-Length"] = str(stop - start)
+    if status == 206:
+        told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=told, media_type=content_type(version))
+    source = pieces(service.desks, version.sha256, version.byte_size, start, stop)
+    if version.byte_size <= IN_MEMORY:
+        whole = b"".join([piece async for piece in source])
+        return Response(whole, status, headers=told, media_type=content_type(version))
+    return StreamingResponse(await begun(source), status, headers=told, media_type=content_type(version))
+
+
+async def begun(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same pieces; the first is there already, so that an error still has a status of its own."""
+    first = await anext(source, b"")
+
+    async def rest() -> AsyncIterator[bytes]:
+        yield first
+        async for piece in source:
+            yield piece
+
+    return rest()
+
+
+def content_type(version: Version) -> str:
+    """What it was found to be, with the character set that was told, as far as that is one."""
+    found, told = version.media_type, (version.told_type or "").strip()
+    if _TYPE.fullmatch(told) and (found is None or told.partition(";")[0].strip().lower() == found):
+        return told
+    return found if found and _TYPE.fullmatch(found) else UNKNOWN
+
+
+def as_attachment(resource: Resource, version: Version) -> dict[str, str]:
+    """To be saved under the name that its URL has."""
+    return {"Content-Disposition": f'attachment; filename="{file_name(resource, version)}"'}
+
+
+def file_name(resource: Resource, version: Version) -> str:
+    """A name for people, with an extension; nothing of it can steer a file system."""
+    path = unquote(urlsplit(resource.url).path, errors="replace")
+    name = _NAME.sub("_", basename(path.rstrip("/"))).lstrip("._-")[-80:] or version.resource
+    return name if _EXTENSION.search(name) else name + extension(version.media_type)
+
+
+def extension(media_type: str | None) -> str:
+    """The usual ending of a file of some type."""
+    return suffix_of(media_type) or guess_extension(media_type or "") or ".bin"
+
+
+def http_date(moment: int) -> str:
+    """Milliseconds as HTTP writes them.
+
+    >>> http_date(1700000000123)
+    'Tue, 14 Nov 2023 22:13:20 GMT'
+    """
+    return format_datetime(datetime.fromtimestamp(moment // 1000, UTC), usegmt=True)
+
+
+def read_http_date(text: str) -> int | None:
+    """The last millisecond of the second that HTTP writes; None where it is none."""
+    try:
+        told = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    known = told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+    try:
+        return int(known.timestamp()) * 1000 + 999
+    except (OverflowError, ValueError):
+        return None
+
+
+def _headers(version: Version) -> dict[str, str]:
+    return {
+        "ETag": f'"{version.sha256}"',
+        "Last-Modified": http_date(version.captured_at),
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": SANDBOX,
+    }
+
+
+def _refusal(request: Request, version: Version, told: dict[str, str]) -> Response | None:
+    wanted = request.headers.get("if-match")
+    tag = told["ETag"]
+    if (
+        wanted is not None
+        and wanted.strip() != "*"
+        and tag not in {each.strip() for each in wanted.split(",")}
+    ):
+        raise Problem(412, f"this version has the tag {tag}")
+    if "if-none-match" in request.headers:
+        seen = has_already(request, tag)
+    else:
+        since = read_http_date(request.headers.get("if-modified-since", ""))
+        seen = since is not None and version.captured_at <= since
+    return Response(status_code=304, headers=told) if seen else None
+
+
+def _wants_range(request: Request, version: Version) -> bool:
+    return _range(request, version) is not None
+
+
+def _range(request: Request, version: Version) -> tuple[int, int] | None:
+    """The part that is wanted; None for the whole, also where several parts are wanted."""
+    found = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    if found is None or found.group(1) == found.group(2) == "" or not _still_the_same(request, version):
+        return None
+    first, last = found.groups()
+    size = version.byte_size
+    start = int(first) if first else max(0, size - int(last))
+    stop = min(size, int(last) + 1) if first and last else size
+    if first and last and int(last) < int(first):
+        return None
+    if start >= size:
+        unsatisfied = {"Content-Range": f"bytes */{size}"}
+        raise Problem(416, f"this version has {size} bytes", unsatisfied)
+    return start, stop
+
+
+def _still_the_same(request: Request, version: Version) -> bool:
+    told = request.headers.get("if-range")
+    if told is None:
+        return True
+    return told.strip() in (f'"{version.sha256}"', http_date(version.captured_at))

@@ -1,0 +1,151 @@
+"""One call: messages in, messages out, and how it ends. Knows gRPC's framing, not HTTP/2's."""
+
+import asyncio
+import re
+import struct
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
+
+from tamias.serve.urlfrontier.grpc.status import Code, Refused
+
+MAX_MESSAGE = 4 << 20
+MOST_AT_ONCE = 1024
+"""Messages of one call that are handed over together."""
+_PREFIX = struct.Struct(">BI")
+_TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
+_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+
+
+class Channel(Protocol):
+    """What a call needs of its connection."""
+
+    async def send(self, stream: int, data: bytes) -> None:
+        """Sends when the client has room; raises `asyncio.CancelledError` or `ConnectionError` if it left."""
+        ...
+
+    def consumed(self, stream: int, length: int) -> None:
+        """The client may send so many bytes more."""
+        ...
+
+    def hold(self, length: int) -> None:
+        """So many bytes more, or less, wait to be worked off."""
+        ...
+
+
+class Call:
+    """A client's call. Bytes wait here until they are read; only then may the client send more."""
+
+    def __init__(self, channel: Channel, stream: int, path: str, metadata: dict[str, str]) -> None:
+        self._channel = channel
+        self._stream = stream
+        self.path = path
+        self.metadata = metadata
+        self._buffer = bytearray()
+        self._credit = 0
+        self._refused: Refused | None = None
+        self.held = 0
+        """Bytes that were received and are not worked off."""
+        self.incomplete_since: float | None = None
+        """When the message that is not complete yet was begun."""
+        self.ended = False
+        self._news = asyncio.Event()
+
+    def feed(self, data: bytes, length: int) -> None:
+        """Bytes of the client, and how many of its window they took."""
+        if self.incomplete_since is None:
+            self.incomplete_since = time.monotonic()
+        self._buffer += data
+        self._credit += length
+        self._news.set()
+        self._hold(len(data))
+
+    def end(self) -> None:
+        """The client has sent all it has to send."""
+        self.ended = True
+        self._news.set()
+
+    def refuse(self, refused: Refused) -> None:
+        """Ends the call where it reads next."""
+        self._refused = refused
+        self._buffer.clear()
+        self._news.set()
+
+    def forget(self) -> None:
+        """The call is over: nothing waits any more."""
+        self._hold(-self.held)
+
+    def seconds(self) -> float | None:
+        """How long the client is willing to wait, if it says so."""
+        told = _TIMEOUT.fullmatch(self.metadata.get("grpc-timeout", ""))
+        return int(told[1]) * _UNITS[told[2]] if told else None
+
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        """The client's messages, as many at a time as have come, within bounds."""
+        while self._refused is None:
+            before = len(self._buffer)
+            messages = self._split()
+            taken = before - len(self._buffer)
+            if messages:
+                yield messages
+            self._hold(-taken)
+            self._give_credit()
+            if len(messages) == MOST_AT_ONCE:
+                await asyncio.sleep(0)  # other clients have their turn
+            elif self.ended and not self._news.is_set():
+                break
+            else:
+                await self._news.wait()
+                self._news.clear()
+        if self._refused is not None:
+            raise self._refused
+        if self._buffer:
+            raise Refused(Code.INTERNAL, "the last message is cut off")
+
+    async def one(self) -> bytes:
+        """The only message of a call that has one."""
+        found: list[bytes] = []
+        async for batch in self.batches():
+            found += batch
+            if len(found) > 1:
+                break
+        if len(found) != 1:
+            raise Refused(Code.UNIMPLEMENTED, "this call takes exactly one message")
+        return found[0]
+
+    async def send(self, messages: Iterable[bytes]) -> None:
+        """Sends messages, all in one piece, when the client has room."""
+        pack = _PREFIX.pack
+        framed = b"".join([part for each in messages for part in (pack(0, len(each)), each)])
+        if framed:
+            await self._channel.send(self._stream, framed)
+
+    def _split(self) -> list[bytes]:
+        data = self._buffer
+        messages: list[bytes] = []
+        at, end = 0, len(data)
+        while end - at >= _PREFIX.size and len(messages) < MOST_AT_ONCE:
+            packed, length = _PREFIX.unpack_from(data, at)
+            if packed:
+                raise Refused(Code.UNIMPLEMENTED, "compressed messages are not understood")
+            if length > MAX_MESSAGE:
+                raise Refused(
+                    Code.RESOURCE_EXHAUSTED, f"a message of {length} bytes is longer than {MAX_MESSAGE}"
+                )
+            if end - at - _PREFIX.size < length:
+                break
+            at += _PREFIX.size + length
+            messages.append(bytes(data[at - length : at]))
+        del data[:at]
+        if at:
+            self.incomplete_since = time.monotonic() if data else None
+        return messages
+
+    def _hold(self, length: int) -> None:
+        self.held += length
+        self._channel.hold(length)
+
+    def _give_credit(self) -> None:
+        credit, self._credit = self._credit, 0
+        if credit and not self.ended:
+            self._channel.consumed(self._stream, credit)

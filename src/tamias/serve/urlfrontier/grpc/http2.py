@@ -1,0 +1,314 @@
+"""HTTP/2 for one connection: streams become calls, answers go out as the client has room.
+
+The h2 library knows the protocol; here are the bounds, so that who floods or stalls hurts nobody else.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import cast
+from urllib.parse import quote
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+import h2.settings
+from hyperframe.frame import GoAwayFrame
+
+from tamias.model.errors import TamiasError
+from tamias.serve.urlfrontier.grpc.calls import Call
+from tamias.serve.urlfrontier.grpc.connections import Connections
+from tamias.serve.urlfrontier.grpc.status import Code, Refused, refusal
+
+_log = logging.getLogger(__name__)
+
+STREAM_WINDOW = 1 << 20
+CONNECTION_WINDOW = 8 << 20
+MAX_STREAMS = 100
+STALL_SECONDS = 120.0
+MOST_HELD = 16 << 20
+"""Bytes of messages of one connection that were received and not worked off yet."""
+MOST_FUTILE = 500.0
+FUTILE_A_SECOND = 20.0
+"""Frames that carry nothing (dropped calls, pings, settings, empty data): at once, and in the long run."""
+SLICE = 64 << 10
+SMALL_SLICE = 4 << 10
+"""Bytes that are parsed before others have their turn: less while a client has done nothing useful."""
+_HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity")]
+_GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
+
+Handler = Callable[[Call], Awaitable[None]]
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, handler: Handler, connections: Connections) -> None:
+        self._handler = handler
+        self._connections = connections
+        self._h2 = h2.connection.H2Connection(
+            h2.config.H2Configuration(
+                client_side=False, header_encoding="utf-8", validate_outbound_headers=False
+            )
+        )
+        self._calls: dict[int, Call] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._begun: set[int] = set()
+        self._room = asyncio.Event()
+        self._writable = True
+        self._unparsed = bytearray()
+        self._is_parsing = False
+        self._futile = 0.0
+        self._futile_at = time.monotonic()
+        self._leaving = False
+        self._transport: asyncio.Transport | None = None
+        self.peer = ""
+        self.held = 0
+        self.active_at = time.monotonic()
+        self._was_useful = False
+        self.has_begun = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._tasks)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self.peer = str((transport.get_extra_info("peername") or ("",))[0])
+        self._connections.add(self)
+        self._h2.local_settings = h2.settings.Settings(
+            client=False,
+            initial_values={
+                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+                h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+                h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 16384,
+                h2.settings.SettingCodes.ENABLE_PUSH: 0,
+            },
+        )
+        self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(CONNECTION_WINDOW)
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+        self._transport = None
+        self._room.set()
+        for task in self._tasks.values():
+            task.cancel()
+
+    def pause_writing(self) -> None:
+        """The client does not read: then it is not read from either."""
+        self._writable = False
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._room.set()
+        self._read_on()
+
+    def data_received(self, data: bytes) -> None:
+        self._unparsed += data
+        if not self._is_parsing:
+            self._parse()
+
+    def _parse(self) -> None:
+        """One slice of what came; then everybody else's turn, then the next slice."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        size = SLICE if self._was_useful and self._futile < MOST_FUTILE / 2 else SMALL_SLICE
+        piece = bytes(self._unparsed[:size])
+        del self._unparsed[:size]
+        self._receive(piece)
+        self._is_parsing = bool(self._unparsed)
+        if self._is_parsing and self._transport is not None:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._parse)
+        else:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        if self._transport is not None and self._writable and not self._is_parsing:
+            self._transport.resume_reading()
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            for event in self._h2.receive_data(data):
+                self._take(event)
+        except (h2.exceptions.ProtocolError, UnicodeDecodeError) as error:
+            _log.info("a client broke the protocol: %s", error)
+            self._flush()
+            self.close()
+            return
+        self._flush()
+        if self._futile > MOST_FUTILE:
+            self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
+            self._flush()
+            self.close()
+
+    def hold(self, length: int) -> None:
+        self._connections.hold(self, length)
+        if length > 0 and self.held > MOST_HELD:
+            self.drop_newest_call("this connection holds too many unfinished messages")
+
+    def drop_newest_call(self, why: str) -> None:
+        for stream in sorted(self._calls, reverse=True):
+            if self._calls[stream].held:
+                self._drop(stream, Refused(Code.RESOURCE_EXHAUSTED, why))
+                return
+
+    def drop_stalled_calls(self, begun_before: float) -> None:
+        for stream, call in list(self._calls.items()):
+            if call.incomplete_since is not None and call.incomplete_since < begun_before:
+                self._drop(stream, Refused(Code.DEADLINE_EXCEEDED, "a message was not completed in time"))
+
+    def _drop(self, stream: int, refused: Refused) -> None:
+        call = self._calls[stream]
+        call.refuse(refused)
+        call.forget()
+
+    def go_away(self) -> None:
+        """No further calls; those under way may end."""
+        self._leaving = True
+        if self._transport is not None:
+            # Not through the library, for which the connection would be over at once.
+            self._transport.write(GoAwayFrame(0, last_stream_id=max(self._calls, default=0)).serialize())
+
+    def close(self) -> None:
+        """Ends the connection once what was written is sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The calls under way."""
+        return list(self._tasks.values())
+
+    async def send(self, stream: int, data: bytes) -> None:
+        if stream not in self._begun:
+            self._begun.add(stream)
+            self._h2.send_headers(stream, _HEADERS)
+        view = memoryview(data)
+        while view:
+            room = await self._wait_for_room(stream)
+            self._h2.send_data(stream, bytes(view[:room]))
+            view = view[room:]
+            self._flush()
+
+    def consumed(self, stream: int, length: int) -> None:
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self._h2.acknowledge_received_data(length, stream)
+        self._flush()
+
+    async def _wait_for_room(self, stream: int) -> int:
+        while True:
+            if self._transport is None:
+                raise ConnectionError("the client has left")
+            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+            if room > 0 and self._writable:
+                return room
+            self._room.clear()
+            async with asyncio.timeout(STALL_SECONDS):
+                await self._room.wait()
+
+    def _take(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.DataReceived():
+                self._data(event)
+            case h2.events.RequestReceived():
+                self._begin(event)
+            case h2.events.StreamEnded() if event.stream_id in self._calls:
+                self._calls[event.stream_id].end()
+            case h2.events.StreamReset():
+                self._count_futile()
+                if event.stream_id in self._tasks:
+                    self._tasks[event.stream_id].cancel()
+            case h2.events.RemoteSettingsChanged():
+                self._count_futile()
+                self._room.set()
+            case h2.events.WindowUpdated():
+                self._room.set()
+            case h2.events.PingReceived() | h2.events.PriorityUpdated():
+                self._count_futile()
+            case h2.events.ConnectionTerminated() if not self._tasks:
+                self.close()
+
+    def _count_futile(self) -> None:
+        now = time.monotonic()
+        forgiven = (now - self._futile_at) * FUTILE_A_SECOND
+        self._futile = max(0.0, self._futile - forgiven) + 1
+        self._futile_at = now
+
+    def _data(self, event: h2.events.DataReceived) -> None:
+        call = self._calls.get(event.stream_id)
+        length = event.flow_controlled_length or 0
+        if call is not None:
+            if not event.data and event.stream_ended is None:
+                self._count_futile()
+            call.feed(event.data or b"", length)
+        else:
+            self.consumed(event.stream_id, length)
+
+    def _begin(self, event: h2.events.RequestReceived) -> None:
+        headers = {str(name): str(value) for name, value in event.headers or ()}
+        stream = event.stream_id
+        self.has_begun, self.active_at = True, time.monotonic()
+        if self._leaving:
+            self._h2.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
+            return
+        if headers.get(":method") != "POST" or not _GRPC.fullmatch(headers.get("content-type", "")):
+            self._h2.send_headers(stream, [(":status", "415")], end_stream=True)
+            return
+        call = Call(self, stream, headers.get(":path", ""), headers)
+        self._calls[stream] = call
+        task = asyncio.get_running_loop().create_task(self._run(call, stream))
+        self._tasks[stream] = task
+        task.add_done_callback(lambda _done: self._forget(stream))
+
+    def _forget(self, stream: int) -> None:
+        if call := self._calls.pop(stream, None):
+            call.forget()
+        self._tasks.pop(stream, None)
+        self._begun.discard(stream)
+
+    async def _run(self, call: Call, stream: int) -> None:
+        code, sentence = Code.OK, ""
+        try:
+            async with asyncio.timeout(call.seconds()):
+                await self._handler(call)
+            self.active_at, self._was_useful = time.monotonic(), True
+        except Refused as refused:
+            code, sentence = refused.code, refused.sentence
+        except TimeoutError:
+            code, sentence = Code.DEADLINE_EXCEEDED, "the time for the call is over"
+        except TamiasError as error:
+            told = refusal(error)
+            code, sentence = told.code, told.sentence
+        except ConnectionError:
+            return
+        except Exception:  # noqa: BLE001 (the service goes on, whatever a call met)
+            _log.exception("a call of %s failed", call.path)
+            code, sentence = Code.INTERNAL, "the service made a mistake; its log says more"
+        self._end(stream, code, sentence)
+
+    def _end(self, stream: int, code: Code, sentence: str) -> None:
+        trailers = [("grpc-status", str(int(code)))]
+        if sentence:
+            trailers.append(("grpc-message", quote(sentence, safe=" !\"#$&'()*+,-./:;<=>?@[]^_`{|}~")))
+        try:
+            head = [] if stream in self._begun else _HEADERS
+            self._h2.send_headers(stream, head + trailers, end_stream=True)
+            if not self._calls[stream].ended:
+                self._h2.reset_stream(stream, h2.errors.ErrorCodes.NO_ERROR)
+        except (h2.exceptions.ProtocolError, KeyError):
+            return
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._h2.data_to_send()
+        if data and self._transport is not None:
+            self._transport.write(data)
