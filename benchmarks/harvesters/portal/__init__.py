@@ -1,6 +1,6 @@
 """How fast a portal's datasets are read, and that the memory for it does not grow with the portal.
 
-`server` is a portal that speaks as CKAN does, `walker` walks it in a process of its own, `run` reports.
+`server` is a portal that speaks as CKAN does, `harvest` harvests it in a process of its own, `run` reports.
 """
 
 from benchmarks.harvesters.portal.run import run

@@ -1,4 +1,4 @@
-"""Walks a small portal and a large one, and the large one with a plain loop, and compares."""
+"""Harvests a small portal and a large one, and the large one with a plain loop, and compares."""
 
 import json
 import platform
@@ -11,8 +11,8 @@ from urllib.request import urlopen
 
 import msgspec
 
+from benchmarks.harvesters.portal.harvest import HarvestFigures
 from benchmarks.harvesters.portal.server import MOST_ROWS, portal
-from benchmarks.harvesters.portal.walker import WalkFigures
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from tamias import __version__
 
@@ -33,7 +33,7 @@ class LoopFigures(msgspec.Struct, kw_only=True):
 def run(datasets: int = 10_000, small: int = 2_000, out: Out = print) -> dict[str, Any]:
     """Measures all; `ok` is false when a dataset is missing or memory grew."""
     out(f"Tamias {__version__}, Python {platform.python_version()}; a CKAN on the loopback address")
-    little, large = _walked(small), _walked(datasets)
+    little, large = _harvested(small), _harvested(datasets)
     with portal(datasets) as url:
         loop = looped(url)
     for size, figures in ((small, little), (datasets, large)):
@@ -41,7 +41,7 @@ def run(datasets: int = 10_000, small: int = 2_000, out: Out = print) -> dict[st
     rate, plain = large.datasets / large.seconds, loop.datasets / loop.seconds
     out(
         f"plain loop (urllib, json, no DCAT): {loop.datasets:,} datasets, {plain:,.0f} a second; "
-        f"the door with all its DCAT is {rate / plain:.2f} x of that"
+        f"the harvester with all its DCAT is {rate / plain:.2f} x of that"
     )
     growth = large.peak_pss / little.peak_pss
     whole = all(
@@ -64,15 +64,15 @@ def run(datasets: int = 10_000, small: int = 2_000, out: Out = print) -> dict[st
     }
 
 
-def _walked(datasets: int) -> WalkFigures:
+def _harvested(datasets: int) -> HarvestFigures:
     with portal(datasets) as url:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.harvesters.portal.walker", url],
+            [sys.executable, "-m", "benchmarks.harvesters.portal.harvest", url],
             check=True,
             capture_output=True,
             timeout=_SECONDS,
         )
-    return msgspec.json.decode(done.stdout, type=WalkFigures)
+    return msgspec.json.decode(done.stdout, type=HarvestFigures)
 
 
 def looped(url: str) -> LoopFigures:
@@ -89,7 +89,7 @@ def looped(url: str) -> LoopFigures:
     return figures
 
 
-def _line(size: int, figures: WalkFigures) -> str:
+def _line(size: int, figures: HarvestFigures) -> str:
     rate = figures.datasets / figures.seconds
     return (
         f"{size:>7,} datasets: {rate:,.0f} a second "

@@ -1,4 +1,4 @@
-"""The bench of the SPARQL door: a capped endpoint copied by it, and by a plain loop of LIMIT and OFFSET."""
+"""The SPARQL harvester: a capped endpoint copied by it, and by a plain loop of LIMIT and OFFSET."""
 
 from benchmarks.harvesters.sparql.run import run
 

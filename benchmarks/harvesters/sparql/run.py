@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from pyoxigraph import Quad
 
+from benchmarks.harvesters.sparql.client import LoopbackClient
 from benchmarks.harvesters.sparql.data import write
 from benchmarks.harvesters.sparql.endpoint import endpoint
-from benchmarks.harvesters.sparql.guide import LoopbackClient
 from tamias.harvesters.sparql import SparqlHarvester, queries
 from tamias.harvesters.sparql.client import Dialect, EndpointClient
 from tamias.harvesters.sparql.limits import Limits
@@ -43,23 +43,23 @@ class CopyFigures(msgspec.Struct, kw_only=True):
 
 
 def run(triples: int = 1_000_000, out: Out = print, *, cap: int = CAP) -> dict[str, Any]:
-    """Measures both; `ok` is false when the door has missed a statement, or is not sure."""
+    """Measures both; `ok` is false when the harvester has missed a statement, or is not sure."""
     with TemporaryDirectory(prefix="tamias-bench-") as name:
         folder = Path(name)
         data = folder / "data.nt"
         write(data, triples)
         with endpoint(data, folder, cap) as url:
             out(f"{triples:,} statements behind a cap of {cap:,} rows")
-            door = asyncio.run(_measured("tamias", _by_door, folder, url, cap, out))
+            ours = asyncio.run(_measured("tamias", _by_harvester, folder, url, cap, out))
             plain = asyncio.run(_measured("limit-offset", _by_loop, folder, url, cap, out))
-    out(f"ratio: {door.rate / plain.rate:.2f} x the speed of the plain loop")
+    out(f"ratio: {ours.rate / plain.rate:.2f} x the speed of the plain loop")
     return {
         "triples": triples,
         "cap": cap,
-        "tamias": msgspec.to_builtins(door),
+        "tamias": msgspec.to_builtins(ours),
         "limit_offset": msgspec.to_builtins(plain),
-        "ratio": door.rate / plain.rate,
-        "ok": door.statements == triples and door.says.startswith("complete"),
+        "ratio": ours.rate / plain.rate,
+        "ok": ours.statements == triples and ours.says.startswith("complete"),
     }
 
 
@@ -69,16 +69,16 @@ Copying = Callable[[LoopbackClient, str, CopyFigures, int], Pages]
 
 async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: int, out: Out) -> CopyFigures:
     figures = CopyFigures(name=name)
-    guide = LoopbackClient(folder / "spool")
+    client = LoopbackClient(folder / "spool")
     seen: set[int] = set()
     rows = 0
     began = time.perf_counter()
-    async for quads in copying(guide, url, figures, cap):
+    async for quads in copying(client, url, figures, cap):
         rows += len(quads)
         seen.update(map(hash, quads))
     figures.seconds = time.perf_counter() - began
-    await guide.close()
-    figures.requests, figures.statements, figures.repeated = guide.requests, len(seen), rows - len(seen)
+    await client.close()
+    figures.requests, figures.statements, figures.repeated = client.requests, len(seen), rows - len(seen)
     out(
         f"{name:<14}{figures.rate:>10,.0f} statements/s{figures.seconds:>8.1f} s"
         f"{figures.requests:>6} requests{figures.statements:>12,} statements"
@@ -87,10 +87,10 @@ async def _measured(name: str, copying: Copying, folder: Path, url: str, cap: in
     return figures
 
 
-async def _by_door(
-    guide: LoopbackClient, url: str, figures: CopyFigures, _page: int
+async def _by_harvester(
+    client: LoopbackClient, url: str, figures: CopyFigures, _page: int
 ) -> AsyncIterator[Sequence[Quad]]:
-    async for step in SparqlHarvester().harvest(Harvest(url=url, kind="sparql"), guide):
+    async for step in SparqlHarvester().harvest(Harvest(url=url, kind="sparql"), client):
         for finding in step.findings:
             if isinstance(finding, Quads) and not _description(finding.quads):
                 yield finding.quads
@@ -99,12 +99,12 @@ async def _by_door(
 
 
 async def _by_loop(
-    guide: LoopbackClient, url: str, figures: CopyFigures, page: int
+    client: LoopbackClient, url: str, figures: CopyFigures, page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
-    client = EndpointClient(guide, url, Dialect(), Limits().most_bytes)
+    endpoint_client = EndpointClient(client, url, Dialect(), Limits().most_bytes)
     offset = 0
-    while rows := await client.select(queries.select(queries.statements(None), page, offset)):
+    while rows := await endpoint_client.select(queries.select(queries.statements(None), page, offset)):
         offset += len(rows)
         yield Page.of_rows(rows).quads
     figures.says = "cannot tell"

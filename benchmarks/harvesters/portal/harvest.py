@@ -1,4 +1,4 @@
-"""Walks a portal in a process of its own: `python -m ….walker URL` prints what it took."""
+"""Harvests a portal in a process of its own: `python -m ….harvest URL` prints what it took."""
 
 import asyncio
 import os
@@ -20,8 +20,8 @@ from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.harvest import Harvest
 
 
-class WalkFigures(msgspec.Struct, kw_only=True):
-    """What one walk brought and took."""
+class HarvestFigures(msgspec.Struct, kw_only=True):
+    """What one harvest brought and took."""
 
     datasets: int = 0
     quads: int = 0
@@ -72,17 +72,17 @@ async def _anywhere(_target: str) -> Stop | None:
     return None
 
 
-async def walked(url: str, spool: str) -> WalkFigures:
-    """Walks to the end; what is found is counted and let go of."""
+async def harvested(url: str, spool: str) -> HarvestFigures:
+    """Harvests to the end; what is found is counted and let go of."""
     fetcher = HttpFetcher(
         HttpOptions(user_agent="tamias/bench", spool_dir=spool),
         forbidden=lambda _address: None,
         now=lambda: time.time_ns() // 1_000_000,
         retry_after=lambda _value, _now: None,
     )
-    guide, figures = PlainClient(fetcher), WalkFigures()
+    client, figures = PlainClient(fetcher), HarvestFigures()
     started, cpu = time.perf_counter(), time.process_time()
-    async for step in CkanHarvester().harvest(Harvest(url=url, kind="ckan"), guide):
+    async for step in CkanHarvester().harvest(Harvest(url=url, kind="ckan"), client):
         for finding in step.findings:
             _count(finding, figures)
         figures.steps += 1
@@ -90,13 +90,13 @@ async def walked(url: str, spool: str) -> WalkFigures:
         if step.end:
             figures.complete, figures.reason = step.end.complete, step.end.reason
     figures.seconds, figures.cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
-    figures.requests = guide.requests
+    figures.requests = client.requests
     figures.peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     await fetcher.close()
     return figures
 
 
-def _count(finding: Finding, figures: WalkFigures) -> None:
+def _count(finding: Finding, figures: HarvestFigures) -> None:
     if isinstance(finding, Quads):
         figures.quads += len(finding.quads)
     elif isinstance(finding, Datasets):
@@ -108,9 +108,9 @@ def _count(finding: Finding, figures: WalkFigures) -> None:
 
 
 def main() -> None:
-    """Walks the portal that the command line names, and writes the figures as JSON."""
+    """Harvests the portal that the command line names, and writes the figures as JSON."""
     with TemporaryDirectory(prefix="tamias-bench-") as spool:
-        figures = asyncio.run(walked(sys.argv[1], spool))
+        figures = asyncio.run(harvested(sys.argv[1], spool))
     sys.stdout.buffer.write(msgspec.json.encode(figures))
 
 

@@ -1,4 +1,4 @@
-"""A guide for a server of one's own: it asks as fast as it is answered, and counts."""
+"""A client for a server of one's own: it asks as fast as it is answered, and counts."""
 
 from collections.abc import Iterator
 from pathlib import Path
