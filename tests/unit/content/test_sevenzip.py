@@ -12,8 +12,9 @@ import zlib
 import py7zr
 import pytest
 
+from tamias.analyse.profile import profile
 from tamias.content.containers.documents import documents
-from tamias.content.containers.limits import OpenLimits
+from tamias.content.containers.limits import MAX_DIRECTORY, MAX_ENTRIES, OpenLimits
 from tamias.model.capture import Body
 from tamias.model.document import LimitExceeded
 from tamias.model.finding import Problem
@@ -240,3 +241,19 @@ def test_a_member_of_any_size_takes_little_memory(method, tmp_path):
         (tmp_path / name).write_bytes(packed({"a": bytes(size)}, filters=METHODS[method]))
     command = [sys.executable, "-c", program, tmp_path / "small", tmp_path / "large"]
     assert int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) < 40_000
+
+
+def test_the_bounds_of_py7zr_are_the_same_for_whoever_opens_an_archive(tmp_path):
+    """They are py7zr's own globals: two readers with values of their own would change each other's."""
+    path = tmp_path / "x.7z"
+    with py7zr.SevenZipFile(path, "w") as archive:
+        archive.writestr(b"1", "a.csv")
+    bounds = []
+    for read in (
+        lambda: list(documents(body_of(path.read_bytes()), url="http://e.org/x.7z", told_type=None)),
+        lambda: profile(path, media_type="application/x-7z-compressed", told_type=None, name="x.7z"),
+    ):
+        py7zr.archiveinfo.MAX_HEADER_SIZE = py7zr.archiveinfo.MAX_NUMFILES = 0
+        read()
+        bounds.append((py7zr.archiveinfo.MAX_HEADER_SIZE, py7zr.archiveinfo.MAX_NUMFILES))
+    assert bounds == [(MAX_DIRECTORY, MAX_ENTRIES)] * 2

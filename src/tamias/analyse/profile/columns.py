@@ -12,7 +12,7 @@ from tamias.analyse.profile.sketch import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.values.cells import usual_shape
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, Form
 from tamias.analyse.profile.values.forms import form_of
-from tamias.analyse.profile.values.meanings import Column, meaning_of
+from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
 from tamias.analyse.profile.values.number_forms import decimal_sign
 from tamias.analyse.profile.values.words import says
 from tamias.model.profile import ColumnProfile, Meaning, TopValue
@@ -89,7 +89,7 @@ class Columns:
         form, figures = self._checked(place, form)
         unique = figures.nulls == 0 and figures.distinct == self.rows > 1 and self._exact
         pattern = usual_shape(sample) if form is TEXT or form.datatype == "integer" else None
-        column = Column(
+        column = ColumnSample(
             name=name,
             form=form,
             values=sample,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
-from tamias.content.containers.directory import Member, members
+from tamias.content.containers.directory import ZipEntry, members
 
 
 def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
@@ -25,10 +25,10 @@ def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     )
 
 
-def _change(name: str, was: Member | None, now: Member | None, limits: DiffLimits) -> Change:
+def _change(name: str, was: ZipEntry | None, now: ZipEntry | None, limits: DiffLimits) -> Change:
     what = What.ADDED if was is None else What.REMOVED if now is None else What.CHANGED
     return Change(what, told_text(name, limits), _told(was), _told(now))
 
 
-def _told(member: Member | None) -> dict[str, int | str] | None:
+def _told(member: ZipEntry | None) -> dict[str, int | str] | None:
     return None if member is None else {"size": member.size, "crc32": f"{member.crc:08x}"}

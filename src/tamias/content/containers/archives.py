@@ -11,12 +11,11 @@ from typing import BinaryIO
 import msgspec
 
 from tamias.content.containers.codecs import CODECS, DamageError, Source, deflate_frame, stored_chunks
+from tamias.content.containers.directory import bounded_zip
 from tamias.content.containers.limits import MIB, Meter
 from tamias.content.containers.streams import Section
 from tamias.content.formats import BZIP2, ZSTD
-from tamias.model.document import LimitExceeded
 
-MAX_DIRECTORY = 64 * MIB
 MAX_TAR_NAMES = MIB
 MAX_NAME = 1000
 BLOCK = 512
@@ -36,24 +35,6 @@ class Member(msgspec.Struct, frozen=True):
     """Whether the chunks are more bytes than were read for them."""
 
 
-class _DirectoryGuard:
-    """Stands between zipfile and the file, since zipfile reads a directory of any size into memory."""
-
-    def __init__(self, file: BinaryIO, meter: Meter) -> None:
-        self._file = file
-        self._meter = meter
-        self.seek = file.seek
-        self.tell = file.tell
-        self.seekable = file.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        if size > MAX_DIRECTORY:
-            raise LimitExceeded(f"zip directory of more than {MAX_DIRECTORY} bytes (limit open.max_members)")
-        data = self._file.read(size)
-        self._meter.check_members(data.count(ENTRY))
-        return data
-
-
 def zip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:
     """The members of a zip archive in a seekable file. `DamageError`: no usable directory."""
     for entry in _zip_entries(file, meter):
@@ -71,7 +52,7 @@ def zip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Membe
 
 def _zip_entries(file: BinaryIO, meter: Meter) -> list[zipfile.ZipInfo]:
     try:
-        with zipfile.ZipFile(_DirectoryGuard(file, meter)) as archive:
+        with bounded_zip(file, lambda data: meter.check_members(data.count(ENTRY))) as archive:
             entries, end = archive.infolist(), archive.start_dir
     except (
         zipfile.BadZipFile,

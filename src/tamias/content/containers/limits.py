@@ -8,6 +8,12 @@ from tamias.model.document import LimitExceeded, Overblown
 
 MIB = 1 << 20
 
+MAX_DIRECTORY = 32 * MIB
+"""Of the directory of a zip or 7z archive; their readers take any into memory."""
+
+MAX_ENTRIES = 200_000
+"""What a 7z directory may list; py7zr takes some 500 bytes of memory for each."""
+
 
 class OpenLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on unpacking one body, as set in `[open]`; `max_bytes` is `max_unpacked` there.

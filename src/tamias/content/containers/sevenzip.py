@@ -7,16 +7,13 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tamias.content.containers.archives import MAX_DIRECTORY, MAX_NAME, Member
+from tamias.content.containers.archives import MAX_NAME, Member
 from tamias.content.containers.codecs import CHUNK, DamageError
-from tamias.content.containers.limits import Meter
+from tamias.content.containers.limits import MAX_DIRECTORY, MAX_ENTRIES, Meter
 from tamias.model.document import LimitExceeded
 
 if TYPE_CHECKING:
     from py7zr import SevenZipFile
-
-MAX_ENTRIES = 200_000
-"""What a directory may list; py7zr takes some 500 bytes of memory for each."""
 
 FEED = 1 << 14
 """Packed bytes at once, since some of its decoders have no bound on what they make of them."""
@@ -124,21 +121,27 @@ class _Folder:
 
 
 def _opened(file: BinaryIO) -> "SevenZipFile":
+    from py7zr.exceptions import PasswordRequired
+
+    file.seek(0)
+    try:
+        return bounded_sevenzip(file)
+    except PasswordRequired:
+        raise DamageError("7z directory is encrypted") from None
+    except _faults() as error:
+        raise DamageError(f"7z directory cannot be read: {error or type(error).__name__}") from None
+
+
+def bounded_sevenzip(file: BinaryIO) -> "SevenZipFile":
+    """The archive in a seekable file, whatever py7zr makes of it; its directory is bounded."""
     import py7zr
     from py7zr import archiveinfo
-    from py7zr.exceptions import PasswordRequired
 
     # py7zr's own bounds, drawn tighter: with them a directory takes 4 GB of memory.
     archiveinfo.MAX_HEADER_SIZE = MAX_DIRECTORY
     archiveinfo.MAX_NUMFILES = archiveinfo.MAX_SUBSTREAMS = MAX_ENTRIES
     archiveinfo.MAX_NUMFOLDERS = archiveinfo.MAX_NUMSTREAMS
-    file.seek(0)
-    try:
-        return py7zr.SevenZipFile(file)
-    except PasswordRequired:
-        raise DamageError("7z directory is encrypted") from None
-    except _faults() as error:
-        raise DamageError(f"7z directory cannot be read: {error or type(error).__name__}") from None
+    return py7zr.SevenZipFile(file)
 
 
 def _faults() -> tuple[type[Exception], ...]:

@@ -7,7 +7,7 @@ import zipfile
 import duckdb
 import pytest
 
-from tamias.analyse.profile.files import zips
+from tamias.content.containers import directory
 from tamias.model.profile import MemberProfile, Usage
 
 TURTLE = """
@@ -92,9 +92,9 @@ def test_only_the_first_members_are_listed(profiled):
 
 
 def test_a_directory_that_would_fill_the_memory_is_not_read(profiled, monkeypatch):
-    monkeypatch.setattr(zips, "MOST_DIRECTORY", 1000)
+    monkeypatch.setattr(directory, "MAX_DIRECTORY", 1000)
     found = profiled(zipped([f"{n}.csv" for n in range(50)]), "x.zip", "application/zip")
-    assert (found.members, found.problems) == (None, ("a zip directory of more than 1000 bytes, not read",))
+    assert (found.members, found.problems) == (None, ("zip directory of more than 1000 bytes, not read",))
 
 
 def test_the_members_of_a_tar_are_listed(profiled):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from tamias.analyse.profile.files import zips
 from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.content.containers.limits import MAX_ENTRIES
+from tamias.content.containers.sevenzip import bounded_sevenzip
+from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
 from tamias.model.profile import MemberProfile, Members
 
-ARCHIVES = frozenset({"application/zip", "application/x-tar", "application/x-7z-compressed"})
+ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 _LONGEST_NAME = 500
-_MOST = 200_000
-"""Members that are counted."""
 
 
 def archive_members(
@@ -29,8 +30,8 @@ def archive_members(
             encrypted += member.encrypted
             if len(listed) < limits.members:
                 listed.append(member)
-            if count == _MOST:
-                raise LimitReached(f"members beyond the first {_MOST} not counted")
+            if count == MAX_ENTRIES:
+                raise LimitReached(f"members beyond the first {MAX_ENTRIES} not counted")
     except LimitReached as limit:
         complete = False
         problems.append(str(limit))
@@ -60,17 +61,11 @@ def _of_tar(path: Path) -> Iterator[MemberProfile]:
 
 
 def _of_7z(path: Path) -> Iterator[MemberProfile]:
-    from py7zr import SevenZipFile, archiveinfo
-
-    # py7zr's own bounds, drawn tighter: with them a directory takes 4 GB of memory.
-    archiveinfo.MAX_HEADER_SIZE = zips.MOST_DIRECTORY
-    archiveinfo.MAX_NUMFILES = archiveinfo.MAX_SUBSTREAMS = _MOST
-    archiveinfo.MAX_NUMFOLDERS = archiveinfo.MAX_NUMSTREAMS
-    with SevenZipFile(path) as archive:
+    with path.open("rb") as file, bounded_sevenzip(file) as archive:
         locked = archive.needs_password()
         for each in archive.list():
             if not each.is_directory:
                 yield MemberProfile(each.filename[:_LONGEST_NAME], each.uncompressed or 0, locked)
 
 
-_READERS = {"application/zip": _of_zip, "application/x-tar": _of_tar, "application/x-7z-compressed": _of_7z}
+_READERS = {ZIP: _of_zip, TAR: _of_tar, SEVEN_ZIP: _of_7z}

@@ -7,7 +7,7 @@ from typing import Any
 from tamias.analyse.profile.limits import MIB, LimitReached, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import workbench
 from tamias.analyse.profile.values.form import Form
-from tamias.analyse.profile.values.meanings import Column, meaning_of
+from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
 from tamias.model.profile import ColumnProfile, TableProfile
 
 LONGEST_FOOTER = 64 * MIB
@@ -70,7 +70,7 @@ def _column(
         nulls=None if known is None or known[1] is None else int(known[1]),
         min=_cut(least, limits),
         max=_cut(most, limits),
-        meaning=meaning_of(Column(name=name, form=Form(datatype=datatype), values=values)),
+        meaning=meaning_of(ColumnSample(name=name, form=Form(datatype=datatype), values=values)),
     )
 
 

@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
-from tamias.analyse.profile.limits import MIB, LimitReached
+from tamias.analyse.profile.limits import LimitReached
+from tamias.content.containers.directory import bounded_zip
+from tamias.model.document import LimitExceeded
 
-MOST_DIRECTORY = 32 * MIB
 FAULTS = (
     zipfile.BadZipFile,
     EOFError,
@@ -29,27 +29,16 @@ FAULTS = (
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}")
 
 
-class _Bounded:
-    """The file, as the reader of its directory sees it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.seek = file.seek
-        self.tell = file.tell
-        self.seekable = file.seekable
-        self.close = file.close
-
-    def read(self, size: int = -1) -> bytes:
-        if size > MOST_DIRECTORY:
-            raise LimitReached(f"a zip directory of more than {MOST_DIRECTORY} bytes, not read")
-        return self._file.read(size)
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """An archive; raises `LimitReached`, or one of `FAULTS`."""
-    with path.open("rb") as file, zipfile.ZipFile(_Bounded(file)) as archive:
-        yield archive
+    with path.open("rb") as file:
+        try:
+            archive = bounded_zip(file)
+        except LimitExceeded as limit:
+            raise LimitReached(f"{limit}, not read") from None
+        with archive:
+            yield archive
 
 
 def spoken_type(archive: zipfile.ZipFile) -> str | None:

@@ -52,7 +52,7 @@ _TEXT = frozenset({"string"})
 _CODES = frozenset({"string", "integer"})
 
 
-class Column(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnSample(msgspec.Struct, frozen=True, kw_only=True):
     """What a guess is made from."""
 
     name: str
@@ -131,7 +131,7 @@ _RULES = (
 )
 
 
-def meaning_of(column: Column) -> Meaning | None:
+def meaning_of(column: ColumnSample) -> Meaning | None:
     """The surest guess; None where none is sure enough."""
     if not column.values:
         return None
@@ -142,7 +142,7 @@ def meaning_of(column: Column) -> Meaning | None:
     return Meaning(type=type_, confidence=round(min(confidence, 0.99), 2), range=RANGES.get(type_))
 
 
-def _by_rule(rule: _Rule, column: Column) -> tuple[str, float]:
+def _by_rule(rule: _Rule, column: ColumnSample) -> tuple[str, float]:
     worth = rule.named if says(column.name, rule.type) else rule.alone
     if not worth or column.form.datatype not in rule.datatypes:
         return rule.type, 0.0
@@ -150,7 +150,7 @@ def _by_rule(rule: _Rule, column: Column) -> tuple[str, float]:
     return rule.type, worth * share if share >= 0.7 else 0.0
 
 
-def _by_form(column: Column) -> list[tuple[str, float]]:
+def _by_form(column: ColumnSample) -> list[tuple[str, float]]:
     form = column.form
     if form.datatype in ("date", "dateTime", "gYearMonth"):
         return [("date", 0.7 if form.odd else 0.97)]
@@ -163,7 +163,7 @@ def _by_form(column: Column) -> list[tuple[str, float]]:
     return [(each, 0.6) for each in ("percent", "money") if says(column.name, each)] or [("", 0.0)]
 
 
-def _identifier(column: Column) -> list[tuple[str, float]]:
+def _identifier(column: ColumnSample) -> list[tuple[str, float]]:
     """A code: no value twice, or all of one shape; and of a form that nobody calculates with."""
     whole = column.form.datatype == "integer" and column.form.format is None
     shaped = column.form.datatype == "string" and column.pattern is not None
