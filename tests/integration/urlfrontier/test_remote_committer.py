@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tamias.frontier.terms import Terms
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.admit import Admission
@@ -20,6 +19,7 @@ from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.store import RemoteStore, _with_rules
 from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Policy, Released
 from tamias.crawl.worker.worker import Replaced
+from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture
 from tamias.model.capture_id import new_capture_id
@@ -54,7 +54,9 @@ def serving(clean_database, session, number, tmp_path):
     def run(work, settings=SETTINGS, before=lambda committer: None):
         async def main():
             policy = Policy(settings, (), (), "digest", 0)
-            made = RemoteCommitter(clean_database, tmp_path, 1, policy, number=number, terms=Terms())
+            made = RemoteCommitter(
+                clean_database, tmp_path, 1, policy, number=number, lease_filter=LeaseFilter()
+            )
             before(made)
             await made.open()
             try:
@@ -165,7 +167,7 @@ def test_leases_of_which_nothing_is_heard_are_forgotten_and_trouble_is_tried_aga
 
 
 def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
-    registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, Terms())
+    registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, LeaseFilter())
     with pytest.raises(UsageError, match="let both be of one release"):
         asyncio.run(registry.hello(Greeting(7, version=1), 1))
 

@@ -124,11 +124,11 @@ class Settler:
         return None if archived is None or archiver is None else lambda _committed: archiver.settle(archived)
 
     def _watched_again(self, task: Task, capture: Capture, archived: ArchiveResult) -> Done:
-        """When a resource under watch is due again. What is not believed leaves the old validators.
+        """When a resource under watch is due again. A suspicious response leaves the old validators.
 
         What is gone leaves none: if it comes back, it is to be read.
         """
-        etag, modified = _validators(task, capture) if archived.believed else (task.etag, task.last_modified)
+        etag, modified = _validators(task, capture) if archived.trusted else (task.etag, task.last_modified)
         if capture.outcome is Outcome.GONE:
             etag = modified = None
         return Done(

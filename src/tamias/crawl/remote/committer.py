@@ -181,7 +181,7 @@ class RemoteCommitter:
         return await self._store.put_links(reference)
 
     async def accept(
-        self, name: str, brought: DeliveredVisit, quads: BinaryIO, *, again: bool
+        self, name: str, visit: DeliveredVisit, quads: BinaryIO, *, again: bool
     ) -> "asyncio.Future[bool]":
         """Takes a visit; what comes tells whether it was committed. `again`: it may be already."""
         if not _UUID.fullmatch(name):
@@ -191,10 +191,10 @@ class RemoteCommitter:
             coming = self._under_way[name] = asyncio.get_running_loop().create_future()
             coming.add_done_callback(lambda _: self._under_way.pop(name, None))
             try:
-                if again and await self._store.thread.run(self._is_known, brought.lease.bucket, name):
+                if again and await self._store.thread.run(self._is_known, visit.lease.bucket, name):
                     _tell(coming, True)
                 else:
-                    await self._take(name, brought, quads, coming)
+                    await self._take(name, visit, quads, coming)
             except Exception as error:
                 _fail(coming, error)
                 raise
@@ -211,20 +211,20 @@ class RemoteCommitter:
         return self._release(held)
 
     async def _take(
-        self, name: str, brought: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
+        self, name: str, visit: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
     ) -> None:
-        held = self._holding(brought.lease)
-        held.delay_ms, held.granted = brought.delay_ms, brought.granted
-        held.blocked_until = brought.blocked_until or held.blocked_until
-        held.news |= brought.news
+        held = self._holding(visit.lease)
+        held.delay_ms, held.granted = visit.delay_ms, visit.granted
+        held.blocked_until = visit.blocked_until or held.blocked_until
+        held.news |= visit.news
         try:
-            result = _result(brought, await self._quads.receive(quads))
+            result = _result(visit, await self._quads.receive(quads))
         except Damaged as error:
             reason = f"internal error: {error}"
-            result = VisitResult(_unasked(brought.task.url, Outcome.FAILED, reason, self._store.now()))
+            result = VisitResult(_unasked(visit.task.url, Outcome.FAILED, reason, self._store.now()))
         result.capture_id = name
         result.afterwards = partial(_tell, coming)
-        await self._store.commit(result, brought.task, held)
+        await self._store.commit(result, visit.task, held)
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
@@ -281,17 +281,17 @@ class RemoteCommitter:
                 self._held.pop(place, None)
 
 
-def _result(brought: DeliveredVisit, extent: Extent | None) -> VisitResult:
-    brought.found.extent = extent
+def _result(visit: DeliveredVisit, extent: Extent | None) -> VisitResult:
+    visit.found.extent = extent
     return VisitResult(
-        brought.capture,
-        brought.found,
-        brought.references,
-        brought.items,
-        put_off=brought.put_off,
-        due=brought.due,
-        is_context=brought.is_context,
-        context=brought.context,
+        visit.capture,
+        visit.found,
+        visit.references,
+        visit.items,
+        put_off=visit.put_off,
+        due=visit.due,
+        is_context=visit.is_context,
+        context=visit.context,
     )
 
 

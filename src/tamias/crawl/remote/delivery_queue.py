@@ -32,8 +32,8 @@ class Parcel(msgspec.Struct, frozen=True):
     """One visit with its quads, or one host that is given back."""
 
     id: str
-    brought: DeliveredVisit | None = None
-    packet: PackedQuads | None = None
+    visit: DeliveredVisit | None = None
+    quads: PackedQuads | None = None
     released: HeldLease | None = None
     links: Sequence[Item] = ()
     """In the frontier once the visit is committed."""
@@ -53,10 +53,10 @@ class Parcel(msgspec.Struct, frozen=True):
             )
             yield _PARCEL(id=self.id, release=packed(told), last=True).SerializeToString()
             return
-        visit = packed(self.brought)
-        for start in range(0, len(visit), PIECE):
-            yield _PARCEL(id=self.id, visit=visit[start : start + PIECE]).SerializeToString()
-        for piece in self.packet.pieces() if self.packet else ():
+        data = packed(self.visit)
+        for start in range(0, len(data), PIECE):
+            yield _PARCEL(id=self.id, visit=data[start : start + PIECE]).SerializeToString()
+        for piece in self.quads.pieces() if self.quads else ():
             yield _PARCEL(id=self.id, quads=piece).SerializeToString()
         yield _PARCEL(id=self.id, last=True, again=again).SerializeToString()
 
@@ -76,16 +76,16 @@ class DeliveryQueue:
         """Of those that wait: what the service may have."""
         self.tally = Tally()
 
-    async def add(self, brought: DeliveredVisit, packet: PackedQuads | None, links: Sequence[Item]) -> None:
+    async def add(self, visit: DeliveredVisit, quads: PackedQuads | None, links: Sequence[Item]) -> None:
         """Hands a visit over; waits when too many are waiting."""
         async with self._room:
             await self._room.wait_for(self._has_room)
-        name = str(new_capture_id(brought.capture.started_at))
-        self._waiting.append(Parcel(name, brought, packet, links=links))
+        name = str(new_capture_id(visit.capture.started_at))
+        self._waiting.append(Parcel(name, visit, quads, links=links))
         self._news.set()
 
     def _has_room(self) -> bool:
-        size = sum(parcel.packet.in_memory for parcel in self._waiting if parcel.packet)
+        size = sum(parcel.quads.in_memory for parcel in self._waiting if parcel.quads)
         return len(self._waiting) < MOST_WAITING and size < MOST_BYTES
 
     def release(self, held: HeldLease) -> None:
@@ -149,14 +149,14 @@ class DeliveryQueue:
             yield from parcel.messages(again=again)
 
     def _done(self, parcel: Parcel, *, committed: bool) -> None:
-        if parcel.packet is not None:
-            parcel.packet.discard()
-        brought = parcel.brought
-        if brought is None or not committed:
+        if parcel.quads is not None:
+            parcel.quads.discard()
+        visit = parcel.visit
+        if visit is None or not committed:
             return
         self._remember(parcel.links)
-        if kind_of(brought.task.tags) in AUXILIARY:
+        if kind_of(visit.task.tags) in AUXILIARY:
             return
-        self.tally.count_outcome(brought.capture.outcome.word)
-        self.tally.quads += brought.found.quads
-        self.tally.bytes += brought.capture.body.size if brought.capture.body else 0
+        self.tally.count_outcome(visit.capture.outcome.word)
+        self.tally.quads += visit.found.quads
+        self.tally.bytes += visit.capture.body.size if visit.capture.body else 0

@@ -71,7 +71,7 @@ class PackedQuads:
 
 
 class QuadSpool:
-    """Does what `Shelf` does for a reader, with packets instead of segments."""
+    """A `QuadStore` of packed documents, instead of segments."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)

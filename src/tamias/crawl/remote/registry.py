@@ -1,4 +1,4 @@
-"""Where workers without a database say hello: tells them the policy, and opens a reception for it."""
+"""Where workers without a database say hello: tells them the policy, and opens a committer for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ Configure = Callable[[dict[str, Any]], Settings]
 
 
 class WorkerRegistry:
-    """Has a reception for each crawl from its first hello on; another when it is told something else."""
+    """Has a committer for each crawl from its first hello on, and a new one when its policy changes."""
 
     def __init__(
         self, database: Database, data: Path, configure: Configure, ask: Ask, lease_filter: LeaseFilter
@@ -37,7 +37,7 @@ class WorkerRegistry:
         self._data = data
         self._configure = configure
         self._ask = ask
-        self._receptions: dict[int, RemoteCommitter] = {}
+        self._committers: dict[int, RemoteCommitter] = {}
         self._told: dict[int, tuple[policies.Policy, Policy]] = {}
         self._number: int | None = None
         self._changing = asyncio.Lock()
@@ -53,12 +53,12 @@ class WorkerRegistry:
         await self._opened(crawl, policy)
         return _elsewhere(policy)
 
-    async def reception(self, crawl: int) -> RemoteCommitter:
+    async def committer(self, crawl: int) -> RemoteCommitter:
         """For workers that said hello, perhaps to a service before us."""
-        known = self._receptions.get(crawl)
+        known = self._committers.get(crawl)
         if known is None or known.broken:
             await self._opened(crawl, await self._ask(partial(self._policy, crawl)))
-        return self._receptions[crawl]
+        return self._committers[crawl]
 
     async def digest(self, crawl: int) -> str:
         """Of what the crawl is told now."""
@@ -66,22 +66,22 @@ class WorkerRegistry:
 
     async def renew(self, renewal: Renewal, crawl: int) -> Renewed:
         """The leases that go on; with the digest of what the crawl is told now."""
-        leases = await (await self.reception(crawl)).renew(renewal)
+        leases = await (await self.committer(crawl)).renew(renewal)
         return Renewed(leases, await self.digest(crawl))
 
     async def close(self) -> None:
         """Commits what was delivered, and ends."""
-        for reception in self._receptions.values():
-            await reception.close()
+        for committer in self._committers.values():
+            await committer.close()
 
     async def _opened(self, crawl: int, policy: Policy) -> None:
         async with self._changing:
-            before = self._receptions.get(crawl)
+            before = self._committers.get(crawl)
             if before is not None and not before.broken and before.policy.digest == policy.digest:
                 return
             if self._number is None:
                 self._number = worker_number(self._database)
-            reception = RemoteCommitter(
+            committer = RemoteCommitter(
                 self._database,
                 self._data,
                 crawl,
@@ -89,8 +89,8 @@ class WorkerRegistry:
                 number=self._number,
                 lease_filter=self._lease_filter,
             )
-            await reception.open()
-            self._receptions[crawl] = reception
+            await committer.open()
+            self._committers[crawl] = committer
             if before is not None:
                 await before.close()
 

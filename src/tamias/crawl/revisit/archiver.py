@@ -71,7 +71,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     now: int
 
     @property
-    def believed(self) -> bool:
+    def trusted(self) -> bool:
         """Whether what came is what the resource is."""
         return self.judgement.meaning in _TELLING
 
@@ -107,7 +107,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
 
     def _note(self) -> VisitNote:
         gone = self.judgement.meaning is Meaning.GONE
-        state = "gone" if gone else self.watched.state if not self.believed else "active"
+        state = "gone" if gone else self.watched.state if not self.trusted else "active"
         return VisitNote(
             resource=self.watched.id,
             state=state,
@@ -116,7 +116,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             fails=self.next.history.fails,
             history=pack(self.next.history),
             change_rate=self.next.rate,
-            visited_at=self.now if self.believed else None,
+            visited_at=self.now if self.trusted else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""Takes hints for resources under watch: a host that says one changed is believed once it proved right."""
+"""Takes hints for resources under watch: a host that says one changed is trusted once it proved right."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

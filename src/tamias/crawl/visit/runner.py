@@ -171,7 +171,7 @@ class VisitRunner:
     async def _archived(
         self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
     ) -> VisitResult:
-        """Kept, and read if it is believed; what the archive has already, if the crawl has not read it."""
+        """Archives it, and reads it unless it is suspicious or read already."""
         assert self._archiver is not None
         found_type = self._reader.extractor.found_type(capture)
         archived = await run_uncancelled(partial(self._archiver.keep, task, capture, found_type))

@@ -19,7 +19,7 @@ MOST_DEATHS = 100
 """Of workers in one run without any page between them: more is a fault of ours, not of a document."""
 
 Stopping = asyncio.Task[Literal[True]]
-"""Done when the crew is to stop."""
+"""Done when the pool is to stop."""
 Plan = Callable[[int | None], msgspec.Struct]
 """What a worker is told, given how many URLs it may visit."""
 PutRight = Callable[[Progress, bool], Awaitable[int]]

@@ -69,7 +69,7 @@ class FrontierServer:
         self._options = options
         self._addresses = Addresses(options.session_names)
         self._desk = Desk(database, self._addresses.same, options.threads, options.lease_filter)
-        self._front_desk = WorkerRegistry(
+        self._registry = WorkerRegistry(
             database,
             options.data,
             options.configure,
@@ -93,7 +93,7 @@ class FrontierServer:
             await stop.wait()
             server.close()
             await self._stop()
-            await self._front_desk.close()
+            await self._registry.close()
             await told
             sweep.cancel()
         with contextlib.suppress(TamiasError):
@@ -131,7 +131,7 @@ class FrontierServer:
             raise Refused(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
 
     def _routed(self) -> dict[str, Route]:
-        workers = Workers(self._front_desk, self._desk)
+        workers = Workers(self._registry, self._desk)
         gets = Gets(self._desk, workers.lend)
         puts, health = Puts(self._desk, self._addresses), self._health
         streams: dict[str, Route] = {

@@ -46,8 +46,8 @@ Answer = Callable[[RemoteCommitter, Any], Awaitable[Any]]
 class Workers:
     """The calls of the service `Workers`, and GetURLs where a worker asks."""
 
-    def __init__(self, front_desk: WorkerRegistry, desk: Desk) -> None:
-        self._front_desk = front_desk
+    def __init__(self, registry: WorkerRegistry, desk: Desk) -> None:
+        self._registry = registry
         self._desk = desk
 
     def routes(self) -> dict[str, Route]:
@@ -62,9 +62,9 @@ class Workers:
             "PutItems": (list[Item], RemoteCommitter.put),
             "PutLinks": (Reference, RemoteCommitter.put_links),
         }
-        single = {name: self._at_reception(kind, answer) for name, (kind, answer) in asked.items()}
-        single["Hello"] = self._at_front(wire.Greeting, self._front_desk.hello)
-        single["Renew"] = self._at_front(wire.Renewal, self._front_desk.renew)
+        single = {name: self._at_committer(kind, answer) for name, (kind, answer) in asked.items()}
+        single["Hello"] = self._at_registry(wire.Greeting, self._registry.hello)
+        single["Renew"] = self._at_registry(wire.Renewal, self._registry.renew)
         return {f"/{messages.WORKERS}/{name}": route for name, route in single.items()} | {
             f"/{messages.WORKERS}/Deliver": self.deliver
         }
@@ -72,10 +72,10 @@ class Workers:
     async def lend(self, call: Call, params: Any) -> None:
         """GetURLs for a worker: whole hosts, each with its lease."""
         crawl = await self._crawl(call)
-        reception = await self._front_desk.reception(crawl)
-        if params.policy != await self._front_desk.digest(crawl):
+        committer = await self._registry.committer(crawl)
+        if params.policy != await self._registry.digest(crawl):
             raise Refused(Code.FAILED_PRECONDITION, "the crawl was told something else: say hello again")
-        lent = await reception.lend(
+        lent = await committer.lend(
             params.worker,
             min(params.max_queues or MOST_HOSTS, MOST_HOSTS),
             min(params.max_urls_per_queue or MOST_HOSTS, MOST_HOSTS),
@@ -86,19 +86,19 @@ class Workers:
 
     async def deliver(self, call: Call) -> None:
         """Takes all parcels, and answers each in turn when it is committed."""
-        reception = await self._front_desk.reception(await self._crawl(call))
-        taken = [each async for each in _accepted(call, reception)]
+        committer = await self._registry.committer(await self._crawl(call))
+        taken = [each async for each in _accepted(call, committer)]
         for name, coming in taken:
             committed = await asyncio.shield(coming)
             await call.send([_RECEIPT(id=name, committed=committed).SerializeToString()])
 
-    def _at_reception(self, kind: Any, answer: Answer) -> Route:
+    def _at_committer(self, kind: Any, answer: Answer) -> Route:
         async def respond(asked: Any, crawl: int) -> Any:
-            return await answer(await self._front_desk.reception(crawl), asked)
+            return await answer(await self._registry.committer(crawl), asked)
 
-        return self._at_front(kind, respond)
+        return self._at_registry(kind, respond)
 
-    def _at_front(self, kind: Any, respond: Callable[[Any, int], Awaitable[Any]]) -> Route:
+    def _at_registry(self, kind: Any, respond: Callable[[Any, int], Awaitable[Any]]) -> Route:
         async def route(call: Call) -> None:
             asked = value_of(parsed(_PACKED, await call.one()).value, kind)
             answer = await respond(asked, await self._crawl(call))
@@ -124,7 +124,7 @@ def value_of(data: bytes, kind: Any) -> Any:
 
 
 async def _accepted(
-    call: Call, reception: RemoteCommitter
+    call: Call, committer: RemoteCommitter
 ) -> AsyncIterator[tuple[str, "asyncio.Future[bool]"]]:
     """Each parcel once it is complete, with what will tell whether it is committed."""
     visit, quads = bytearray(), _spool()
@@ -136,10 +136,10 @@ async def _accepted(
                 if len(visit) > MOST_VISIT:
                     raise Refused(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
                 if parcel.last and parcel.release:
-                    yield parcel.id, reception.released(value_of(parcel.release, wire.Released))
+                    yield parcel.id, committer.released(value_of(parcel.release, wire.Released))
                 elif parcel.last:
-                    brought = value_of(bytes(visit), wire.DeliveredVisit)
-                    yield parcel.id, await reception.accept(parcel.id, brought, quads, again=parcel.again)
+                    delivered = value_of(bytes(visit), wire.DeliveredVisit)
+                    yield parcel.id, await committer.accept(parcel.id, delivered, quads, again=parcel.again)
                 if parcel.last:
                     quads.close()
                     visit, quads = bytearray(), _spool()
