@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from benchmarks.schedule.publishers import TICKS_A_DAY
 from tamias.schedule.budget import intervals, threshold
-from tamias.schedule.history import DAY_MS, History
-from tamias.schedule.rules import Rule
-from tamias.schedule.value import Terms
-from tamias.schedule.visit import Policy, next_visit
+from tamias.schedule.history import DAY_MS, VisitHistory
+from tamias.schedule.rules import VisitRule
+from tamias.schedule.value import VisitTerms
+from tamias.schedule.visit import VisitPolicy, next_visit
 
 TICK_MS: Final = DAY_MS // TICKS_A_DAY
 _NUTCH_MINIMUM_MS: Final = 60_000
@@ -30,10 +30,10 @@ class Contestant(Protocol):
 class Scheduled:
     """Any rule of ours, by way of what the crawler calls."""
 
-    def __init__(self, pages: int, budget: float, rule: Rule, knob: float = 0.0) -> None:
-        self._policy = Policy(rule=rule, terms=_terms(knob))
+    def __init__(self, pages: int, budget: float, rule: VisitRule, knob: float = 0.0) -> None:
+        self._policy = VisitPolicy(rule=rule, terms=_terms(knob))
         self._budget = budget
-        self._histories = [History()] * pages
+        self._histories = [VisitHistory()] * pages
         self._rates = np.full(pages, self._policy.prior.rate)
         self._even = np.ones(pages)
         self._threshold = 0.0
@@ -85,6 +85,6 @@ class Oracle:
         return float(now_ms + self._intervals[page])
 
 
-def _terms(knob: float) -> Terms:
+def _terms(knob: float) -> VisitTerms:
     """Nobody comes more often than the simulation ticks."""
-    return Terms(knob=knob, minimum=1 / TICKS_A_DAY)
+    return VisitTerms(knob=knob, minimum=1 / TICKS_A_DAY)

@@ -9,7 +9,7 @@ from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.schedule.publishers import HABITS, Habit, PublishedPages, draw_pages
 from benchmarks.schedule.rules import Contestant, Nutch, Oracle, Scheduled
 from benchmarks.schedule.simulation import FreshnessScore, simulate
-from tamias.schedule.rules import Rule
+from tamias.schedule.rules import VisitRule
 from tamias.schedule.value import TERMS
 
 Out = Callable[[str], None]
@@ -58,11 +58,11 @@ def run(pages: int, days: int, seed: int, out: Out = print) -> dict[str, Any]:
 def _contestants(drawn: PublishedPages) -> Iterator[tuple[str, Contestant]]:
     pages = len(drawn.rates)
     budget = VISITS * pages
-    yield "fixed", Scheduled(pages, budget, Rule("fixed", int(86_400 / VISITS)))
-    yield SEED, Scheduled(pages, budget, Rule("seed"))
+    yield "fixed", Scheduled(pages, budget, VisitRule("fixed", int(86_400 / VISITS)))
+    yield SEED, Scheduled(pages, budget, VisitRule("seed"))
     yield "Nutch", Nutch(pages, 1 / VISITS)
     for knob in sorted({0.0, 0.5, 1.0, TERMS.knob}):
-        yield f"value, knob {knob:g}", Scheduled(pages, budget, Rule("value"), knob)
+        yield f"value, knob {knob:g}", Scheduled(pages, budget, VisitRule("value"), knob)
     yield ORACLE, Oracle(drawn.rates, budget)
 
 

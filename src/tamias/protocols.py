@@ -12,7 +12,7 @@ from tamias.model.capture import Capture, Request, Stop
 from tamias.model.document import Document
 from tamias.model.figures import FrontierFigures
 from tamias.model.finding import Finding
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.model.item import Item, PutCount
 from tamias.model.lease import Lease, Return
 from tamias.model.page import Page
@@ -161,7 +161,7 @@ class Harvester(Protocol):
 
     kinds: frozenset[str]
 
-    def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         """Step by step, each small enough for memory and complete in itself; the last has an `end`.
 
         Quads are as they stand: default graph for what the address itself says, blank nodes with labels that

@@ -23,7 +23,7 @@ from tamias.model.cut import FILTER
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT, kind_tag
 from tamias.model.outcome import Outcome
-from tamias.permit.robots import Rules, Verdict
+from tamias.permit.robots import RobotsVerdict, Rules
 from tamias.settings import FetchSettings, Settings
 from tamias.sinks.segments.segment_files import SegmentReader
 
@@ -168,7 +168,9 @@ def test_a_lease_is_renewed_until_somebody_else_has_the_host(working, session):
 
 
 def test_robots_rules_are_kept_for_everybody_as_they_were_written(working):
-    rules = Rules(blanket=Verdict(False, "closed"), sitemaps=("http://a.example/s.xml",), crawl_delay=2.5)
+    rules = Rules(
+        blanket=RobotsVerdict(False, "closed"), sitemaps=("http://a.example/s.xml",), crawl_delay=2.5
+    )
 
     async def work(worker):
         held = await leased(worker)

@@ -14,9 +14,9 @@ from benchmarks.harvesters.sparql.client import LoopbackClient
 from benchmarks.harvesters.sparql.data import write
 from benchmarks.harvesters.sparql.endpoint import endpoint
 from tamias.harvesters.sparql import SparqlHarvester, queries
-from tamias.harvesters.sparql.client import Dialect, EndpointClient
-from tamias.harvesters.sparql.limits import Limits
-from tamias.harvesters.sparql.terms import Page
+from tamias.harvesters.sparql.client import EndpointClient, EndpointDialect
+from tamias.harvesters.sparql.limits import EndpointLimits
+from tamias.harvesters.sparql.terms import StatementPage
 from tamias.model.finding import Quads
 from tamias.model.harvest import Harvest
 
@@ -102,11 +102,11 @@ async def _by_loop(
     client: LoopbackClient, url: str, figures: CopyFigures, page: int
 ) -> AsyncIterator[Sequence[Quad]]:
     """What is written first when an endpoint is to be copied. Nothing tells it whether it has all."""
-    endpoint_client = EndpointClient(client, url, Dialect(), Limits().most_bytes)
+    endpoint_client = EndpointClient(client, url, EndpointDialect(), EndpointLimits().most_bytes)
     offset = 0
     while rows := await endpoint_client.select(queries.select(queries.statements(None), page, offset)):
         offset += len(rows)
-        yield Page.of_rows(rows).quads
+        yield StatementPage.of_rows(rows).quads
     figures.says = "cannot tell"
 
 

@@ -12,7 +12,7 @@ from tamias.model.lease import Lease, Task
 _SQL = statements("tamias.archive", "harvests.sql")
 
 
-class Progress(msgspec.Struct, kw_only=True):
+class HarvestProgress(msgspec.Struct, kw_only=True):
     """What a harvest has brought so far."""
 
     started_at: int
@@ -54,17 +54,17 @@ def harvest_key(lease: Lease, task: Task) -> HarvestKey:
     return HarvestKey(lease.bucket, lease.qid, task.crawl, task.uid)
 
 
-def read_harvest(session: Session, place: HarvestKey) -> tuple[Progress | None, bytes | None]:
+def read_harvest(session: Session, place: HarvestKey) -> tuple[HarvestProgress | None, bytes | None]:
     """How far the harvest under way came, if there is one; and the bookmark."""
     asked = msgspec.structs.asdict(place)
     row = session.transact(lambda cursor: cursor.execute(_SQL["read_harvest"].text, asked).fetchone())
     if row is None:
         return None, None
     _, progress, bookmark = row
-    return (msgspec.msgpack.decode(progress, type=Progress) if progress else None), bookmark
+    return (msgspec.msgpack.decode(progress, type=HarvestProgress) if progress else None), bookmark
 
 
-def save_harvest(session: Session, place: HarvestKey, progress: Progress) -> None:
+def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress) -> None:
     """Makes a step durable."""
     told: dict[str, Any] = {
         **msgspec.structs.asdict(place),

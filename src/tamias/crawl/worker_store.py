@@ -20,7 +20,7 @@ from tamias.model.capture import Capture
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
-from tamias.permit.store import Known
+from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
 from tamias.sinks.warc.warc_writer import WarcWriter
 
@@ -152,13 +152,13 @@ class WorkerStore(Protocol):
         """Makes links known that the filters admit; returns what kept others out (`tamias.model.cut`)."""
         ...
 
-    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
+    async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         """The robots.txt rules of an authority, unless they are unknown or too old."""
         ...
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
-    ) -> Known:
+    ) -> KnownRobots:
         """Keeps them for all workers, for so many seconds."""
         ...
 

@@ -12,7 +12,7 @@ from pyoxigraph import Quad
 from tamias.harvesters.ldes_memory import (
     Bookmark,
     OpenPage,
-    State,
+    StreamState,
     begun,
     page_digest,
     read_bookmark,
@@ -21,7 +21,7 @@ from tamias.harvesters.ldes_memory import (
 from tamias.harvesters.ldes_page import Lead, TreePage, tree_page
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.model.url import host_key
 from tamias.protocols import PoliteClient
@@ -46,7 +46,7 @@ class LdesHarvester:
     def __init__(self, most_pages: int = MOST_PAGES) -> None:
         self._most_pages = most_pages
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         before = read_bookmark(harvest.bookmark)
         state = resumed(harvest.state) or begun(harvest.url, before)
         while state.todo and state.tally.asked < self._most_pages:
@@ -55,13 +55,13 @@ class LdesHarvester:
             if capture.outcome is Outcome.FAILED and capture.retry:
                 # The others go first when the harvest goes on.
                 state.todo.append(lead)
-                yield Step(state=_packed(state))
-                yield Step(state=_packed(state), end=_interrupted(capture, state, before))
+                yield HarvestStep(state=_packed(state))
+                yield HarvestStep(state=_packed(state), end=_interrupted(capture, state, before))
                 return
             state.tally.asked += 1
             findings = _taken_in(harvest, client, state, before, lead, capture)
-            yield Step(state=_packed(state), findings=findings)
-        yield Step(state=_packed(state), end=_end(state, before, self._most_pages))
+            yield HarvestStep(state=_packed(state), findings=findings)
+        yield HarvestStep(state=_packed(state), end=_end(state, before, self._most_pages))
 
 
 def _request(url: str, page: OpenPage | None) -> Request:
@@ -71,7 +71,7 @@ def _request(url: str, page: OpenPage | None) -> Request:
 
 
 def _taken_in(
-    harvest: Harvest, client: PoliteClient, state: State, before: Bookmark, lead: Lead, capture: Capture
+    harvest: Harvest, client: PoliteClient, state: StreamState, before: Bookmark, lead: Lead, capture: Capture
 ) -> list[Finding]:
     """What an answer brings; the state is brought up to it."""
     known = before.open.get(lead.url)
@@ -109,7 +109,7 @@ def _read(client: PoliteClient, capture: Capture) -> tuple[list[Quad], list[Prob
     return quads, problems[:_MOST_PROBLEMS]
 
 
-def _new(state: State, known: OpenPage | None, page: TreePage) -> list[Finding]:
+def _new(state: StreamState, known: OpenPage | None, page: TreePage) -> list[Finding]:
     """The statements of new members, and those about the page; each member once a page."""
     seen = set(known.members) if known else set()
     fresh = [member for member in page.members if member.digest not in seen]
@@ -120,7 +120,7 @@ def _new(state: State, known: OpenPage | None, page: TreePage) -> list[Finding]:
     return [Quads(batch) for batch in iter(lambda: list(islice(quads, _BATCH)), [])]
 
 
-def _remember(state: State, lead: Lead, capture: Capture, page: TreePage, *, whole: bool) -> None:
+def _remember(state: StreamState, lead: Lead, capture: Capture, page: TreePage, *, whole: bool) -> None:
     """A page of which not all could be used is read again by the next harvest, changed or not."""
     state.dated_by = page.dated_by
     state.tally.retention = state.tally.retention or page.retention
@@ -136,7 +136,9 @@ def _remember(state: State, lead: Lead, capture: Capture, page: TreePage, *, who
     state.forget()
 
 
-def _follow(harvest: Harvest, state: State, before: Bookmark, page: TreePage) -> tuple[list[Finding], bool]:
+def _follow(
+    harvest: Harvest, state: StreamState, before: Bookmark, page: TreePage
+) -> tuple[list[Finding], bool]:
     """Takes up where the page leads to, and whether there was room for all of it.
 
     What stands on another host's pages is harvested on its own.
@@ -153,14 +155,14 @@ def _follow(harvest: Harvest, state: State, before: Bookmark, page: TreePage) ->
     return ([Links(elsewhere, harvest.url, "ldes")] if elsewhere else []), whole
 
 
-def _failed(state: State, lead: Lead, capture: Capture) -> Problem:
+def _failed(state: StreamState, lead: Lead, capture: Capture) -> Problem:
     state.left.append(lead)
     state.tally.trouble = f"{lead.url}: {capture.outcome.word}: {capture.reason}"
     state.tally.trouble_outcome = capture.outcome
     return Problem(state.tally.trouble)
 
 
-def _interrupted(capture: Capture, state: State, before: Bookmark) -> HarvestEnd:
+def _interrupted(capture: Capture, state: StreamState, before: Bookmark) -> HarvestEnd:
     return HarvestEnd(
         outcome=Outcome.FAILED,
         reason=f"{capture.url}: {capture.reason}; {_figures(state)}",
@@ -171,7 +173,7 @@ def _interrupted(capture: Capture, state: State, before: Bookmark) -> HarvestEnd
     )
 
 
-def _end(state: State, before: Bookmark, most_pages: int) -> HarvestEnd:
+def _end(state: StreamState, before: Bookmark, most_pages: int) -> HarvestEnd:
     tally = state.tally
     outcome = Outcome.OK
     if not (state.open or state.settled):
@@ -192,7 +194,7 @@ def _end(state: State, before: Bookmark, most_pages: int) -> HarvestEnd:
     )
 
 
-def _figures(state: State) -> str:
+def _figures(state: StreamState) -> str:
     tally = state.tally
     told = [f"{tally.asked} pages, {tally.members} new members"]
     counts = {
@@ -206,5 +208,5 @@ def _figures(state: State) -> str:
     return ", ".join(told + [f"{count} {what}" for what, count in counts.items() if count])
 
 
-def _packed(value: State | Bookmark) -> bytes:
+def _packed(value: StreamState | Bookmark) -> bytes:
     return msgspec.msgpack.encode(value)

@@ -43,7 +43,7 @@ class Bookmark(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Pages that were not read."""
 
 
-class Tally(msgspec.Struct, array_like=True):
+class StreamTally(msgspec.Struct, array_like=True):
     """Figures of a harvest, for people."""
 
     asked: int = 0
@@ -60,7 +60,7 @@ class Tally(msgspec.Struct, array_like=True):
     trouble_outcome: int = 0
 
 
-class State(msgspec.Struct, kw_only=True):
+class StreamState(msgspec.Struct, kw_only=True):
     """How far a harvest came."""
 
     todo: list[Lead]
@@ -71,7 +71,7 @@ class State(msgspec.Struct, kw_only=True):
     latest: datetime | None = None
     dated_by: str | None = None
     left: list[Lead] = msgspec.field(default_factory=list)
-    tally: Tally = msgspec.field(default_factory=Tally)
+    tally: StreamTally = msgspec.field(default_factory=StreamTally)
 
     def meet(self, lead: Lead) -> bool:
         """Takes a page into the harvest, unless it is known already; False when there is no room for it."""
@@ -121,9 +121,9 @@ def read_bookmark(data: bytes | None) -> Bookmark:
         return Bookmark()
 
 
-def begun(root: str, before: Bookmark) -> State:
+def begun(root: str, before: Bookmark) -> StreamState:
     """A new harvest: what may have changed, what was left, and the first page if there is nothing else."""
-    state = State(todo=[], met=set(before.settled), settled=set(before.settled))
+    state = StreamState(todo=[], met=set(before.settled), settled=set(before.settled))
     state.latest, state.dated_by = before.latest, before.dated_by
     for lead in (*(page.lead or Lead(url) for url, page in before.open.items()), *before.left):
         state.meet(lead)
@@ -133,9 +133,9 @@ def begun(root: str, before: Bookmark) -> State:
     return state
 
 
-def resumed(data: bytes | None) -> State | None:
+def resumed(data: bytes | None) -> StreamState | None:
     """A harvest that was under way; None where there was none or it cannot be read."""
     try:
-        return msgspec.msgpack.decode(data, type=State) if data else None
+        return msgspec.msgpack.decode(data, type=StreamState) if data else None
     except msgspec.DecodeError:
         return None

@@ -51,7 +51,7 @@ class Lead(msgspec.Struct, frozen=True, array_like=True):
         return self.until < moment if self.inclusive else self.until <= moment
 
 
-class Member(msgspec.Struct, frozen=True):
+class StreamMember(msgspec.Struct, frozen=True):
     """A member with all its statements, and a digest by which it is known again."""
 
     digest: bytes
@@ -62,7 +62,7 @@ class Member(msgspec.Struct, frozen=True):
 class TreePage(msgspec.Struct, kw_only=True):
     """What a page holds."""
 
-    members: list[Member]
+    members: list[StreamMember]
     own: list[Quad]
     """Statements about the page, the stream, and what several members share."""
     leads: list[Lead]
@@ -75,7 +75,7 @@ class TreePage(msgspec.Struct, kw_only=True):
 
 def tree_page(quads: Sequence[Quad], urls: Iterable[str], dated_by: str | None = None) -> TreePage:
     """Reads a page that is known under `urls`; `dated_by` is what earlier pages said."""
-    return _Reader(quads, frozenset(urls), dated_by).page()
+    return _TreeReader(quads, frozenset(urls), dated_by).page()
 
 
 def moment_of(term: object) -> datetime | None:
@@ -94,7 +94,7 @@ def moment_of(term: object) -> datetime | None:
         return None
 
 
-class _Reader:
+class _TreeReader:
     def __init__(self, quads: Sequence[Quad], urls: frozenset[str], dated_by: str | None) -> None:
         self._quads = quads
         self._urls = urls
@@ -171,7 +171,7 @@ class _Reader:
             return None
         return url if url.startswith(("http:", "https:")) else None
 
-    def _parted(self) -> tuple[list[Member], list[Quad]]:
+    def _parted(self) -> tuple[list[StreamMember], list[Quad]]:
         named = [quad for quad in self._quads if quad.predicate == _MEMBER]
         members = dict.fromkeys(quad.object for quad in named)
         owner = self._owners([member for member in members if isinstance(member, Term)])
@@ -209,13 +209,13 @@ class _Reader:
                     waiting.append((found, owner[found]))
         return owner
 
-    def _member(self, member: object, quads: list[Quad]) -> Member:
+    def _member(self, member: object, quads: list[Quad]) -> StreamMember:
         lines = sorted(_line(quad) for quad in quads if quad.predicate != _MEMBER)
         name = member.value if isinstance(member, NamedNode) else ""
         digest = blake2b("\n".join([name, *lines]).encode("utf-8", "replace"), digest_size=8).digest()
         dates = self._objects(member, NamedNode(self._dated_by)) if self._dated_by else []
         moments = [moment for moment in map(moment_of, dates) if moment]
-        return Member(digest, quads, max(moments, default=None))
+        return StreamMember(digest, quads, max(moments, default=None))
 
 
 def _end(lead: Lead) -> tuple[bool, float, bool]:

@@ -36,7 +36,7 @@ class HarvestEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all there is was seen: only then can anything be said to have vanished."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class HarvestStep(msgspec.Struct, frozen=True, kw_only=True):
     """What one page brought, and from where to go on: kept together, or not at all."""
 
     state: bytes

@@ -4,7 +4,7 @@ from enum import Enum
 
 import msgspec
 
-from tamias.permit.robots import TOKEN, Rules, Verdict, parse
+from tamias.permit.robots import TOKEN, RobotsVerdict, Rules, parse
 
 MOST_REDIRECTS = 5
 """Redirects to follow for robots.txt, also to other hosts; the rules hold for the host first asked."""
@@ -15,7 +15,7 @@ UNREACHABLE_PAUSE = 10 * 60
 """Seconds before an unreachable robots.txt is asked for again; who asks repeatedly lets it grow."""
 
 
-class Access(Enum):
+class HostAccess(Enum):
     """How much of a host the outcome opens."""
 
     RULES = "rules"
@@ -23,10 +23,10 @@ class Access(Enum):
     NONE = "none"
 
 
-class Meaning(msgspec.Struct, frozen=True):
+class RobotsAvailability(msgspec.Struct, frozen=True):
     """What follows from an outcome, and why in words."""
 
-    access: Access
+    access: HostAccess
     reason: str
 
 
@@ -41,7 +41,7 @@ def robots_address(url: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}/robots.txt"
 
 
-def meaning(status: int | None, why: str = "no answer") -> Meaning:
+def meaning(status: int | None, why: str = "no answer") -> RobotsAvailability:
     """The meaning of the last answer's status; None for no answer (name, connection, TLS, time-out).
 
     `why` says what came instead. A redirect is the last answer only if there were more than
@@ -49,31 +49,39 @@ def meaning(status: int | None, why: str = "no answer") -> Meaning:
     closed, however long it lasts.
     """
     if status is None:
-        return Meaning(Access.NONE, f"robots.txt is unreachable: {why}, so nothing may be fetched")
-    if 200 <= status < 300:
-        return Meaning(Access.RULES, f"robots.txt was read (status {status})")
-    if status == 429:
-        return Meaning(Access.NONE, "robots.txt is unreachable: too many requests (429), so we wait")
-    if 400 <= status < 500:
-        return Meaning(Access.ALL, f"there is no robots.txt (status {status}), so everything may be fetched")
-    if 300 <= status < 400 and status != 304:
-        return Meaning(
-            Access.ALL, f"robots.txt redirects more than {MOST_REDIRECTS} times: as if there were none"
+        return RobotsAvailability(
+            HostAccess.NONE, f"robots.txt is unreachable: {why}, so nothing may be fetched"
         )
-    return Meaning(Access.NONE, f"robots.txt is unreachable: status {status}, so nothing may be fetched")
+    if 200 <= status < 300:
+        return RobotsAvailability(HostAccess.RULES, f"robots.txt was read (status {status})")
+    if status == 429:
+        return RobotsAvailability(
+            HostAccess.NONE, "robots.txt is unreachable: too many requests (429), so we wait"
+        )
+    if 400 <= status < 500:
+        return RobotsAvailability(
+            HostAccess.ALL, f"there is no robots.txt (status {status}), so everything may be fetched"
+        )
+    if 300 <= status < 400 and status != 304:
+        return RobotsAvailability(
+            HostAccess.ALL, f"robots.txt redirects more than {MOST_REDIRECTS} times: as if there were none"
+        )
+    return RobotsAvailability(
+        HostAccess.NONE, f"robots.txt is unreachable: status {status}, so nothing may be fetched"
+    )
 
 
 def rules_of(status: int | None, body: bytes, token: str = TOKEN, why: str = "no answer") -> Rules:
     """The rules that an outcome establishes, whether or not there is a file to parse; `why` there is none."""
     outcome = meaning(status, why)
-    if outcome.access is Access.RULES:
+    if outcome.access is HostAccess.RULES:
         return parse(body, token)
-    return Rules(blanket=Verdict(outcome.access is Access.ALL, outcome.reason))
+    return Rules(blanket=RobotsVerdict(outcome.access is HostAccess.ALL, outcome.reason))
 
 
 def expires_after(status: int | None, cache_control: str | None = None) -> int:
     """Seconds until robots.txt is to be fetched again: at most a day, less if Cache-Control says so."""
-    if meaning(status).access is Access.NONE:
+    if meaning(status).access is HostAccess.NONE:
         return UNREACHABLE_PAUSE
     return max(SHORTEST_CACHED, min([LONGEST_CACHED, *_ages(cache_control or "")]))
 

@@ -39,14 +39,14 @@ _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class RobotsVerdict(msgspec.Struct, frozen=True):
     """Whether a URL may be fetched, and the line of robots.txt, or the reason, that decided."""
 
     allowed: bool
     rule: str
 
 
-class Rule(msgspec.Struct, frozen=True, array_like=True):
+class RobotsRule(msgspec.Struct, frozen=True, array_like=True):
     """One Allow or Disallow line of our group."""
 
     allow: bool
@@ -55,9 +55,9 @@ class Rule(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RobotsVerdict:
         """What the rule says of a path that it matches."""
-        return Verdict(self.allow, f"line {self.line}: {self.text}")
+        return RobotsVerdict(self.allow, f"line {self.line}: {self.text}")
 
 
 class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,9 +66,9 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     The caches keep this value, not the file: it holds our group only, and needs no parsing.
     """
 
-    literal: tuple[Rule, ...] = ()
+    literal: tuple[RobotsRule, ...] = ()
     """The strongest first: the longest pattern, and of equals Allow."""
-    canonical: tuple[Rule, ...] | None = None
+    canonical: tuple[RobotsRule, ...] | None = None
     """The same in the RFC's spelling; None where that makes no difference."""
     crawl_delay: float | None = None
     """Seconds between two requests, the longest that is asked of us."""
@@ -78,12 +78,12 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     """Content-Signal and Content-Usage lines of our group: the key, and what is behind the colon."""
     suspect: bool = False
     """It looks like a web page, such as a "not found" with status 200."""
-    blanket: Verdict | None = None
+    blanket: RobotsVerdict | None = None
     """One answer for every URL, where there was no robots.txt to parse."""
     leads_to: str | None = None
     """Where the rules are, if robots.txt redirects into another queue; until they are had, all is closed."""
 
-    def verdict(self, url: str) -> Verdict:
+    def verdict(self, url: str) -> RobotsVerdict:
         """Whether an absolute URL, or a path with its query, may be fetched."""
         path = path_of(url)
         if path == "/robots.txt":
@@ -98,8 +98,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
         return verdict if second.allowed else second
 
 
-_ROBOTS_ITSELF = Verdict(True, "robots.txt itself may always be read")
-_NO_MATCH = Verdict(True, "no rule of robots.txt matches")
+_ROBOTS_ITSELF = RobotsVerdict(True, "robots.txt itself may always be read")
+_NO_MATCH = RobotsVerdict(True, "no rule of robots.txt matches")
 
 
 def parse(body: bytes, token: str = TOKEN) -> Rules:
@@ -107,7 +107,7 @@ def parse(body: bytes, token: str = TOKEN) -> Rules:
 
     Never raises: a line that makes no sense is passed over.
     """
-    reader = _Reader(_product(token))
+    reader = _RobotsReader(_product(token))
     lines = _lines(body)
     for number, line in enumerate(lines, 1):
         reader.read(number, line)
@@ -129,7 +129,7 @@ class _Group:
         self.names.add(name)
 
 
-class _Reader:
+class _RobotsReader:
     """Collects, line by line, what is said to us and what is said to everyone."""
 
     def __init__(self, product: str) -> None:
@@ -140,7 +140,7 @@ class _Reader:
         self.rule_group = _Group()
         self.delay_group = _Group()
         self.signal_group = _Group()
-        self.found: dict[str, list[Rule]] = {product: [], "*": []}
+        self.found: dict[str, list[RobotsRule]] = {product: [], "*": []}
         self.delays: dict[str, list[float]] = {product: [], "*": []}
         self.signals: dict[str, list[tuple[str, str]]] = {product: [], "*": []}
         self.sitemaps: dict[str, None] = {}
@@ -190,7 +190,7 @@ class _Reader:
             return
         for name, rules in self.found.items():
             if name in self.rule_group.names:
-                rules.append(Rule(allow, pattern, number, _shown(line.strip()[:MOST_SHOWN])))
+                rules.append(RobotsRule(allow, pattern, number, _shown(line.strip()[:MOST_SHOWN])))
 
     def _delay(self, value: str) -> None:
         self.delay_group.closed = True
@@ -254,11 +254,11 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _by_strength(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def _by_strength(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
     return tuple(sorted(rules, key=lambda rule: (-len(rule.pattern), not rule.allow)))
 
 
-def _strongest(rules: tuple[Rule, ...], path: str) -> Verdict:
+def _strongest(rules: tuple[RobotsRule, ...], path: str) -> RobotsVerdict:
     for rule in rules:
         if matches(path, rule.pattern):
             return rule.verdict

@@ -26,7 +26,7 @@ _NAMED = re.compile(r"\s*(\*|[A-Za-z_][\w-]*)\s*:(.*)", re.DOTALL)
 _WEEKDAY = re.compile(r"(unavailable_after\s*:\s*[A-Za-z]+),", re.IGNORECASE)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class UsageVerdict(msgspec.Struct, frozen=True):
     """What must not be done with a capture."""
 
     nofollow: bool = False
@@ -71,7 +71,7 @@ def signals_of(
     return tuple(dict.fromkeys(found))[:MOST_SIGNALS]
 
 
-def verdict(signals: Iterable[Signal]) -> Verdict:
+def verdict(signals: Iterable[Signal]) -> UsageVerdict:
     """What the signals forbid together: whoever refuses wins, wherever it is said."""
     signals = tuple(signals)
     words = {word for signal in signals if _is_robots_rule(signal) for word in signal.value.split()}
@@ -80,7 +80,7 @@ def verdict(signals: Iterable[Signal]) -> Verdict:
         for use in (signal.value for signal in signals if signal.key in READERS)
         if use.endswith(("=no", "=n"))
     }
-    return Verdict(
+    return UsageVerdict(
         nofollow=not words.isdisjoint(("nofollow", "none")),
         noindex=not words.isdisjoint(("noindex", "none")) or "search" in refused,
         noarchive=not words.isdisjoint(("noarchive", "nocache")),

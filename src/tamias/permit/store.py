@@ -10,7 +10,7 @@ from tamias.permit.robots import Rules
 _SQL = statements("tamias.permit", "robots.sql")
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownRobots(msgspec.Struct, frozen=True):
     """The rules of an authority, and until when (milliseconds) they hold."""
 
     rules: Rules
@@ -23,17 +23,17 @@ class RobotsStore:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def read(self, bucket: int, qid: int, authority: str) -> Known | None:
+    def read(self, bucket: int, qid: int, authority: str) -> KnownRobots | None:
         """The rules, unless unknown or expired."""
         asked = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
         row = self._session.transact(
             lambda cursor: cursor.execute(_SQL["read_robots"].text, asked).fetchone()
         )
-        return None if row is None else Known(msgspec.msgpack.decode(row[0], type=Rules), row[1])
+        return None if row is None else KnownRobots(msgspec.msgpack.decode(row[0], type=Rules), row[1])
 
     def write(
         self, bucket: int, qid: int, authority: str, rules: Rules, status: int | None, seconds: int
-    ) -> Known:
+    ) -> KnownRobots:
         """Keeps rules for some seconds from now."""
         now = self._session.now()
         told = {
@@ -53,4 +53,4 @@ class RobotsStore:
                 cursor.execute(_SQL["slow_host"].text, wanted)
 
         self._session.transact(work)
-        return Known(rules, now + seconds * 1000)
+        return KnownRobots(rules, now + seconds * 1000)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.schedule.value import TERMS, Terms
+from tamias.schedule.value import TERMS, VisitTerms
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def values(rates: Floats, weights: Floats, age_days: float) -> Floats:
     return worth
 
 
-def intervals(rates: Floats, importances: Floats, threshold: float, terms: Terms = TERMS) -> Floats:
+def intervals(rates: Floats, importances: Floats, threshold: float, terms: VisitTerms = TERMS) -> Floats:
     """`due_after` for many resources at once, in days."""
     weights = importances * rates**terms.knob
     never = threshold * rates >= weights
@@ -54,7 +54,7 @@ def intervals(rates: Floats, importances: Floats, threshold: float, terms: Terms
     return np.where(never, terms.maximum, np.clip(x / rates, terms.minimum, terms.maximum))
 
 
-def threshold(rates: Floats, importances: Floats, budget_per_day: float, terms: Terms = TERMS) -> float:
+def threshold(rates: Floats, importances: Floats, budget_per_day: float, terms: VisitTerms = TERMS) -> float:
     """The threshold at which all visits together are the budget, by bisection.
 
     A budget that the longest intervals overdraw, or the shortest leave over, gives the threshold of those.
@@ -80,7 +80,7 @@ def thresholds(
     budget_per_day: float,
     *,
     host_share: float,
-    terms: Terms = TERMS,
+    terms: VisitTerms = TERMS,
 ) -> Thresholds:
     """The common threshold, and those of the hosts that would take more than their share of the budget.
 
@@ -105,7 +105,7 @@ def _held(
     hosts: int,
     budget: float,
     allowed: float,
-    terms: Terms,
+    terms: VisitTerms,
 ) -> NDArray[np.bool_]:
     """Which hosts are held: those that take too much, again and again until what they leave makes no more.
 
@@ -131,7 +131,7 @@ def _gathered(rates: Floats, importances: Floats) -> tuple[Floats, Floats, NDArr
     return np.bincount(place, rates) / counts, np.bincount(place, importances) / counts, counts
 
 
-def _bracket(rates: Floats, importances: Floats, terms: Terms) -> tuple[float, float]:
+def _bracket(rates: Floats, importances: Floats, terms: VisitTerms) -> tuple[float, float]:
     """A threshold at which every interval is the shortest, and one at which every interval is the longest."""
     weights = importances * rates**terms.knob
     return float(values(rates, weights, terms.minimum).min()), float(

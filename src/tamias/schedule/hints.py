@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from tamias.schedule.history import DAY_MS
-from tamias.schedule.value import TERMS, Terms
+from tamias.schedule.value import TERMS, VisitTerms
 
 TRUST_AFTER: Final = 20
 """Visits that must have put a host's dates to the test."""
@@ -44,7 +44,7 @@ _TIME_UNITS: Final = {"H": 1 / 24, "M": 1 / 1440, "S": 1 / 86_400}
 _MAX_AGE: Final = re.compile(r"(?:^|[,\s])(?:s-maxage|max-age)\s*=\s*\"?([0-9]{1,10})", re.IGNORECASE)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceHints(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of a resource; nothing of it need be true."""
 
     frequency: str | None = None
@@ -55,7 +55,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """How long HTTP calls the answer fresh."""
 
 
-def first_interval(told: Told, now_ms: int, terms: Terms = TERMS) -> float | None:
+def first_interval(told: ResourceHints, now_ms: int, terms: VisitTerms = TERMS) -> float | None:
     """Days between changes to be expected before any was seen; None where nothing useful is said.
 
     A word for the frequency counts most; else the time since the last change, or that of HTTP if longer.
@@ -103,13 +103,13 @@ def importance_told(priority: float | None) -> float:
     return 1.0 if priority is None else 0.5 + min(max(priority, 0.0), 1.0)
 
 
-def told_by_http(header: Callable[[str], str | None], now_ms: int) -> Told:
+def told_by_http(header: Callable[[str], str | None], now_ms: int) -> ResourceHints:
     """What the headers of an answer say; `header` gives the first value of a name, or None."""
     age = _MAX_AGE.search(header("cache-control") or "")
     expires = http_date_ms(header("expires"))
     answered = http_date_ms(header("date")) or now_ms
     lasting = float(age[1]) * 1000 if age else (expires or answered) - answered
-    return Told(
+    return ResourceHints(
         modified_at=http_date_ms(header("last-modified")),
         max_age_days=lasting / DAY_MS if lasting > 0 else None,
     )

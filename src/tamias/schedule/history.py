@@ -20,7 +20,7 @@ Seen = Literal["changed", "unchanged", "noise", "failed", "gone"]
 """What a visit saw. Noise: other bytes, the same content. Failed: nothing was learnt of the content."""
 
 
-class History(msgspec.Struct, frozen=True, array_like=True):
+class VisitHistory(msgspec.Struct, frozen=True, array_like=True):
     """What visits have seen. As MessagePack it is kept with the resource."""
 
     visited_at: int | None = None
@@ -36,7 +36,7 @@ class History(msgspec.Struct, frozen=True, array_like=True):
     expected_days: float | None = None
     """How often it changes by the word of others; what is seen soon weighs more."""
 
-    def seeing(self, seen: Seen, at_ms: int) -> "History":
+    def seeing(self, seen: Seen, at_ms: int) -> "VisitHistory":
         """The history after one more visit.
 
         A failure is a censored observation: the interval goes on until a visit tells whether it changed.
@@ -46,7 +46,7 @@ class History(msgspec.Struct, frozen=True, array_like=True):
         told = self if self.visited_at is None else self.after(at_ms - self.visited_at, seen == "changed")
         return msgspec.structs.replace(told, visited_at=max(at_ms, self.visited_at or at_ms), fails=0)
 
-    def after(self, interval_ms: int, changed: bool) -> "History":
+    def after(self, interval_ms: int, changed: bool) -> "VisitHistory":
         """The history with one more observed interval. A clock that went back gives none."""
         if interval_ms <= 0:
             return self
@@ -70,11 +70,11 @@ def _with(centroids: list[tuple[float, float]], days: float) -> tuple[tuple[floa
     return tuple(ordered)
 
 
-def pack(history: History) -> bytes:
+def pack(history: VisitHistory) -> bytes:
     """The history as it is kept."""
     return msgspec.msgpack.encode(history)
 
 
-def unpack(packed: bytes | None) -> History:
+def unpack(packed: bytes | None) -> VisitHistory:
     """The history as it was kept; an empty one where there is none."""
-    return msgspec.msgpack.decode(packed, type=History) if packed else History()
+    return msgspec.msgpack.decode(packed, type=VisitHistory) if packed else VisitHistory()

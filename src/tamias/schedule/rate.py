@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from tamias.schedule.history import History
+from tamias.schedule.history import VisitHistory
 
 _STEPS: Final = 20
 _NEAR: Final = 1e-9
@@ -29,7 +29,7 @@ class Prior(msgspec.Struct, frozen=True):
 PRIOR: Final = Prior()
 
 
-def estimate(history: History, prior: Prior = PRIOR) -> float:
+def estimate(history: VisitHistory, prior: Prior = PRIOR) -> float:
     """Changes a day: the mode over log λ, by Newton's method in log λ.
 
     Every unchanged day counts against the rate; a changed interval t counts λt / (e^λt - 1) for it.

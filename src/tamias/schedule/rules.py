@@ -13,7 +13,7 @@ SEED_MAXIMUM_MS: Final = 5_256_000_000
 _TEXT: Final = re.compile(r"(value|seed)|fixed:([0-9]{1,9})")
 
 
-class Rule(msgspec.Struct, frozen=True):
+class VisitRule(msgspec.Struct, frozen=True):
     """How the next visit is chosen."""
 
     name: Literal["value", "seed", "fixed"] = "value"
@@ -21,7 +21,7 @@ class Rule(msgspec.Struct, frozen=True):
     """Between two visits, where that is fixed."""
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> VisitRule:
     """The rule as the settings write it.
 
     >>> parse_rule("fixed:86400")
@@ -31,8 +31,8 @@ def parse_rule(text: str) -> Rule:
     if found is None:
         raise ConfigError(f"schedule.rule: '{text}' is none of value, seed, fixed:SECONDS")
     if found[2] is not None:
-        return Rule("fixed", int(found[2]))
-    return Rule("seed" if found[1] == "seed" else "value")
+        return VisitRule("fixed", int(found[2]))
+    return VisitRule("seed" if found[1] == "seed" else "value")
 
 
 def seed_interval_ms(recent: Sequence[tuple[int, bool]]) -> float:

@@ -12,7 +12,7 @@ _SMALL: Final = 1e-4
 _STEPS: Final = 3
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What the archive wants of its visits, and the shortest and longest time between two, in days."""
 
     knob: float = 0.3
@@ -20,7 +20,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     maximum: float = 180.0
 
 
-TERMS: Final = Terms()
+TERMS: Final = VisitTerms()
 
 
 def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> float:
@@ -44,7 +44,7 @@ def value(rate: float, weight: float, age_days: float) -> float:
     return weight / rate * (-expm1(-x) - x * exp(-x))
 
 
-def due_after(rate: float, importance: float, threshold: float, terms: Terms = TERMS) -> float:
+def due_after(rate: float, importance: float, threshold: float, terms: VisitTerms = TERMS) -> float:
     """Days until a visit is worth the threshold. What never gets there has its turn after the longest time.
 
     >>> round(due_after(1.0, 1.0, value(1.0, 1.0, 2.0)), 9), due_after(50.0, 1.0, 0.5)

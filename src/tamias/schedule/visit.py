@@ -5,20 +5,20 @@ from typing import Final
 
 import msgspec
 
-from tamias.schedule.history import History, Seen
+from tamias.schedule.history import Seen, VisitHistory
 from tamias.schedule.rate import PRIOR, Prior, estimate
-from tamias.schedule.rules import Rule, parse_rule, seed_interval_ms
-from tamias.schedule.value import TERMS, Terms, due_after
+from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
+from tamias.schedule.value import TERMS, VisitTerms, due_after
 
 _DAY: Final = 86_400.0
 _MOST_DOUBLINGS: Final = 40
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class VisitPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How visits are timed."""
 
-    rule: Rule = Rule()
-    terms: Terms = TERMS
+    rule: VisitRule = VisitRule()
+    terms: VisitTerms = TERMS
     retry_wait: float = 3600.0
     """Seconds after the first failure; doubled with each, up to the longest interval."""
     gone_wait: float = 86_400.0
@@ -28,32 +28,32 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 def policy_of(
     *, rule: str, knob: float, min_interval: float, max_interval: float, retry_wait: float, gone_wait: float
-) -> Policy:
+) -> VisitPolicy:
     """The policy from the settings of the same names; times in seconds."""
-    terms = Terms(knob=knob, minimum=min_interval / _DAY, maximum=max(min_interval, max_interval) / _DAY)
-    return Policy(rule=parse_rule(rule), terms=terms, retry_wait=retry_wait, gone_wait=gone_wait)
+    terms = VisitTerms(knob=knob, minimum=min_interval / _DAY, maximum=max(min_interval, max_interval) / _DAY)
+    return VisitPolicy(rule=parse_rule(rule), terms=terms, retry_wait=retry_wait, gone_wait=gone_wait)
 
 
 class NextVisit(msgspec.Struct, frozen=True):
     """What a visit leaves behind."""
 
-    history: History
+    history: VisitHistory
     rate: float
     """Changes a day."""
     due_ms: int
 
 
-DEFAULT: Final = Policy()
+DEFAULT: Final = VisitPolicy()
 
 
 def next_visit(
-    history: History,
+    history: VisitHistory,
     seen: Seen,
     now_ms: int,
     *,
     threshold: float,
     importance: float = 1.0,
-    policy: Policy = DEFAULT,
+    policy: VisitPolicy = DEFAULT,
     expected_days: float | None = None,
     chance: float = 0.5,
 ) -> NextVisit:
@@ -83,7 +83,9 @@ def backoff(fails: int, first: float, longest: float, chance: float) -> float:
     return min(ldexp(first, min(fails - 1, _MOST_DOUBLINGS)) * (0.75 + chance / 2), longest)
 
 
-def _interval(history: History, rate: float, importance: float, threshold: float, policy: Policy) -> float:
+def _interval(
+    history: VisitHistory, rate: float, importance: float, threshold: float, policy: VisitPolicy
+) -> float:
     """Seconds until the next visit of what answers."""
     if policy.rule.name == "fixed":
         return policy.rule.seconds

@@ -19,11 +19,11 @@ class CdxSeeds:
     """Carries out `protocols.SeedSource`. An address that stands there many times in a row is one seed."""
 
     def seeds(self, argument: str) -> Iterator[Seed]:
-        reader = _Reader()
+        reader = _CdxReader()
         return seeds_by_line(argument, reader.read)
 
 
-class _Reader:
+class _CdxReader:
     """Reads line after line."""
 
     def __init__(self) -> None:

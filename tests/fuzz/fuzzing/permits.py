@@ -5,7 +5,7 @@ import msgspec
 from tamias.analyse.links.header import discovery_links, json_ld_context, parsed_links
 from tamias.fetch.ftp.ftp_address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
-from tamias.filters.blocklists.table import Collected, Table
+from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url, host, host_key, resolve
 from tamias.model.url_key import url_key
@@ -101,10 +101,10 @@ def reference(data: bytes) -> None:
 
 def blocklist(data: bytes) -> None:
     """Lines of block lists: any address can be looked for afterwards."""
-    found = Collected()
+    found = CollectedEntries()
     for line in data.decode("utf-8", "replace").splitlines():
         for entry in (entries(line) or []) + (expressions(line) or []):
             found.add(entry)
-    table = Table([found])
+    table = BlocklistTable([found])
     for host_name, rest in (("www.example.org", "/a/b?c"), ("[::1]", "/"), ("", "")):
         table.find(host_name, rest)

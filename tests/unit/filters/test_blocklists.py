@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tamias.filters.blocklists.filter import BlocklistFilter
-from tamias.filters.blocklists.formats import What, entries, expressions
+from tamias.filters.blocklists.formats import BlockedPart, entries, expressions
 from tamias.model.errors import ConfigError
 
 
@@ -30,21 +30,21 @@ def keeping(*paths):
 @pytest.mark.parametrize(
     ("line", "what", "text"),
     [
-        ("example.org", What.DOMAIN, "example.org"),
-        ("EXAMPLE.org.", What.DOMAIN, "example.org"),
-        (".example.org", What.DOMAIN, "example.org"),
-        ("*.example.org", What.DOMAIN, "example.org"),
-        ("||example.org^", What.DOMAIN, "example.org"),
-        ("address=/example.org/0.0.0.0", What.DOMAIN, "example.org"),
-        ("bücher.example", What.DOMAIN, "xn--bcher-kva.example"),
-        ("192.0.2.7", What.DOMAIN, "192.0.2.7"),
-        ("https://example.org/", What.DOMAIN, "example.org"),
-        ("0.0.0.0 ads.example.org", What.HOST, "ads.example.org"),
-        ("::1\tads.example.org # why", What.HOST, "ads.example.org"),
-        ("www.example.org/a/b/", What.ADDRESS, "example.org/a/b"),
-        ("http://example.org/ä", What.ADDRESS, "example.org/%C3%A4"),
-        ("example.org/*/print", What.PATTERN, "example.org/*/print"),
-        ("/[?&]sessid=/", What.EXPRESSION, "[?&]sessid="),
+        ("example.org", BlockedPart.DOMAIN, "example.org"),
+        ("EXAMPLE.org.", BlockedPart.DOMAIN, "example.org"),
+        (".example.org", BlockedPart.DOMAIN, "example.org"),
+        ("*.example.org", BlockedPart.DOMAIN, "example.org"),
+        ("||example.org^", BlockedPart.DOMAIN, "example.org"),
+        ("address=/example.org/0.0.0.0", BlockedPart.DOMAIN, "example.org"),
+        ("bücher.example", BlockedPart.DOMAIN, "xn--bcher-kva.example"),
+        ("192.0.2.7", BlockedPart.DOMAIN, "192.0.2.7"),
+        ("https://example.org/", BlockedPart.DOMAIN, "example.org"),
+        ("0.0.0.0 ads.example.org", BlockedPart.HOST, "ads.example.org"),
+        ("::1\tads.example.org # why", BlockedPart.HOST, "ads.example.org"),
+        ("www.example.org/a/b/", BlockedPart.ADDRESS, "example.org/a/b"),
+        ("http://example.org/ä", BlockedPart.ADDRESS, "example.org/%C3%A4"),
+        ("example.org/*/print", BlockedPart.PATTERN, "example.org/*/print"),
+        ("/[?&]sessid=/", BlockedPart.EXPRESSION, "[?&]sessid="),
     ],
 )
 def test_a_line_says_what_its_format_means(line, what, text):
@@ -65,7 +65,7 @@ def test_a_line_that_makes_no_sense_says_so(line):
 
 
 def test_lines_of_an_expressions_file_are_expressions():
-    assert expressions("[?&]sid=") == [(What.EXPRESSION, "[?&]sid=")]
+    assert expressions("[?&]sid=") == [(BlockedPart.EXPRESSION, "[?&]sid=")]
 
 
 @pytest.mark.parametrize(

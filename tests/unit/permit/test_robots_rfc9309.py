@@ -7,7 +7,7 @@ from tamias.permit.availability import (
     LONGEST_CACHED,
     MOST_REDIRECTS,
     SHORTEST_CACHED,
-    Access,
+    HostAccess,
     expires_after,
     meaning,
     robots_address,
@@ -212,7 +212,7 @@ def test_r10_five_redirects_are_followed():
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_r10_a_redirect_too_many_counts_as_unavailable(status):
-    assert meaning(status).access is Access.ALL
+    assert meaning(status).access is HostAccess.ALL
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451])

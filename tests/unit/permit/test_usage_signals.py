@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamias.model.signal import Signal
-from tamias.permit.signals import Verdict, signals_of, tag_rules, verdict
+from tamias.permit.signals import UsageVerdict, signals_of, tag_rules, verdict
 from tamias.permit.usage import content_signal, content_usage
 
 
@@ -155,7 +155,7 @@ def test_of_the_lines_of_robots_txt_the_longest_path_counts(lines, url, uses):
     ],
 )  # fmt: skip
 def test_whoever_refuses_wins(signals, expected):
-    assert verdict(Signal(*signal) for signal in signals) == Verdict(**dict.fromkeys(expected, True))
+    assert verdict(Signal(*signal) for signal in signals) == UsageVerdict(**dict.fromkeys(expected, True))
 
 
 def test_a_flood_of_signals_is_bounded():

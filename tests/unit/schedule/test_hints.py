@@ -2,7 +2,14 @@
 
 import pytest
 
-from tamias.schedule.hints import Told, Trust, due_by_hint, first_interval, frequency_days, told_by_http
+from tamias.schedule.hints import (
+    ResourceHints,
+    Trust,
+    due_by_hint,
+    first_interval,
+    frequency_days,
+    told_by_http,
+)
 from tamias.schedule.history import DAY_MS
 
 NOW = 784_111_777_000
@@ -35,46 +42,46 @@ def test_a_word_for_the_frequency_is_understood(word, days):
 
 
 def test_the_frequency_counts_more_than_dates():
-    assert first_interval(Told(frequency="daily", modified_at=NOW - 90 * DAY_MS), NOW) == 1.0
+    assert first_interval(ResourceHints(frequency="daily", modified_at=NOW - 90 * DAY_MS), NOW) == 1.0
 
 
 def test_never_is_the_longest_interval():
-    assert first_interval(Told(frequency="never"), NOW) == 180.0
+    assert first_interval(ResourceHints(frequency="never"), NOW) == 180.0
 
 
 def test_an_old_date_lets_us_expect_a_slow_resource():
-    assert first_interval(Told(modified_at=NOW - 60 * DAY_MS), NOW) == 60.0
+    assert first_interval(ResourceHints(modified_at=NOW - 60 * DAY_MS), NOW) == 60.0
 
 
 def test_a_page_that_was_made_for_us_says_nothing():
-    assert first_interval(Told(modified_at=NOW - 1000, max_age_days=0.001), NOW) is None
+    assert first_interval(ResourceHints(modified_at=NOW - 1000, max_age_days=0.001), NOW) is None
 
 
 def test_nothing_told_is_nothing_expected():
-    assert first_interval(Told(), NOW) is None
+    assert first_interval(ResourceHints(), NOW) is None
 
 
 def test_a_date_from_the_future_says_nothing():
-    assert first_interval(Told(modified_at=NOW + DAY_MS), NOW) is None
+    assert first_interval(ResourceHints(modified_at=NOW + DAY_MS), NOW) is None
 
 
 @pytest.mark.parametrize(
     ("headers", "told"),
     [
-        ({}, Told()),
-        ({"cache-control": "public, max-age=86400"}, Told(max_age_days=1.0)),
-        ({"cache-control": "max-age=0, must-revalidate"}, Told()),
-        ({"cache-control": 'Max-Age="43200"'}, Told(max_age_days=0.5)),
-        ({"expires": "Mon, 07 Nov 1994 08:49:37 GMT"}, Told(max_age_days=1.0)),
-        ({"expires": "0"}, Told()),
+        ({}, ResourceHints()),
+        ({"cache-control": "public, max-age=86400"}, ResourceHints(max_age_days=1.0)),
+        ({"cache-control": "max-age=0, must-revalidate"}, ResourceHints()),
+        ({"cache-control": 'Max-Age="43200"'}, ResourceHints(max_age_days=0.5)),
+        ({"expires": "Mon, 07 Nov 1994 08:49:37 GMT"}, ResourceHints(max_age_days=1.0)),
+        ({"expires": "0"}, ResourceHints()),
         (
             {"date": "Sat, 05 Nov 1994 08:49:37 GMT", "expires": "Mon, 07 Nov 1994 08:49:37 GMT"},
-            Told(max_age_days=2.0),
+            ResourceHints(max_age_days=2.0),
         ),
-        ({"last-modified": "Sat, 05 Nov 1994 08:49:37 GMT"}, Told(modified_at=NOW - DAY_MS)),
-        ({"last-modified": "yesterday"}, Told()),
-        ({"last-modified": "Sat, 99 Nov 1994 08:49:37 GMT"}, Told()),
-        ({"last-modified": "x" * 9000}, Told()),
+        ({"last-modified": "Sat, 05 Nov 1994 08:49:37 GMT"}, ResourceHints(modified_at=NOW - DAY_MS)),
+        ({"last-modified": "yesterday"}, ResourceHints()),
+        ({"last-modified": "Sat, 99 Nov 1994 08:49:37 GMT"}, ResourceHints()),
+        ({"last-modified": "x" * 9000}, ResourceHints()),
     ],
 )
 def test_headers_are_understood_or_passed_over(headers, told):

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.schedule.history import DAY_MS, MEMORY, WINDOW, History, pack, unpack
+from tamias.schedule.history import DAY_MS, MEMORY, WINDOW, VisitHistory, pack, unpack
 
 NOW = 1_700_000_000_000
 VISITS = st.lists(
@@ -16,7 +16,7 @@ VISITS = st.lists(
 
 
 def lived(*visits, start=NOW):
-    history = History().seeing("changed", start)
+    history = VisitHistory().seeing("changed", start)
     for days, seen in visits:
         start += int(days * DAY_MS)
         history = history.seeing(seen, start)
@@ -24,7 +24,7 @@ def lived(*visits, start=NOW):
 
 
 def test_the_first_visit_observes_no_interval():
-    assert History().seeing("changed", NOW) == History(visited_at=NOW)
+    assert VisitHistory().seeing("changed", NOW) == VisitHistory(visited_at=NOW)
 
 
 def test_an_unchanged_interval_adds_to_the_quiet_time():
@@ -69,7 +69,7 @@ def test_the_last_ten_intervals_stay_as_they_were():
 @settings(deadline=None)
 @given(VISITS)
 def test_a_history_is_small_and_survives_its_keeping(visits):
-    history, now = History(), NOW
+    history, now = VisitHistory(), NOW
     for interval_ms, seen in visits:
         now += interval_ms
         history = history.seeing(seen, now)
@@ -79,4 +79,4 @@ def test_a_history_is_small_and_survives_its_keeping(visits):
 
 
 def test_no_kept_history_is_an_empty_one():
-    assert unpack(None) == History()
+    assert unpack(None) == VisitHistory()

@@ -3,20 +3,20 @@
 import pytest
 
 from tamias.model.errors import ConfigError
-from tamias.schedule.history import DAY_MS, History
+from tamias.schedule.history import DAY_MS, VisitHistory
 from tamias.schedule.rate import estimate
-from tamias.schedule.rules import Rule, parse_rule, seed_interval_ms
-from tamias.schedule.value import TERMS, Terms, due_after
-from tamias.schedule.visit import Policy, next_visit, policy_of
+from tamias.schedule.rules import VisitRule, parse_rule, seed_interval_ms
+from tamias.schedule.value import TERMS, VisitTerms, due_after
+from tamias.schedule.visit import VisitPolicy, next_visit, policy_of
 from tamias.settings import ScheduleSettings
 
 NOW = 1_700_000_000_000
 HOUR_MS = 3_600_000
-SEEN_BEFORE = History(visited_at=NOW - 4 * DAY_MS)
+SEEN_BEFORE = VisitHistory(visited_at=NOW - 4 * DAY_MS)
 
 
 def waited(history, seen, policy=None, **more):
-    policy = policy or Policy()
+    policy = policy or VisitPolicy()
     return next_visit(history, seen, NOW, threshold=0.1, policy=policy, **more).due_ms - NOW
 
 
@@ -35,21 +35,21 @@ def test_a_change_brings_the_next_visit_nearer():
 
 
 def test_a_hint_is_reckoned_with_after_the_first_visit():
-    assert waited(History(), "changed", expected_days=1.0) < waited(History(), "changed")
+    assert waited(VisitHistory(), "changed", expected_days=1.0) < waited(VisitHistory(), "changed")
 
 
 def test_a_hint_is_remembered():
-    first = next_visit(History(), "changed", NOW, threshold=0.1, expected_days=1.0)
+    first = next_visit(VisitHistory(), "changed", NOW, threshold=0.1, expected_days=1.0)
     second = next_visit(first.history, "unchanged", NOW + DAY_MS, threshold=0.1)
     assert second.rate == pytest.approx(0.35 / 1.35)
 
 
 def test_the_fixed_rule_waits_its_seconds():
-    assert waited(SEEN_BEFORE, "unchanged", Policy(rule=Rule("fixed", 7200))) == 2 * HOUR_MS
+    assert waited(SEEN_BEFORE, "unchanged", VisitPolicy(rule=VisitRule("fixed", 7200))) == 2 * HOUR_MS
 
 
 def test_the_seeds_rule_halves_the_mean_after_a_change():
-    assert waited(SEEN_BEFORE, "changed", Policy(rule=Rule("seed"))) == 2 * DAY_MS
+    assert waited(SEEN_BEFORE, "changed", VisitPolicy(rule=VisitRule("seed"))) == 2 * DAY_MS
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_chance_spreads_what_failed_together():
 
 
 def test_what_fails_for_ever_is_tried_after_the_longest_interval():
-    assert waited(History(fails=10_000), "failed") == TERMS.maximum * DAY_MS
+    assert waited(VisitHistory(fails=10_000), "failed") == TERMS.maximum * DAY_MS
 
 
 def test_what_is_gone_is_looked_for_after_a_day():
@@ -93,8 +93,8 @@ def test_what_is_gone_is_looked_for_after_a_day():
 
 @pytest.mark.parametrize("rule", ["value", "seed", "fixed:60"])
 def test_what_came_back_is_visited_by_the_rule_again(rule):
-    history = History(visited_at=NOW - 4 * DAY_MS, fails=9)
-    policy = Policy(rule=parse_rule(rule))
+    history = VisitHistory(visited_at=NOW - 4 * DAY_MS, fails=9)
+    policy = VisitPolicy(rule=parse_rule(rule))
     assert waited(history, "unchanged", policy) == waited(SEEN_BEFORE, "unchanged", policy)
 
 
@@ -114,9 +114,9 @@ def test_the_defaults_of_the_settings_are_those_of_the_policy():
         retry_wait=defaults.retry_wait,
         gone_wait=defaults.gone_wait,
     )
-    assert policy == Policy()
+    assert policy == VisitPolicy()
 
 
 def test_a_longest_interval_below_the_shortest_is_taken_for_it():
     policy = policy_of(rule="value", knob=0.5, min_interval=7200, max_interval=60, retry_wait=1, gone_wait=1)
-    assert policy.terms == Terms(knob=0.5, minimum=1 / 12, maximum=1 / 12)
+    assert policy.terms == VisitTerms(knob=0.5, minimum=1 / 12, maximum=1 / 12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamias.schedule.history import DAY_MS, MEMORY, History
+from tamias.schedule.history import DAY_MS, MEMORY, VisitHistory
 from tamias.schedule.rate import PRIOR, Prior, estimate
 
 DAYS = st.floats(min_value=1 / 24, max_value=400)
@@ -30,25 +30,25 @@ def bisected(history, prior):
 @settings(deadline=None)
 @given(st.lists(st.tuples(DAYS, st.booleans()), max_size=40))
 def test_newton_finds_what_bisection_finds(observed):
-    history = History()
+    history = VisitHistory()
     for days, changed in observed:
         history = history.after(int(days * DAY_MS), changed)
     assert estimate(history) == pytest.approx(bisected(history, PRIOR), rel=1e-6)
 
 
 def test_without_observations_it_is_the_priors():
-    assert estimate(History()) == PRIOR.rate == pytest.approx(0.05)
+    assert estimate(VisitHistory()) == PRIOR.rate == pytest.approx(0.05)
 
 
 def test_a_page_that_never_changed_has_a_rate_above_zero():
-    history = History()
+    history = VisitHistory()
     for _ in range(50):
         history = history.after(10 * DAY_MS, False)
     assert 0 < estimate(history) < 0.002
 
 
 def test_a_page_that_always_changed_has_a_finite_rate():
-    history = History()
+    history = VisitHistory()
     for _ in range(500):
         history = history.after(DAY_MS // 4, True)
     assert 4 < estimate(history) < 40
@@ -59,7 +59,7 @@ def test_the_rate_of_a_poisson_publisher_is_found_at_irregular_visits(rate):
     chance = random.Random(7)
     found = []
     for _ in range(40):
-        history = History()
+        history = VisitHistory()
         for _ in range(150):
             days = chance.uniform(0.2, 2) / rate
             history = history.after(int(days * DAY_MS), chance.random() < -expm1(-rate * days))
@@ -68,7 +68,7 @@ def test_the_rate_of_a_poisson_publisher_is_found_at_irregular_visits(rate):
 
 
 def test_several_changes_in_one_interval_are_not_taken_for_one():
-    seen_half_the_time = History()
+    seen_half_the_time = VisitHistory()
     for number in range(40):
         seen_half_the_time = seen_half_the_time.after(10 * DAY_MS, number % 2 == 0)
     # Half of the intervals changed: 1 - e^-10λ = 1/2, where counting would say one change in twenty days.
@@ -76,11 +76,11 @@ def test_several_changes_in_one_interval_are_not_taken_for_one():
 
 
 def test_the_word_of_others_is_believed_at_first():
-    assert estimate(History(expected_days=2.0)) == pytest.approx(0.5)
+    assert estimate(VisitHistory(expected_days=2.0)) == pytest.approx(0.5)
 
 
 def test_what_is_seen_soon_outweighs_the_word_of_others():
-    history = History(expected_days=1.0)
+    history = VisitHistory(expected_days=1.0)
     for _ in range(10):
         history = history.after(3 * DAY_MS, False)
     assert estimate(history) < 0.02
@@ -90,13 +90,13 @@ def test_intervals_that_were_put_together_hardly_move_the_estimate():
     chance = random.Random(3)
     spans = [exp(chance.uniform(-2, 3)) for _ in range(40)]
     observed = [(days, chance.random() < -expm1(-days / 4)) for days in spans]
-    history = History()
+    history = VisitHistory()
     for days, changed in observed:
         history = history.after(int(days * DAY_MS), changed)
     weighed = [
         (days, changed, (1 - 1 / MEMORY) ** age) for age, (days, changed) in enumerate(reversed(observed))
     ]
-    whole = History(
+    whole = VisitHistory(
         unchanged_days=sum(days * weight for days, changed, weight in weighed if not changed),
         changed=tuple((days, weight) for days, changed, weight in weighed if changed),
     )
@@ -105,5 +105,5 @@ def test_intervals_that_were_put_together_hardly_move_the_estimate():
 
 
 def test_a_strong_prior_holds_longer_than_a_weak_one():
-    history = History().after(DAY_MS, True)
+    history = VisitHistory().after(DAY_MS, True)
     assert estimate(history, Prior(35.0, 700.0)) < estimate(history, Prior(0.35, 7.0))

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamias.schedule.budget import Thresholds, intervals, threshold, thresholds, values
-from tamias.schedule.value import Terms, due_after, value, weight
+from tamias.schedule.value import VisitTerms, due_after, value, weight
 
 RATES = st.floats(min_value=1e-5, max_value=50)
 KNOBS = st.floats(min_value=0, max_value=1)
-FREE = Terms(knob=0.3, minimum=1e-6, maximum=1e6)
+FREE = VisitTerms(knob=0.3, minimum=1e-6, maximum=1e6)
 
 
 def drawn(number, seed=1):
@@ -25,7 +25,7 @@ def test_a_visit_is_worth_more_the_longer_it_is_ago(rate, days):
 @settings(deadline=None)
 @given(RATES, KNOBS, st.floats(min_value=1e-3, max_value=1000))
 def test_a_visit_is_due_when_its_value_reaches_the_threshold(rate, knob, days):
-    terms = Terms(knob=knob, minimum=1e-6, maximum=1e6)
+    terms = VisitTerms(knob=knob, minimum=1e-6, maximum=1e6)
     level = value(rate, weight(rate, 1.0, knob), days)
     if rate * days < 20:  # beyond, the value is flat to the last digit
         assert due_after(rate, 1.0, level, terms) == pytest.approx(days, rel=1e-4)
@@ -36,15 +36,15 @@ def test_the_small_and_the_large_formula_of_the_value_meet():
 
 
 def test_the_interval_is_never_shorter_than_the_shortest():
-    assert due_after(1.0, 1.0, 0.0, Terms(minimum=0.5)) == 0.5
+    assert due_after(1.0, 1.0, 0.0, VisitTerms(minimum=0.5)) == 0.5
 
 
 def test_what_never_reaches_the_threshold_is_visited_after_the_longest_time():
-    assert due_after(50.0, 1.0, 0.9, Terms(knob=0.0, maximum=90.0)) == 90.0
+    assert due_after(50.0, 1.0, 0.9, VisitTerms(knob=0.0, maximum=90.0)) == 90.0
 
 
 def test_what_has_no_importance_is_visited_after_the_longest_time():
-    assert due_after(1.0, 0.0, 0.1, Terms(maximum=90.0)) == 90.0
+    assert due_after(1.0, 0.0, 0.1, VisitTerms(maximum=90.0)) == 90.0
 
 
 def test_the_more_important_of_two_is_due_sooner():
@@ -52,14 +52,14 @@ def test_the_more_important_of_two_is_due_sooner():
 
 
 def test_at_the_end_of_every_version_fast_pages_are_visited_most():
-    keen = Terms(knob=1.0)
+    keen = VisitTerms(knob=1.0)
     assert due_after(5.0, 1.0, 0.3, keen) < due_after(0.5, 1.0, 0.3, keen) < due_after(0.05, 1.0, 0.3, keen)
 
 
 @settings(deadline=None)
 @given(st.lists(RATES, min_size=1, max_size=20), KNOBS, st.floats(min_value=1e-6, max_value=10))
 def test_many_at_once_are_due_as_each_by_itself(rates, knob, level):
-    terms = Terms(knob=knob)
+    terms = VisitTerms(knob=knob)
     each = [due_after(rate, 1.0, level, terms) for rate in rates]
     assert intervals(np.array(rates), np.ones(len(rates)), level, terms) == pytest.approx(each, rel=1e-6)
 
@@ -79,7 +79,7 @@ def test_the_threshold_spends_the_budget(number):
 
 def test_the_limits_of_intervals_are_reckoned_with():
     rates, even = drawn(3000), np.ones(3000)
-    terms = Terms(knob=1.0, minimum=1.0, maximum=30.0)
+    terms = VisitTerms(knob=1.0, minimum=1.0, maximum=30.0)
     level = threshold(rates, even, 750.0, terms)
     assert (1 / intervals(rates, even, level, terms)).sum() == pytest.approx(750.0, rel=5e-3)
 

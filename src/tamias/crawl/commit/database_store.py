@@ -27,7 +27,7 @@ from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
-from tamias.permit.store import Known, RobotsStore
+from tamias.permit.store import KnownRobots, RobotsStore
 from tamias.settings import Settings
 
 RECOVER_SECONDS = 60.0
@@ -95,12 +95,12 @@ class DatabaseStore:
         """Keeps others away from URLs whose documents are still being read."""
         await self.thread.run(self._renew_parked, parked, until)
 
-    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
+    async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         return await self.thread.run(self._robots.read, lease.bucket, lease.qid, authority)
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
-    ) -> Known:
+    ) -> KnownRobots:
         return await self.thread.run(
             self._robots.write, lease.bucket, lease.qid, authority, rules, status, seconds
         )

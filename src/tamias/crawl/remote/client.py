@@ -17,7 +17,7 @@ from tamias.crawl.remote.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
-from tamias.permit.store import Known
+from tamias.permit.store import KnownRobots
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")
@@ -81,17 +81,17 @@ class ServiceClient:
         """A worker of ours died over these documents, if any."""
         await self._ask("Mourn", wire.Death(worker, list(analysed)), bool)
 
-    async def read_robots(self, lease: Lease, authority: str) -> Known | None:
+    async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         """Rules that somebody fetched lately."""
-        found = await self._ask("GetRobots", wire.RobotsAsked(bare(lease), authority), list[Known])
+        found = await self._ask("GetRobots", wire.RobotsAsked(bare(lease), authority), list[KnownRobots])
         return found[0] if found else None
 
     async def write_robots(
         self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
-    ) -> Known:
+    ) -> KnownRobots:
         """Rules that we fetched, for all workers."""
         told = wire.RobotsTold(bare(lease), authority, rules, status, seconds)
-        return await self._ask("PutRobots", told, Known)
+        return await self._ask("PutRobots", told, KnownRobots)
 
     async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
         """Contexts that somebody tried since then."""

@@ -40,7 +40,7 @@ from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
-from tamias.permit.store import Known
+from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
 
 _SQL = statements("tamias.crawl.remote", "committer.sql")
@@ -146,12 +146,12 @@ class RemoteCommitter:
         await self._store.thread.run(note)
         return True
 
-    async def read_robots(self, asked: RobotsAsked) -> list[Known]:
+    async def read_robots(self, asked: RobotsAsked) -> list[KnownRobots]:
         """Rules that somebody fetched lately, if any."""
         found = await self._store.read_robots(asked.lease, asked.authority)
         return [] if found is None else [found]
 
-    async def write_robots(self, told: RobotsTold) -> Known:
+    async def write_robots(self, told: RobotsTold) -> KnownRobots:
         """Keeps rules for all workers."""
         return await self._store.write_robots(
             told.lease, told.authority, told.rules, told.status, told.seconds

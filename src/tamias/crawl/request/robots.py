@@ -15,15 +15,15 @@ from tamias.model.outcome import Outcome
 from tamias.model.url import authority, host
 from tamias.permit.availability import (
     MOST_REDIRECTS,
-    Access,
+    HostAccess,
     expires_after,
     meaning,
     robots_address,
     rules_of,
 )
 from tamias.permit.delay import host_delay_ms
-from tamias.permit.robots import MOST_BYTES, Rules, Verdict
-from tamias.permit.store import Known
+from tamias.permit.robots import MOST_BYTES, RobotsVerdict, Rules
+from tamias.permit.store import KnownRobots
 from tamias.settings import Settings
 
 _REMEMBERED = 10_000
@@ -49,7 +49,7 @@ class RobotsCache:
         self._gate = gate
         self._redirects = redirects
         self._store = store
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownRobots] = {}
         self._out_of_reach: set[str] = set()
 
     async def refusal(self, url: str, held: HeldLease) -> str | None:
@@ -105,12 +105,12 @@ class RobotsCache:
             self._known[place] = known
         return known.rules
 
-    async def _fetch(self, url: str, place: str, held: HeldLease) -> Known:
+    async def _fetch(self, url: str, place: str, held: HeldLease) -> KnownRobots:
         self._out_of_reach.discard(place)
         capture = await self._ask(robots_address(url), held)
         if capture.retry_after_ms is not None:
             raise AskedToWait(capture)
-        closed = meaning(_status(capture)).access is Access.NONE
+        closed = meaning(_status(capture)).access is HostAccess.NONE
         if closed and (capture.retry or capture.unreached is not None):
             raise AskedToWait(self._unreachable(capture, held))
         self._gate.reach.note(capture.url, held, capture)
@@ -119,7 +119,7 @@ class RobotsCache:
             # Our own guard or filters forbid the address: that is not the host's word, and is not kept.
             if capture.outcome is Outcome.REFUSED:
                 self._out_of_reach.add(place)
-            return Known(rules, self._store.now() + _REFUSAL_SECONDS * 1000)
+            return KnownRobots(rules, self._store.now() + _REFUSAL_SECONDS * 1000)
         header = capture.hops[-1].header("cache-control") if capture.hops else None
         status = _status(capture)
         seconds = expires_after(status, header)
@@ -163,10 +163,10 @@ def few_hops() -> Callable[[str], Awaitable[Stop | None]]:
 def rules_in(capture: Capture) -> Rules:
     """What an attempt to get robots.txt establishes, or where it leads; the body is used up."""
     if capture.outcome in _OUR_WORD:
-        return Rules(blanket=Verdict(False, capture.reason))
+        return Rules(blanket=RobotsVerdict(False, capture.reason))
     target = leads_out(capture)
     if target is not None and len(capture.hops) <= MOST_REDIRECTS:
-        return Rules(blanket=Verdict(False, capture.reason), leads_to=target)
+        return Rules(blanket=RobotsVerdict(False, capture.reason), leads_to=target)
     return rules_of(_status(capture), _read(capture.body), why=capture.reason)
 
 

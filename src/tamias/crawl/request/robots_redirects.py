@@ -12,14 +12,14 @@ from tamias.crawl.worker_store import WorkerStore
 from tamias.model.item import Item
 from tamias.model.kind import ROBOTS, kind_key
 from tamias.permit.availability import LONGEST_CACHED, MOST_REDIRECTS, meaning
-from tamias.permit.robots import Rules, Verdict
-from tamias.permit.store import Known
+from tamias.permit.robots import RobotsVerdict, Rules
+from tamias.permit.store import KnownRobots
 
 _FIRST_WAIT_MS = 500
 _LONGEST_WAIT_MS = 30_000
 _REMEMBERED = 10_000
 _DAY_MS = LONGEST_CACHED * 1000
-TOO_MANY = Rules(blanket=Verdict(True, meaning(302).reason))
+TOO_MANY = Rules(blanket=RobotsVerdict(True, meaning(302).reason))
 """What more redirects than are followed lead to."""
 
 
@@ -31,7 +31,7 @@ class RobotsRedirects:
         self._admission = admission
         self._waits: dict[str, int] = {}
 
-    async def rules(self, known: Known, held: HeldLease) -> Known:
+    async def rules(self, known: KnownRobots, held: HeldLease) -> KnownRobots:
         """The rules that `known` leads to. Raises `NotNow` until somebody has asked for them."""
         rules = known.rules
         for _ in range(MOST_REDIRECTS):
@@ -43,7 +43,9 @@ class RobotsRedirects:
     async def _rules_at(self, address: str, held: HeldLease) -> Rules:
         reason = self._admission.blocked(address, ROBOTS)
         if reason is not None:
-            return Rules(blanket=Verdict(False, f"it redirects to {address}, which is not wanted: {reason}"))
+            return Rules(
+                blanket=RobotsVerdict(False, f"it redirects to {address}, which is not wanted: {reason}")
+            )
         key, since = kind_key(address, ROBOTS), self._store.now() // _DAY_MS * _DAY_MS
         packed = (await self._store.read_contexts([key], since)).get(key)
         if packed is not None:

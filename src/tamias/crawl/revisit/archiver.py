@@ -37,9 +37,9 @@ from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
 from tamias.model.url import host, without_password
-from tamias.schedule.hints import Told, Trust, first_interval, said_changed, told_by_http
+from tamias.schedule.hints import ResourceHints, Trust, first_interval, said_changed, told_by_http
 from tamias.schedule.history import pack, unpack
-from tamias.schedule.visit import NextVisit, Policy, next_visit
+from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit
 
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
@@ -150,7 +150,7 @@ class Archiver:
         self,
         writer: BlobWriter,
         session: Session,
-        policy: Policy,
+        policy: VisitPolicy,
         *,
         key: Callable[[str], str],
         everything: bool,
@@ -262,7 +262,7 @@ class Archiver:
     def _expected(self, watched: Watched, capture: Capture) -> float | None:
         """How often it changes by the word of others, before anything was seen."""
         now = capture.ended_at
-        told = told_by_http(capture.hops[-1].header, now) if capture.hops else Told()
+        told = told_by_http(capture.hops[-1].header, now) if capture.hops else ResourceHints()
         dates = [date for date in (told.modified_at, watched.hint_at) if date is not None]
         told = msgspec.structs.replace(
             told, frequency=watched.frequency, modified_at=max(dates, default=None)

@@ -8,7 +8,7 @@ import numpy as np
 from tamias.archive.rates import read_figure, read_rates, write_figure
 from tamias.database.connect import Session
 from tamias.schedule.budget import Thresholds, thresholds
-from tamias.schedule.visit import Policy, policy_of
+from tamias.schedule.visit import VisitPolicy, policy_of
 from tamias.settings import ScheduleSettings
 
 _FIGURE = "thresholds"
@@ -33,7 +33,7 @@ class Timetable:
         return self._thresholds.of(host)
 
 
-def policy_from(settings: ScheduleSettings) -> Policy:
+def policy_from(settings: ScheduleSettings) -> VisitPolicy:
     """How visits are timed."""
     return policy_of(
         rule=settings.rule,

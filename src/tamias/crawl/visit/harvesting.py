@@ -17,7 +17,14 @@ import zstandard
 from pyoxigraph import BlankNode, Quad
 
 from tamias.archive.catalogues import note_whole
-from tamias.archive.harvests import HarvestKey, Progress, end_harvest, harvest_key, read_harvest, save_harvest
+from tamias.archive.harvests import (
+    HarvestKey,
+    HarvestProgress,
+    end_harvest,
+    harvest_key,
+    read_harvest,
+    save_harvest,
+)
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
@@ -32,7 +39,7 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture, Hop
 from tamias.model.cut import TRAP
 from tamias.model.finding import Datasets, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.lease import Task
 from tamias.model.outcome import Outcome
 from tamias.model.record import Extent
@@ -52,7 +59,9 @@ EARNING_BY_STEPS = frozenset({"sparql"})
 class HarvestResult:
     """A harvest that came to an end, and what is to be done in the transaction that commits it."""
 
-    def __init__(self, place: HarvestKey, path: Path, url: str, progress: Progress, capture: Capture) -> None:
+    def __init__(
+        self, place: HarvestKey, path: Path, url: str, progress: HarvestProgress, capture: Capture
+    ) -> None:
         assert progress.end is not None
         self.capture = capture
         self.found = Extraction()
@@ -104,7 +113,9 @@ class HarvestRunner:
         place = harvest_key(held.lease, task)
         path = self._folder / place.file_name
         progress, bookmark = await self._store.thread.run(read_harvest, self._session, place)
-        progress = await asyncio.to_thread(_sound, path, progress) or Progress(started_at=self._store.now())
+        progress = await asyncio.to_thread(_sound, path, progress) or HarvestProgress(
+            started_at=self._store.now()
+        )
         trusted = TRUSTED in task.tags
         if progress.end is None:
             harvest = Harvest(
@@ -133,7 +144,13 @@ class HarvestRunner:
         return harvested
 
     def _keep(
-        self, path: Path, place: HarvestKey, progress: Progress, step: Step, task: Task, kind: str
+        self,
+        path: Path,
+        place: HarvestKey,
+        progress: HarvestProgress,
+        step: HarvestStep,
+        task: Task,
+        kind: str,
     ) -> None:
         """Makes a step durable: links, rows and quads first, then how far it is. For a thread."""
         lines = b"".join(self._taken_in(step, progress, task, kind))
@@ -146,7 +163,9 @@ class HarvestRunner:
         if step.end is None or not step.end.retry:
             self._store.thread.wait(partial(save_harvest, self._session, place, progress))
 
-    def _taken_in(self, step: Step, progress: Progress, task: Task, kind: str) -> Iterator[bytes]:
+    def _taken_in(
+        self, step: HarvestStep, progress: HarvestProgress, task: Task, kind: str
+    ) -> Iterator[bytes]:
         """The N-Quads of a step; all else it found is put where it belongs."""
         naming = self._extractor.harvest_naming(task.url, TRUSTED in task.tags)
         for finding in step.findings:
@@ -165,7 +184,9 @@ class HarvestRunner:
         progress.quads -= naming.left_out
         progress.renamed.update(list(naming.renamed.items())[: MOST_RENAMED - len(progress.renamed)])
 
-    def _put(self, found: Sequence[str], base: str, kind: str | None, task: Task, progress: Progress) -> None:
+    def _put(
+        self, found: Sequence[str], base: str, kind: str | None, task: Task, progress: HarvestProgress
+    ) -> None:
         progress.links += len(found)
         if found and (task.crawl != WATCH or kind is not None):
             depth = task.depth if task.crawl == WATCH else task.depth + 1
@@ -174,7 +195,7 @@ class HarvestRunner:
             put = asyncio.run_coroutine_threadsafe(self._store.put_links(reference), self._loop)
             progress.cut |= put.result()
 
-    def _note(self, task: Task, kind: str, progress: Progress, found: Datasets) -> None:
+    def _note(self, task: Task, kind: str, progress: HarvestProgress, found: Datasets) -> None:
         """What a catalogue describes is noted; if the catalogue is under watch, so is what it offers."""
         harvest = progress.started_at
         self._session.transact(lambda cursor: describe(cursor, task.url, kind, harvest, found.datasets))
@@ -183,7 +204,7 @@ class HarvestRunner:
             self._watcher.add(each for each in offered if is_address(each.url))
         self._store.hints.take(said_by_catalogue(found.datasets))
 
-    async def _found(self, path: Path, progress: Progress, *, shelve: bool) -> Extraction:
+    async def _found(self, path: Path, progress: HarvestProgress, *, shelve: bool) -> Extraction:
         """What the harvest brought, its quads now in a segment."""
         found = Extraction(
             media_type=None,
@@ -224,7 +245,7 @@ def _labelled(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, found, quad.graph_name)  # type: ignore[arg-type]
 
 
-def _sound(path: Path, progress: Progress | None) -> Progress | None:
+def _sound(path: Path, progress: HarvestProgress | None) -> HarvestProgress | None:
     """The progress, if its file is here and holds what it should; cut to what counts. Else it begins anew."""
     if progress is None:
         return None
@@ -255,7 +276,7 @@ def _plain(file: Any) -> Iterator[bytes]:
             rest = rest_of_chunk
 
 
-def _capture(task: Task, kind: str, progress: Progress, now: int, *, later: bool) -> Capture:
+def _capture(task: Task, kind: str, progress: HarvestProgress, now: int, *, later: bool) -> Capture:
     """The harvest as one attempt.
 
     What it brought is a document of its own, beside the page that may stand at the same address; one that

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.filters.blocklists.formats import Entry, entries, expressions
-from tamias.filters.blocklists.table import Collected
+from tamias.filters.blocklists.formats import BlocklistEntry, entries, expressions
+from tamias.filters.blocklists.table import CollectedEntries
 from tamias.model.errors import ConfigError
 from tamias.model.outside_lines import outside_lines
 
@@ -19,12 +19,12 @@ MOST_BYTES = 2 << 30
 MOST_LISTS = 1000
 _SHOWN = 3
 
-Read = Callable[[str], list[Entry] | None]
+Read = Callable[[str], list[BlocklistEntry] | None]
 _PARTS: dict[str, Read] = {"domains": entries, "urls": entries, "expressions": expressions}
 """The files of a category, as in the folders of the University of Toulouse and of squidGuard."""
 
 
-class Source(msgspec.Struct, frozen=True):
+class BlocklistSource(msgspec.Struct, frozen=True):
     """One list: its name, and its files."""
 
     name: str
@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
         return tuple((name, told.st_mtime_ns, told.st_size) for name, told in seen)
 
 
-def sources(argument: str) -> list[Source]:
+def sources(argument: str) -> list[BlocklistSource]:
     """The lists that a setting names: a file, a category, or a folder of either; `NAME=PATH` names it.
 
     Raises `ConfigError` where there is none.
@@ -54,36 +54,36 @@ def sources(argument: str) -> list[Source]:
     return found
 
 
-def _file(path: Path, name: str) -> list[Source]:
-    return [Source(name or _short(path), (path,))] if path.is_file() else []
+def _file(path: Path, name: str) -> list[BlocklistSource]:
+    return [BlocklistSource(name or _short(path), (path,))] if path.is_file() else []
 
 
 def _short(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".txt")
 
 
-def _in_folder(path: Path, name: str) -> list[Source]:
+def _in_folder(path: Path, name: str) -> list[BlocklistSource]:
     own = _category(path, name)
     if own is not None:
         return [own]
     inside = sorted(each for each in path.iterdir() if not each.name.startswith("."))
     categories = [_category(each, f"{name}/{each.name}") for each in inside if each.is_dir()]
     found = [each for each in categories if each is not None]
-    return found or [Source(f"{name}/{_short(each)}", (each,)) for each in inside if each.is_file()]
+    return found or [BlocklistSource(f"{name}/{_short(each)}", (each,)) for each in inside if each.is_file()]
 
 
-def _category(path: Path, name: str) -> Source | None:
+def _category(path: Path, name: str) -> BlocklistSource | None:
     files = [path / f"{part}{packed}" for part in _PARTS for packed in ("", ".gz")]
     there = tuple(file for file in files if file.is_file())
-    return Source(name, there) if there else None
+    return BlocklistSource(name, there) if there else None
 
 
-def collected(source: Source, room: int) -> Collected:
+def collected(source: BlocklistSource, room: int) -> CollectedEntries:
     """The entries of a list. Lines that make no sense are counted and told.
 
     Raises `ConfigError` when a file cannot be read, or the list has more entries than there is room for.
     """
-    found = Collected()
+    found = CollectedEntries()
     strange: list[str] = []
     wrong = 0
     for file in source.files:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from tamias.filters.blocklists.files import Source, collected, sources
-from tamias.filters.blocklists.table import Collected, Match, Table
+from tamias.filters.blocklists.files import BlocklistSource, collected, sources
+from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries, Match
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.url import host
 
@@ -24,10 +24,10 @@ class Lists:
         self._arguments = tuple(arguments)
         self._most_entries = most_entries
         self._states: dict[str, State] = {}
-        self._collected: dict[str, Collected] = {}
+        self._collected: dict[str, CollectedEntries] = {}
         self._missed: set[str] = set()
         self.names: tuple[str, ...] = ()
-        self.table = Table()
+        self.table = BlocklistTable()
         found = _sources(self._arguments)
         for source in found:
             self._read(source)
@@ -45,8 +45,8 @@ class Lists:
         if changed:
             self._build()
 
-    def _found(self) -> list[Source]:
-        found: list[Source] = []
+    def _found(self) -> list[BlocklistSource]:
+        found: list[BlocklistSource] = []
         for argument in self._arguments:
             try:
                 found += sources(argument)
@@ -54,7 +54,7 @@ class Lists:
                 self._warn(argument, str(error))
         return found
 
-    def _read_again(self, source: Source) -> bool:
+    def _read_again(self, source: BlocklistSource) -> bool:
         try:
             self._read(source)
         except ConfigError as error:
@@ -64,14 +64,14 @@ class Lists:
         _log.info("block list %s: read anew, %d entries", source.name, len(self._collected[source.name]))
         return True
 
-    def _read(self, source: Source) -> None:
+    def _read(self, source: BlocklistSource) -> None:
         state = source.state()
         others = sum(len(each) for name, each in self._collected.items() if name != source.name)
         self._collected[source.name] = collected(source, self._most_entries - others)
         self._states[source.name] = state
 
     def _build(self) -> None:
-        table = Table(self._collected.values())
+        table = BlocklistTable(self._collected.values())
         self.names, self.table = tuple(self._collected), table
 
     def _warn(self, name: str, why: str) -> None:
@@ -80,7 +80,7 @@ class Lists:
             _log.warning("block list %s stays as it was read last: %s", name, why)
 
 
-def _sources(arguments: Sequence[str]) -> list[Source]:
+def _sources(arguments: Sequence[str]) -> list[BlocklistSource]:
     found = [source for argument in arguments for source in sources(argument)]
     names = Counter(source.name for source in found)
     twice = [name for name, times in names.items() if times > 1]

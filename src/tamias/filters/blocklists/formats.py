@@ -11,7 +11,7 @@ from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
 
 
-class What(Enum):
+class BlockedPart(Enum):
     """What an entry keeps out."""
 
     HOST = "host"
@@ -26,10 +26,10 @@ class What(Enum):
     """Addresses in which a regular expression is found."""
 
 
-class Entry(NamedTuple):
+class BlocklistEntry(NamedTuple):
     """One entry in its canonical form."""
 
-    what: What
+    what: BlockedPart
     text: str
 
 
@@ -45,7 +45,7 @@ _UNBOUNDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
 _QUANTIFIED_GROUP = re.compile(r"(?<!\\)\)(?:[*+]|\{)")
 
 
-def entries(line: str) -> list[Entry] | None:
+def entries(line: str) -> list[BlocklistEntry] | None:
     """What a line of a list says; nothing where it is a comment, None where it makes no sense.
 
     >>> entries("0.0.0.0 ads.example.org # banner"), entries("||example.org^"), entries("???")
@@ -56,7 +56,7 @@ def entries(line: str) -> list[Entry] | None:
     if not text or text[0] in "#!;" or _HEADER.fullmatch(text):
         return []
     if _NAME.fullmatch(text):
-        return [Entry(What.DOMAIN, text)]
+        return [BlocklistEntry(BlockedPart.DOMAIN, text)]
     if len(text) > 2 and text[0] == text[-1] == "/":
         return _expression(text[1:-1])
     words = text.partition(" #")[0].partition("\t#")[0].split()
@@ -65,20 +65,20 @@ def entries(line: str) -> list[Entry] | None:
     return _one(words[0])
 
 
-def expressions(line: str) -> list[Entry] | None:
+def expressions(line: str) -> list[BlocklistEntry] | None:
     """What a line of an `expressions` file says."""
     text = line.strip()
     return _expression(text) if text and not text.startswith("#") else []
 
 
-def _hosts(words: list[str]) -> list[Entry] | None:
+def _hosts(words: list[str]) -> list[BlocklistEntry] | None:
     if not _is_address(words[0]):
         return None
     names = [_host(word) for word in words[1:] if word.lower() not in _IDLE_NAMES and not _is_address(word)]
-    return None if None in names else [Entry(What.HOST, name) for name in names if name]
+    return None if None in names else [BlocklistEntry(BlockedPart.HOST, name) for name in names if name]
 
 
-def _one(text: str) -> list[Entry] | None:
+def _one(text: str) -> list[BlocklistEntry] | None:
     found = _ADBLOCK.fullmatch(text) or _DNSMASQ.match(text)
     if found:
         return _domain(found[1])
@@ -93,12 +93,12 @@ def _one(text: str) -> list[Entry] | None:
     return _domain(bare.rstrip("/"))
 
 
-def _domain(text: str) -> list[Entry] | None:
+def _domain(text: str) -> list[BlocklistEntry] | None:
     name = _host(text)
-    return None if name is None else [Entry(What.DOMAIN, name)]
+    return None if name is None else [BlocklistEntry(BlockedPart.DOMAIN, name)]
 
 
-def _address(bare: str) -> list[Entry] | None:
+def _address(bare: str) -> list[BlocklistEntry] | None:
     try:
         name, _, path = fetch_url(f"http://{bare}").removeprefix("http://").partition("/")
     except UrlError:
@@ -107,17 +107,17 @@ def _address(bare: str) -> list[Entry] | None:
     if "." not in name and not name.startswith("["):
         return None
     if not path:
-        return [Entry(What.DOMAIN, name)]
-    return [Entry(What.ADDRESS, f"{name.removeprefix('www.')}/{path.rstrip('/')}")]
+        return [BlocklistEntry(BlockedPart.DOMAIN, name)]
+    return [BlocklistEntry(BlockedPart.ADDRESS, f"{name.removeprefix('www.')}/{path.rstrip('/')}")]
 
 
-def _pattern(bare: str) -> list[Entry] | None:
+def _pattern(bare: str) -> list[BlocklistEntry] | None:
     parts = [part for part in bare.split("*") if part]
     # What has less than four characters to go by would keep out half the web.
-    return [Entry(What.PATTERN, bare)] if sum(map(len, parts)) >= 4 else None
+    return [BlocklistEntry(BlockedPart.PATTERN, bare)] if sum(map(len, parts)) >= 4 else None
 
 
-def _expression(text: str) -> list[Entry] | None:
+def _expression(text: str) -> list[BlocklistEntry] | None:
     """Only what cannot take long on a hostile address: no repeated group, one unbounded repeat."""
     if len(text) > LONGEST_EXPRESSION or _QUANTIFIED_GROUP.search(text):
         return None
@@ -128,7 +128,7 @@ def _expression(text: str) -> list[Entry] | None:
             found = re.compile(text)
     except (re.error, OverflowError, RecursionError, Warning):
         return None
-    return None if found.search("") else [Entry(What.EXPRESSION, text)]
+    return None if found.search("") else [BlocklistEntry(BlockedPart.EXPRESSION, text)]
 
 
 def _host(text: str) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
-from tamias.filters.blocklists.formats import Entry, What, parts_in_order
+from tamias.filters.blocklists.formats import BlockedPart, BlocklistEntry, parts_in_order
 
 MOST_PATTERNS = 1000
 """Patterns and expressions of one list: each is tried on each address."""
@@ -42,7 +42,7 @@ class Match(msgspec.Struct, frozen=True):
     by: str
 
 
-class Collected:
+class CollectedEntries:
     """The entries of one list while it is read: hashes only, for there may be many."""
 
     def __init__(self) -> None:
@@ -53,20 +53,20 @@ class Collected:
         self.wrong = 0
         """Lines that make no sense."""
 
-    def add(self, entry: Entry) -> bool:
+    def add(self, entry: BlocklistEntry) -> bool:
         """Whether there was room for it."""
         match entry.what:
-            case What.PATTERN if len(self.patterns) < MOST_PATTERNS:
+            case BlockedPart.PATTERN if len(self.patterns) < MOST_PATTERNS:
                 self.patterns.append(_pattern(entry.text))
-            case What.EXPRESSION if len(self.expressions) < MOST_PATTERNS:
+            case BlockedPart.EXPRESSION if len(self.expressions) < MOST_PATTERNS:
                 self.expressions.append(re.compile(entry.text))
-            case What.PATTERN | What.EXPRESSION:
+            case BlockedPart.PATTERN | BlockedPart.EXPRESSION:
                 return False
-            case What.HOST:
+            case BlockedPart.HOST:
                 self.hashes.append(hash("=" + entry.text))
-            case What.DOMAIN:
+            case BlockedPart.DOMAIN:
                 self.hashes.append(hash(entry.text))
-            case What.ADDRESS:
+            case BlockedPart.ADDRESS:
                 self.addresses += 1
                 self.hashes.append(hash(entry.text))
         return True
@@ -75,10 +75,10 @@ class Collected:
         return len(self.hashes) + len(self.patterns) + len(self.expressions)
 
 
-class Table:
+class BlocklistTable:
     """All lists together. Never changed: a list that changes makes a new table."""
 
-    def __init__(self, lists: Iterable[Collected] = ()) -> None:
+    def __init__(self, lists: Iterable[CollectedEntries] = ()) -> None:
         collected = list(lists)
         self._patterns = [(each.patterns, each.expressions) for each in collected]
         self._has_patterns = any(patterns or found for patterns, found in self._patterns)
@@ -158,7 +158,7 @@ def _pattern(text: str) -> Pattern:
     return Pattern(text, parts, from_start=not text.startswith("*"), to_end=not text.endswith("*"))
 
 
-def _merged(lists: list[Collected]) -> tuple["array[int]", "array[int]"]:
+def _merged(lists: list[CollectedEntries]) -> tuple["array[int]", "array[int]"]:
     """All hashes in order, each once, and the first list that has it."""
     if not any(each.hashes for each in lists):
         return array("q"), array("H")

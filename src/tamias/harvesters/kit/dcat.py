@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.harvesters.kit import authority
 from tamias.harvesters.kit.distribution import describe_distribution
 from tamias.harvesters.kit.location import describe_location
-from tamias.harvesters.kit.statements import Statements
+from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import below, day_or_moment, mailbox, sound_iri, word
 from tamias.model.dataset import Agent, Dataset, Period
 from tamias.model.url import host
@@ -23,7 +23,7 @@ def dataset_quads(dataset: Dataset, catalogue: str) -> list[Quad]:
     of its last change: without one, the record's first date stands there, then the dataset's own; a dataset
     without any date has no record. A date that is none is left out. Nothing is made up.
     """
-    told = Statements(catalogue, dataset.record, dataset.title_language)
+    told = DcatStatements(catalogue, dataset.record, dataset.title_language)
     node = sound_iri(dataset.iri) or told.part("dataset")
     told.add(NamedNode(catalogue), "dcat:dataset", node)
     told.add(node, "rdf:type", word("dcat:Resource"))
@@ -43,7 +43,7 @@ def catalogue_quads(catalogue: str, title: str, publisher: Agent | None, homepag
 
     DCAT-AP asks for a description: the title stands there again.
     """
-    told = Statements(catalogue, "catalogue")
+    told = DcatStatements(catalogue, "catalogue")
     node = NamedNode(catalogue)
     told.add(node, "rdf:type", word("dcat:Catalog"))
     name = title.strip() or host(catalogue) or catalogue
@@ -55,7 +55,7 @@ def catalogue_quads(catalogue: str, title: str, publisher: Agent | None, homepag
     return told.quads
 
 
-def _describe_texts(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_texts(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     title = dataset.title.strip() or dataset.record
     told.text(node, "dct:title", title)
     told.text(node, "dct:description", dataset.description if _said(dataset.description) else title)
@@ -70,7 +70,7 @@ def _describe_texts(told: Statements, node: NamedNode, dataset: Dataset) -> None
     _describe_themes(told, node, dataset)
 
 
-def _describe_themes(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_themes(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     """A theme is labelled with the end of its IRI; a group is a theme of this catalogue."""
     for theme in dict.fromkeys(dataset.themes):
         if iri := sound_iri(theme):
@@ -83,7 +83,7 @@ def _describe_themes(told: Statements, node: NamedNode, dataset: Dataset) -> Non
             told.concept(node, "dcat:theme", below(told.catalogue, "theme", group.strip()), group)
 
 
-def _describe_terms(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_terms(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     told.named(node, "dct:license", "dct:LicenseDocument", dataset.licence, told.part("licence"))
     told.named(node, "dct:rights", "dct:RightsStatement", dataset.rights, told.part("rights"))
     access = authority.access_iri(dataset.access_rights or "")
@@ -94,7 +94,7 @@ def _describe_terms(told: Statements, node: NamedNode, dataset: Dataset) -> None
     told.standards(node, dataset.conforms_to)
 
 
-def _describe_coverage(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_coverage(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     for number, tag in enumerate(dict.fromkeys(dataset.language), 1):
         part = told.part("language", str(number))
         told.named(node, "dct:language", "dct:LinguisticSystem", tag, part, authority.language_iri(tag))
@@ -108,7 +108,7 @@ def _describe_coverage(told: Statements, node: NamedNode, dataset: Dataset) -> N
         _describe_period(told, node, period, told.part("period", str(number)))
 
 
-def _describe_period(told: Statements, node: NamedNode, period: Period, part: NamedNode) -> None:
+def _describe_period(told: DcatStatements, node: NamedNode, period: Period, part: NamedNode) -> None:
     """The ends that are dates; what is none is kept in words."""
     said = [text for text in (period.start, period.end) if _said(text)]
     if not said:
@@ -120,7 +120,7 @@ def _describe_period(told: Statements, node: NamedNode, period: Period, part: Na
         told.plain(part, "rdfs:label", f"{period.start or ''}/{period.end or ''}")
 
 
-def _describe_agents(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_agents(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     if dataset.publisher:
         _describe_agent(told, node, "dct:publisher", dataset.publisher, told.part("publisher"))
     if dataset.creator:
@@ -134,7 +134,7 @@ def _describe_agents(told: Statements, node: NamedNode, dataset: Dataset) -> Non
         told.add(part, "vcard:hasURL", sound_iri(contact.homepage, web=True))
 
 
-def _describe_agent(told: Statements, node: NamedNode, role: str, agent: Agent, part: NamedNode) -> None:
+def _describe_agent(told: DcatStatements, node: NamedNode, role: str, agent: Agent, part: NamedNode) -> None:
     """An agent must have a name: without one it is left out, unless it has an IRI or an address to go by."""
     name = agent.name.strip() or agent.iri or agent.email or ""
     if not name.strip():
@@ -148,7 +148,7 @@ def _describe_agent(told: Statements, node: NamedNode, role: str, agent: Agent, 
         told.concept(part, "dct:type", kind, kind.value.rstrip("/#").replace("#", "/").rpartition("/")[2])
 
 
-def _describe_record(told: Statements, node: NamedNode, dataset: Dataset) -> None:
+def _describe_record(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
     dates = (dataset.record_modified, dataset.record_issued, dataset.modified, dataset.issued)
     modified = next((date for date in map(day_or_moment, dates) if date), None)
     if modified is None:

@@ -6,7 +6,7 @@ from typing import Final
 from pyoxigraph import NamedNode
 
 from tamias.harvesters.kit import authority
-from tamias.harvesters.kit.statements import Statements
+from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import count_literal, hex_literal, sound_iri, word
 from tamias.model.dataset import Dataset, Distribution
 
@@ -15,7 +15,7 @@ _LARGEST_SIZE = 2**63 - 1
 
 
 def describe_distribution(
-    told: Statements, dataset: Dataset, node: NamedNode, number: int, distribution: Distribution
+    told: DcatStatements, dataset: Dataset, node: NamedNode, number: int, distribution: Distribution
 ) -> None:
     """Says it with `dcat:accessURL`, which is mandatory; an address that is none is the landing page's.
 
@@ -39,14 +39,14 @@ def describe_distribution(
         _describe_service(told, dataset, node, it, number, distribution)
 
 
-def _describe_texts(told: Statements, it: NamedNode, distribution: Distribution) -> None:
+def _describe_texts(told: DcatStatements, it: NamedNode, distribution: Distribution) -> None:
     told.text(it, "dct:title", distribution.title)
     told.text(it, "dct:description", distribution.description)
     told.date(it, "dct:issued", distribution.issued)
     told.date(it, "dct:modified", distribution.modified)
 
 
-def _describe_form(told: Statements, it: NamedNode, part: NamedNode, distribution: Distribution) -> None:
+def _describe_form(told: DcatStatements, it: NamedNode, part: NamedNode, distribution: Distribution) -> None:
     kind = authority.media_type(distribution.media_type) or authority.media_type(distribution.format)
     if kind:
         told.typed(it, "dcat:mediaType", NamedNode(authority.media_type_iri(kind)), "dct:MediaType")
@@ -60,7 +60,9 @@ def _describe_form(told: Statements, it: NamedNode, part: NamedNode, distributio
         told.add(it, "dcat:byteSize", count_literal(size))
 
 
-def _describe_checksum(told: Statements, it: NamedNode, part: NamedNode, distribution: Distribution) -> None:
+def _describe_checksum(
+    told: DcatStatements, it: NamedNode, part: NamedNode, distribution: Distribution
+) -> None:
     name, value = (
         ("sha256", distribution.sha256) if distribution.sha256 else distribution.checksum or ("", "")
     )
@@ -77,7 +79,7 @@ def _describe_checksum(told: Statements, it: NamedNode, part: NamedNode, distrib
 
 
 def _describe_terms(
-    told: Statements, it: NamedNode, number: int, distribution: Distribution, licence: str | None
+    told: DcatStatements, it: NamedNode, number: int, distribution: Distribution, licence: str | None
 ) -> None:
     """Licence, rights, languages, standards; the dataset's licence is that of its distributions."""
     own = ("distribution", str(number))
@@ -91,7 +93,7 @@ def _describe_terms(
 
 
 def _describe_service(
-    told: Statements,
+    told: DcatStatements,
     dataset: Dataset,
     node: NamedNode,
     it: NamedNode,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from pyoxigraph import Literal, NamedNode
 
-from tamias.harvesters.kit.statements import Statements
+from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import sound_iri, text_literal, word
 
 _NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
@@ -25,7 +25,7 @@ _LONGEST_GEOMETRY = 1_000_000
 Box = tuple[float, float, float, float]
 
 
-def describe_location(told: Statements, subject: NamedNode, text: str, node: NamedNode) -> None:
+def describe_location(told: DcatStatements, subject: NamedNode, text: str, node: NamedNode) -> None:
     """A `dct:Location`: an IRI as it stands, else `node` with what the text says.
 
     A geometry is kept as it stands (GeoSPARQL), with its bounding box in `dcat:bbox`, a point in
@@ -39,7 +39,7 @@ def describe_location(told: Statements, subject: NamedNode, text: str, node: Nam
         _describe(told, node, text)
 
 
-def _describe(told: Statements, node: NamedNode, text: str) -> None:
+def _describe(told: DcatStatements, node: NamedNode, text: str) -> None:
     if len(text) <= _LONGEST_GEOMETRY:
         if _FOUR_NUMBERS.fullmatch(text):
             west, south, east, north = (float(number) for number in _NUMBERS.findall(text))
@@ -55,7 +55,7 @@ def _describe(told: Statements, node: NamedNode, text: str) -> None:
 
 
 def _describe_geometry(
-    told: Statements, node: NamedNode, geometry: Literal, points: list[tuple[float, float]]
+    told: DcatStatements, node: NamedNode, geometry: Literal, points: list[tuple[float, float]]
 ) -> None:
     crs = _CRS.match(geometry.value)
     prefix = crs[0].strip() + " " if crs else ""

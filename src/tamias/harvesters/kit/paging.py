@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
-from tamias.harvesters.kit.position import Place, digest, read_to_the_end
+from tamias.harvesters.kit.position import Position, digest, read_to_the_end
 from tamias.harvesters.kit.records import links
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import HarvestEnd, Step
+from tamias.model.harvest import HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -35,14 +35,14 @@ BAD = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, Ov
 """What a record or a page of a wrong shape may raise while it is read."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class RecordPage(msgspec.Struct, frozen=True):
     """One page as it came; the records are not yet looked into."""
 
     records: Sequence[msgspec.Raw]
     total: int | None = None
 
 
-class Listing(Protocol):
+class PortalListing(Protocol):
     """How one software lists its datasets. Pure: it makes addresses and reads what came."""
 
     name: str
@@ -53,11 +53,11 @@ class Listing(Protocol):
     deepest: int | None
     """How far an offset goes; beyond it the listing goes on from the key of the last record."""
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         """Where the page stands that holds the record at `start`, and the number of its first record."""
         ...
 
-    def page(self, body: bytes) -> Page:
+    def page(self, body: bytes) -> RecordPage:
         """Reads a page. Raises one of `BAD` for what is none."""
         ...
 
@@ -70,7 +70,7 @@ class Listing(Protocol):
         ...
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class PageTrouble(msgspec.Struct, frozen=True):
     """Why no page came: what the portal answered, in words, and whether another try can help."""
 
     outcome: Outcome
@@ -85,22 +85,24 @@ class Trouble(msgspec.Struct, frozen=True):
         )
 
 
-async def read_listing(listing: Listing, place: Place, client: PoliteClient) -> AsyncIterator[Step]:
+async def read_listing(
+    listing: PortalListing, place: Position, client: PoliteClient
+) -> AsyncIterator[HarvestStep]:
     """The steps from a place to the end of a listing."""
-    reader = _Reader(listing, place, client)
+    reader = _ListingReader(listing, place, client)
     idle = 0
     while True:
         page = await reader.page()
-        if isinstance(page, Trouble):
-            yield Step(state=state_of(place), findings=reader.problems(), end=page.end())
+        if isinstance(page, PageTrouble):
+            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=page.end())
             return
         before = place.taken + place.lost
         for findings in reader.take(page):
-            yield Step(state=state_of(place), findings=findings)
+            yield HarvestStep(state=state_of(place), findings=findings)
         idle = 0 if place.taken + place.lost > before else idle + 1
         end = reader.end(page, idle)
         if end:
-            yield Step(state=state_of(place), findings=reader.problems(), end=end)
+            yield HarvestStep(state=state_of(place), findings=reader.problems(), end=end)
             return
 
 
@@ -110,8 +112,8 @@ class _Entry(NamedTuple):
     record: msgspec.Raw
 
 
-class _Reader:
-    def __init__(self, listing: Listing, place: Place, client: PoliteClient) -> None:
+class _ListingReader:
+    def __init__(self, listing: PortalListing, place: Position, client: PoliteClient) -> None:
         self._listing = listing
         self._place = place
         self._client = client
@@ -124,7 +126,7 @@ class _Reader:
         problems, self._problems = self._problems, []
         return problems
 
-    async def page(self) -> Page | Trouble:
+    async def page(self) -> RecordPage | PageTrouble:
         """The next page, smaller where need be; a record that never comes is left out.
 
         If none of those behind it comes either, it is the portal that is down: then nothing was left out.
@@ -135,7 +137,7 @@ class _Reader:
         while True:
             capture = await self._ask()
             answer = self._answer(capture)
-            if isinstance(answer, Page):
+            if isinstance(answer, RecordPage):
                 place.grow(self._listing.largest)
                 self._problems.extend(skipped)
                 return answer
@@ -159,26 +161,26 @@ class _Reader:
         place.requests += 1
         return await self._client.ask(Request(url=url, accept="application/json"))
 
-    def _answer(self, capture: Capture) -> Page | Trouble:
+    def _answer(self, capture: Capture) -> RecordPage | PageTrouble:
         if capture.outcome is not Outcome.OK or capture.body is None:
             reason = f"{self._listing.name} {capture.url}: {capture.reason}"
             wait = capture.retry_after_ms or (_PAUSE_MS if capture.status == 429 else None)
-            return Trouble(capture.outcome, reason, capture.retry, wait)
+            return PageTrouble(capture.outcome, reason, capture.retry, wait)
         if capture.body.size > MOST_PAGE:
             what = f"{capture.body.size:,} bytes, more than the {MOST_PAGE:,} of a page"
-            return Trouble(Outcome.FAILED, f"{self._listing.name} {capture.url}: {what}")
+            return PageTrouble(Outcome.FAILED, f"{self._listing.name} {capture.url}: {what}")
         try:
             return self._listing.page(self._client.body(capture, MOST_PAGE))
         except BAD as error:
             what = f"not the JSON of a listing ({error})"
             reason = f"{self._listing.name} {capture.url}: {what}"[:1000]
-            return Trouble(Outcome.FAILED, reason, retry=self._place.taken > 0)
+            return PageTrouble(Outcome.FAILED, reason, retry=self._place.taken > 0)
 
     def _can_skip(self) -> bool:
         """Only within what the portal counts: behind it, or before the first page, nothing is left out."""
         return self._place.total is not None and self._place.offset < self._place.total
 
-    def take(self, page: Page) -> Iterator[list[Finding]]:
+    def take(self, page: RecordPage) -> Iterator[list[Finding]]:
         """What a page brings, in parts; the place moves along."""
         place = self._place
         if not place.window:
@@ -213,7 +215,7 @@ class _Reader:
         self._back = self._back * 4 or 8
         return True
 
-    def _entries(self, page: Page) -> Iterator[_Entry]:
+    def _entries(self, page: RecordPage) -> Iterator[_Entry]:
         """Each record with its number and key; one without a key cannot be known again."""
         for number, raw in enumerate(page.records, self._start + 1):
             try:
@@ -256,7 +258,7 @@ class _Reader:
         where = f"{self._listing.name} {self._place.root}"
         self._problems.append(Problem(f"{where}: {what} left out: {error}"[:1000]))
 
-    def end(self, page: Page, idle: int) -> HarvestEnd | None:
+    def end(self, page: RecordPage, idle: int) -> HarvestEnd | None:
         """How the harvest ends with this page; None where it goes on."""
         place, deepest = self._place, self._listing.deepest
         if self._back:
@@ -298,20 +300,20 @@ def found(datasets: Sequence[Dataset], root: str) -> list[Finding]:
     return [Quads(quads), Datasets(list(datasets)), *links(addresses, root)]
 
 
-def opening(place: Place) -> Step:
+def opening(place: Position) -> HarvestStep:
     """The first step of a harvest: the catalogue itself."""
     quads = catalogue_quads(place.root, place.title, None, place.root)
-    return Step(state=state_of(place), findings=[Quads(quads)])
+    return HarvestStep(state=state_of(place), findings=[Quads(quads)])
 
 
-def state_of(place: Place) -> bytes:
+def state_of(place: Position) -> bytes:
     """The place as the harvest's state."""
     return msgspec.msgpack.encode(place)
 
 
-def place_of(state: bytes | None) -> Place | None:
+def place_of(state: bytes | None) -> Position | None:
     """The place that a state holds; None without one that can be read."""
     try:
-        return msgspec.msgpack.decode(state, type=Place) if state else None
+        return msgspec.msgpack.decode(state, type=Position) if state else None
     except msgspec.MsgspecError:
         return None

@@ -8,7 +8,7 @@ from tamias.model.harvest import HarvestEnd
 from tamias.model.outcome import Outcome
 
 
-class Place(msgspec.Struct, kw_only=True):
+class Position(msgspec.Struct, kw_only=True):
     """Where a reader stands. It holds the last keys only: its size does not grow with the portal."""
 
     root: str
@@ -99,7 +99,7 @@ def digest(key: str) -> int:
     return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def read_to_the_end(place: Place, why: str = "") -> HarvestEnd:
+def read_to_the_end(place: Position, why: str = "") -> HarvestEnd:
     """The end of a harvest that came through; `why` says what kept it from more."""
     counted = "" if place.total is None else f" of {place.total:,} counted"
     said = [f"{place.taken:,} datasets{counted}, in {place.requests:,} requests"]

@@ -117,7 +117,7 @@ def count(value: Any) -> int | None:
     return int(value) if is_number and 0 <= value < 2**63 else None
 
 
-class Turns(msgspec.Struct, kw_only=True):
+class CycleDetector(msgspec.Struct, kw_only=True):
     """Notices that pages come round again, whatever their number, in constant space (after Brent)."""
 
     mark: bytes = b""

@@ -7,7 +7,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.harvesters.kit.terms import below, day_or_moment, sound_iri, text_literal, word
 
 
-class Statements:
+class DcatStatements:
     """Gathers quads about a record of a catalogue and what belongs to it."""
 
     def __init__(self, catalogue: str, record: str, language: str | None = None) -> None:

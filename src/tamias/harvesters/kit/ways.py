@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import msgspec
 
 from tamias.harvesters.kit.paging import state_of
-from tamias.harvesters.kit.position import Place
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.harvesters.kit.position import Position
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import Harvester, PoliteClient
 
-Way = Callable[[], AsyncIterator[Step]]
+Way = Callable[[], AsyncIterator[HarvestStep]]
 
 
-async def in_turn(place: Place, ways: Mapping[str, Way]) -> AsyncIterator[Step]:
+async def in_turn(place: Position, ways: Mapping[str, Way]) -> AsyncIterator[HarvestStep]:
     """Takes the first way that brings anything, beginning with the one that the place names.
 
     A way is left for the next if it ends badly before it brought a dataset; a portal that asked us to wait
@@ -36,8 +36,8 @@ async def in_turn(place: Place, ways: Mapping[str, Way]) -> AsyncIterator[Step]:
 
 
 async def through(
-    harvester: Harvester, url: str, kind: str, place: Place, client: PoliteClient
-) -> AsyncIterator[Step]:
+    harvester: Harvester, url: str, kind: str, place: Position, client: PoliteClient
+) -> AsyncIterator[HarvestStep]:
     """The harvest of another harvester, with its state inside of ours."""
     async for step in harvester.harvest(Harvest(url=url, kind=kind, state=place.inner), client):
         place.inner = step.state
@@ -45,7 +45,7 @@ async def through(
         yield msgspec.structs.replace(step, state=state_of(place))
 
 
-def _leads_nowhere(end: HarvestEnd, place: Place) -> bool:
+def _leads_nowhere(end: HarvestEnd, place: Position) -> bool:
     return end.outcome is not Outcome.OK and end.retry_after_ms is None and not place.taken
 
 
@@ -58,7 +58,7 @@ def _reason(end: HarvestEnd) -> str:
     )
 
 
-def _told(step: Step, place: Place) -> Step:
+def _told(step: HarvestStep, place: Position) -> HarvestStep:
     """The step; its end says which ways were left before."""
     if step.end is None:
         return step

@@ -8,13 +8,13 @@ import msgspec
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
@@ -45,12 +45,12 @@ class FeedListing:
     any_offset = False
     deepest: int | None = None
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         return f"{place.root}api/feed/dcat-us/1.1.json", 0
 
-    def page(self, body: bytes) -> Page:
+    def page(self, body: bytes) -> RecordPage:
         records = msgspec.json.decode(body, type=_Feed).dataset
-        return Page(records, len(records))
+        return RecordPage(records, len(records))
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_FeedKey).identifier
@@ -67,13 +67,13 @@ class SearchListing:
     any_offset = True
     deepest: int | None = None
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         where = f"{place.root}api/search/v1/collections/dataset/items"
         return f"{where}?limit={size}&startindex={start + 1}", start
 
-    def page(self, body: bytes) -> Page:
+    def page(self, body: bytes) -> RecordPage:
         answer = msgspec.json.decode(body, type=_Items)
-        return Page(answer.features, answer.numberMatched)
+        return RecordPage(answer.features, answer.numberMatched)
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_ItemKey).id
@@ -87,10 +87,10 @@ class ArcGisHarvester:
 
     kinds = frozenset({"arcgis"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Place(root=roots(harvest.url)[-1], size=1, ordered=False)
+            place = Position(root=roots(harvest.url)[-1], size=1, ordered=False)
             yield opening(place)
         ways = {
             "feed": lambda: read_listing(FeedListing(), place, client),
@@ -99,7 +99,7 @@ class ArcGisHarvester:
         async for step in in_turn(place, ways):
             yield step
 
-    def _search(self, place: Place, client: PoliteClient) -> AsyncIterator[Step]:
+    def _search(self, place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         if not place.taken:
             place.size = PAGE_RECORDS
         return read_listing(SearchListing(), place, client)

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import msgspec
 
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, Page, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.ways import in_turn, through
 from tamias.harvesters.portals.ckan_names import read_one_by_one
 from tamias.harvesters.portals.ckan_record import dataset_of
@@ -16,7 +16,7 @@ from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.capture import Request
 from tamias.model.dataset import Dataset
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 1000
@@ -29,20 +29,20 @@ class _Result(msgspec.Struct):
     results: list[msgspec.Raw]
 
 
-class _Answer(msgspec.Struct):
+class _CkanAnswer(msgspec.Struct):
     success: bool
     result: _Result
 
 
-class _Site(msgspec.Struct):
+class _CkanSite(msgspec.Struct):
     site_title: str | None = None
 
 
 class _Status(msgspec.Struct):
-    result: _Site
+    result: _CkanSite
 
 
-class _Key(msgspec.Struct):
+class _CkanKey(msgspec.Struct):
     id: str
 
 
@@ -54,18 +54,18 @@ class CkanListing:
     any_offset = True
     deepest: int | None = None
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         query = f"rows={size}&start={start}&sort={quote('id asc')}"
         return f"{place.root}api/3/action/package_search?{query}", start
 
-    def page(self, body: bytes) -> Page:
-        answer = msgspec.json.decode(body, type=_Answer)
+    def page(self, body: bytes) -> RecordPage:
+        answer = msgspec.json.decode(body, type=_CkanAnswer)
         if not answer.success:
             raise ValueError("success is false")
-        return Page(answer.result.results, answer.result.count)
+        return RecordPage(answer.result.results, answer.result.count)
 
     def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_Key).id
+        return msgspec.json.decode(record, type=_CkanKey).id
 
     def dataset(self, record: dict[str, Any], root: str) -> Dataset:
         return dataset_of(record, root)
@@ -80,7 +80,7 @@ class CkanHarvester:
 
     kinds = frozenset({"ckan"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
             place = await _found(harvest.url, client)
@@ -96,7 +96,7 @@ class CkanHarvester:
             yield step
 
 
-async def _found(url: str, client: PoliteClient) -> Place:
+async def _found(url: str, client: PoliteClient) -> Position:
     """The portal's root and title, as its status tells; without one, the likeliest root."""
     candidates = roots(url, *_INNER)
     for asked, root in enumerate(candidates, 1):
@@ -105,5 +105,5 @@ async def _found(url: str, client: PoliteClient) -> Place:
             status = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Status).result
         except BAD:
             continue
-        return Place(root=root, size=PAGE_RECORDS, title=status.site_title or "", requests=asked)
-    return Place(root=candidates[0], size=PAGE_RECORDS, requests=len(candidates))
+        return Position(root=root, size=PAGE_RECORDS, title=status.site_title or "", requests=asked)
+    return Position(root=candidates[0], size=PAGE_RECORDS, requests=len(candidates))

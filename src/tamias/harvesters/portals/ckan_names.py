@@ -5,13 +5,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, Trouble, found, state_of
-from tamias.harvesters.kit.position import Place, read_to_the_end
+from tamias.harvesters.kit.paging import BAD, MOST_PAGE, PageTrouble, found, state_of
+from tamias.harvesters.kit.position import Position, read_to_the_end
 from tamias.harvesters.portals.ckan_record import dataset_of
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Problem
-from tamias.model.harvest import Step
+from tamias.model.harvest import HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -29,25 +29,25 @@ class _Package(msgspec.Struct):
     result: msgspec.Raw
 
 
-async def read_one_by_one(place: Place, client: PoliteClient) -> AsyncIterator[Step]:
+async def read_one_by_one(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
     """Every dataset of the list of names; the place's offset counts names."""
     names = await _names(place, client)
-    while not isinstance(names, Trouble) and names:
-        trouble: Trouble | None = None
+    while not isinstance(names, PageTrouble) and names:
+        trouble: PageTrouble | None = None
         for first in range(0, len(names), _STEP_RECORDS):
             step, trouble = await _part(names[first : first + _STEP_RECORDS], place, client)
             yield step
             if trouble:
                 break
         names = trouble or await _names(place, client)
-    if isinstance(names, Trouble):
-        yield Step(state=state_of(place), end=names.end())
+    if isinstance(names, PageTrouble):
+        yield HarvestStep(state=state_of(place), end=names.end())
     else:
         place.total = place.offset
-        yield Step(state=state_of(place), end=read_to_the_end(place))
+        yield HarvestStep(state=state_of(place), end=read_to_the_end(place))
 
 
-async def _names(place: Place, client: PoliteClient) -> list[str] | Trouble:
+async def _names(place: Position, client: PoliteClient) -> list[str] | PageTrouble:
     """The names from the offset on; a CKAN that knows no limit gives all of them at once."""
     url = f"{place.root}api/3/action/package_list?limit={_NAMES}&offset={place.offset}"
     place.requests += 1
@@ -57,17 +57,19 @@ async def _names(place: Place, client: PoliteClient) -> list[str] | Trouble:
     try:
         names = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Names).result
     except BAD as error:
-        return Trouble(Outcome.FAILED, f"CKAN {url}: not the JSON of a list of names ({error})"[:1000])
+        return PageTrouble(Outcome.FAILED, f"CKAN {url}: not the JSON of a list of names ({error})"[:1000])
     return names if len(names) <= _NAMES else names[place.offset :]
 
 
-async def _part(names: list[str], place: Place, client: PoliteClient) -> tuple[Step, Trouble | None]:
+async def _part(
+    names: list[str], place: Position, client: PoliteClient
+) -> tuple[HarvestStep, PageTrouble | None]:
     datasets: list[Dataset] = []
     problems: list[Problem] = []
-    trouble: Trouble | None = None
+    trouble: PageTrouble | None = None
     for name in names:
         shown = await _shown(name, place, client)
-        if isinstance(shown, Trouble) and (shown.retry_after_ms or place.lost >= MOST_FAULTS):
+        if isinstance(shown, PageTrouble) and (shown.retry_after_ms or place.lost >= MOST_FAULTS):
             trouble = shown
             break
         place.offset += 1
@@ -77,10 +79,10 @@ async def _part(names: list[str], place: Place, client: PoliteClient) -> tuple[S
         else:
             place.lost += 1
             problems.append(Problem(shown.reason))
-    return Step(state=state_of(place), findings=[*found(datasets, place.root), *problems]), trouble
+    return HarvestStep(state=state_of(place), findings=[*found(datasets, place.root), *problems]), trouble
 
 
-async def _shown(name: str, place: Place, client: PoliteClient) -> Dataset | Trouble:
+async def _shown(name: str, place: Position, client: PoliteClient) -> Dataset | PageTrouble:
     url = f"{place.root}api/3/action/package_show?id={quote(name, safe='')}"
     place.requests += 1
     capture = await client.ask(Request(url=url, accept="application/json"))
@@ -90,10 +92,10 @@ async def _shown(name: str, place: Place, client: PoliteClient) -> Dataset | Tro
         raw = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Package).result
         return dataset_of(msgspec.json.decode(raw), place.root)
     except BAD as error:
-        return Trouble(Outcome.FAILED, f"CKAN {place.root}: record {name!r} left out: {error}"[:1000])
+        return PageTrouble(Outcome.FAILED, f"CKAN {place.root}: record {name!r} left out: {error}"[:1000])
 
 
-def _trouble(capture: Capture) -> Trouble:
-    return Trouble(
+def _trouble(capture: Capture) -> PageTrouble:
+    return PageTrouble(
         capture.outcome, f"CKAN {capture.url}: {capture.reason}", capture.retry, capture.retry_after_ms
     )

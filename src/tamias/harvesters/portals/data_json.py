@@ -11,7 +11,7 @@ from tamias.harvesters.kit.records import described, failure
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -20,7 +20,7 @@ _RECORDS_A_STEP = 200
 _ACCEPT = "application/json, application/vnd.data+json, */*;q=0.1"
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _DataJsonState(msgspec.Struct, kw_only=True):
     """How far it was read; worth something only while the file is the same."""
 
     sha256: str = ""
@@ -35,19 +35,21 @@ class DataJsonHarvester:
 
     kinds = frozenset({"data-json"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
-        kept = msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else _State()
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        kept = (
+            msgspec.msgpack.decode(harvest.state, type=_DataJsonState) if harvest.state else _DataJsonState()
+        )
         capture = await client.ask(Request(url=harvest.url, accept=_ACCEPT))
         if end := failure(capture, "data.json at", MOST_BYTES):
             yield _step(kept, end=end)
             return
         digest = capture.body.sha256 if capture.body else ""
-        state = kept if kept.sha256 == digest else _State(sha256=digest)
+        state = kept if kept.sha256 == digest else _DataJsonState(sha256=digest)
         for step in _steps(client, capture, state):
             yield step
 
 
-def _steps(client: PoliteClient, capture: Capture, state: _State) -> Iterator[Step]:
+def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Iterator[HarvestStep]:
     catalogue = capture.final_url
     found = _found(client.body(capture, MOST_BYTES), catalogue)
     if state.done:
@@ -86,7 +88,7 @@ def _found(raw: bytes, catalogue: str) -> Iterator[Dataset | Problem | None]:
         seen.add(dataset.record)
 
 
-def _end(state: _State) -> HarvestEnd:
+def _end(state: _DataJsonState) -> HarvestEnd:
     said = f"{state.datasets} datasets in one file"
     said += f", {state.repeated} records of the same identifiers left out" if state.repeated else ""
     if not state.faults:
@@ -95,5 +97,7 @@ def _end(state: _State) -> HarvestEnd:
     return HarvestEnd(outcome=outcome, reason=f"{said}, {state.faults} faults; there may be more")
 
 
-def _step(state: _State, findings: list[Finding] | None = None, end: HarvestEnd | None = None) -> Step:
-    return Step(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)
+def _step(
+    state: _DataJsonState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
+) -> HarvestStep:
+    return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

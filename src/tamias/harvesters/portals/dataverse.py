@@ -9,12 +9,12 @@ import msgspec
 
 from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.dcat import catalogue_quads
-from tamias.harvesters.kit.records import Turns, count, described, failure, json_of, table, text
+from tamias.harvesters.kit.records import CycleDetector, count, described, failure, json_of, table, text
 from tamias.harvesters.portals.dataverse_record import exported, listed
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Finding, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -25,7 +25,7 @@ _INNER = ("api", "dataset.xhtml", "dataverse", "dataverse.xhtml", "oai", "citati
 _COLLECTION = re.compile(r"/dataverse/([^/?#]+)")
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _DataverseState(msgspec.Struct, kw_only=True):
     """How far the list has been read, and what came of it."""
 
     root: str
@@ -40,7 +40,7 @@ class _State(msgspec.Struct, kw_only=True):
     problems: int = 0
     failures: int = 0
     exports: bool = True
-    turns: Turns = msgspec.field(default_factory=Turns)
+    turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
 
 
 class DataverseHarvester:
@@ -51,10 +51,12 @@ class DataverseHarvester:
 
     kinds = frozenset({"dataverse"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         collection = _COLLECTION.search(harvest.url)
-        fresh = _State(root=roots(harvest.url, *_INNER)[0], collection=collection[1] if collection else None)
-        state = msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else fresh
+        fresh = _DataverseState(
+            root=roots(harvest.url, *_INNER)[0], collection=collection[1] if collection else None
+        )
+        state = msgspec.msgpack.decode(harvest.state, type=_DataverseState) if harvest.state else fresh
         listing = _Listing(state, client)
         async for step in listing.steps():
             yield step
@@ -63,11 +65,11 @@ class DataverseHarvester:
 class _Listing:
     """The conversation with one installation; all that outlives a step is in the state."""
 
-    def __init__(self, state: _State, client: PoliteClient) -> None:
+    def __init__(self, state: _DataverseState, client: PoliteClient) -> None:
         self._state = state
         self._client = client
 
-    async def steps(self) -> AsyncIterator[Step]:
+    async def steps(self) -> AsyncIterator[HarvestStep]:
         state = self._state
         if not state.start and not state.within:
             yield self._step([Quads(catalogue_quads(state.root, "", None, state.root))])
@@ -182,5 +184,5 @@ class _Listing:
         told += f", {state.bare} of them without their files" if state.bare else ""
         return told + ("" if state.exports else " (robots.txt forbids their export)")
 
-    def _step(self, findings: list[Finding], end: HarvestEnd | None = None) -> Step:
-        return Step(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
+    def _step(self, findings: list[Finding], end: HarvestEnd | None = None) -> HarvestStep:
+        return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)

@@ -16,7 +16,7 @@ from tamias.harvesters.kit.labels import Labels
 from tamias.harvesters.kit.records import failure, links
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.model.vocabulary import RDF_TYPE
 from tamias.protocols import PoliteClient
@@ -33,7 +33,7 @@ _DATASETS_A_FINDING = 500
 _QUADS_A_STEP = 20_000
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _CatalogueState(msgspec.Struct, kw_only=True):
     """The page to ask for, and what was seen of those before."""
 
     page: str
@@ -53,9 +53,11 @@ class CatalogueHarvester:
 
     kinds = frozenset({"dcat"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         state = (
-            msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else _State(page=harvest.url)
+            msgspec.msgpack.decode(harvest.state, type=_CatalogueState)
+            if harvest.state
+            else _CatalogueState(page=harvest.url)
         )
         end: HarvestEnd | None = None
         while end is None:
@@ -64,7 +66,7 @@ class CatalogueHarvester:
             if end is not None:
                 yield _step(state, end=end)
                 return
-            page, held = _Page(state, capture), list[Finding]()
+            page, held = _CataloguePage(state, capture), list[Finding]()
             for findings in page.parts(client):
                 if held:
                     yield _step(state, held)
@@ -74,10 +76,10 @@ class CatalogueHarvester:
             yield _step(state, held, end)
 
 
-class _Page:
+class _CataloguePage:
     """One page of the catalogue; how to go on from it is told into the state."""
 
-    def __init__(self, state: _State, capture: Capture) -> None:
+    def __init__(self, state: _CatalogueState, capture: Capture) -> None:
         self._state = state
         self._url = capture.final_url
         self._capture = capture
@@ -167,7 +169,7 @@ def _marks(seen: bytes) -> set[bytes]:
     return {seen[start : start + _SEEN_BYTES] for start in range(0, len(seen), _SEEN_BYTES)}
 
 
-def _ended(state: _State, why: str | None) -> HarvestEnd:
+def _ended(state: _CatalogueState, why: str | None) -> HarvestEnd:
     told = f"{state.datasets} datasets on {state.pages} pages"
     if state.total is not None:
         told += f", of {state.total} that the catalogue counts"
@@ -182,5 +184,7 @@ def _ended(state: _State, why: str | None) -> HarvestEnd:
     return HarvestEnd(outcome=outcome, reason="; ".join([told, *doubts]), complete=not doubts)
 
 
-def _step(state: _State, findings: list[Finding] | None = None, end: HarvestEnd | None = None) -> Step:
-    return Step(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)
+def _step(
+    state: _CatalogueState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
+) -> HarvestStep:
+    return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

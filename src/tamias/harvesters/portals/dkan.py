@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.pod import dataset_of
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, through
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.model.dataset import Dataset
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 
-class _Key(msgspec.Struct):
+class _DkanKey(msgspec.Struct):
     identifier: str
 
 
@@ -30,15 +30,15 @@ class MetastoreListing:
     any_offset = False
     deepest: int | None = None
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         return f"{place.root}api/1/metastore/schemas/dataset/items", 0
 
-    def page(self, body: bytes) -> Page:
+    def page(self, body: bytes) -> RecordPage:
         records = msgspec.json.decode(body, type=list[msgspec.Raw])
-        return Page(records, len(records))
+        return RecordPage(records, len(records))
 
     def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_Key).identifier
+        return msgspec.json.decode(record, type=_DkanKey).identifier
 
     def dataset(self, record: dict[str, Any], root: str) -> Dataset:
         """A Project Open Data record; its page is the portal's own where it names no other."""
@@ -57,10 +57,10 @@ class DkanHarvester:
 
     kinds = frozenset({"dkan"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Place(root=roots(harvest.url, "api", "dataset", "data.json")[0], size=1, ordered=False)
+            place = Position(root=roots(harvest.url, "api", "dataset", "data.json")[0], size=1, ordered=False)
             yield opening(place)
         root = place.root
         ways = {

@@ -11,14 +11,14 @@ from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
 from tamias.harvesters.kit.labels import Labels
-from tamias.harvesters.kit.records import MOST_PAGE, Turns, described, failure, links
+from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
 from tamias.harvesters.kit.terms import DCAT
-from tamias.harvesters.portals.oai_records import Header, dataset_of, header_of
+from tamias.harvesters.portals.oai_records import OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Agent, Dataset
 from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -31,7 +31,7 @@ _LISTS = NamedNode(DCAT + "dataset")
 _PREFERRED = ("oai_dcat", "dcat", "dcat_ap", "oai_datacite", "datacite", "oai_datacite4", "oai_dc")
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _OaiState(msgspec.Struct, kw_only=True):
     """Where in the list the harvest is, and what it has come by."""
 
     formats: list[str] = msgspec.field(default_factory=list)
@@ -54,7 +54,7 @@ class _State(msgspec.Struct, kw_only=True):
     others: int = 0
     problems: int = 0
     size: int | None = None
-    turns: Turns = msgspec.field(default_factory=Turns)
+    turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
 
 
 class OaiHarvester:
@@ -62,8 +62,8 @@ class OaiHarvester:
 
     kinds = frozenset({"oai-pmh"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
-        reading = _Reading(harvest)
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        reading = _OaiReading(harvest)
         end = None
         if not reading.state.formats:
             findings, end = await reading.introduce(client)
@@ -76,7 +76,7 @@ class OaiHarvester:
             yield reading.step(findings, end)
 
 
-class _Reading:
+class _OaiReading:
     """The conversation with one repository; all that outlives a step is in the state."""
 
     def __init__(self, harvest: Harvest) -> None:
@@ -87,9 +87,9 @@ class _Reading:
         self._own = [
             (name, value) for name, value in asked.items() if name not in ("verb", "resumptionToken")
         ]
-        fresh = _State(since=self._asked["from"])
-        self.state = msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else fresh
-        self._page = _Page()
+        fresh = _OaiState(since=self._asked["from"])
+        self.state = msgspec.msgpack.decode(harvest.state, type=_OaiState) if harvest.state else fresh
+        self._page = _OaiPage()
 
     def request(self) -> Request:
         """For the next page. A token stands alone: all else is in it."""
@@ -124,7 +124,7 @@ class _Reading:
 
     def read(self, raw: bytes) -> list[Finding]:
         """What a page brings; what it says of the way on is kept for `turn`."""
-        self._page, state = _Page(), self.state
+        self._page, state = _OaiPage(), self.state
         found: list[Dataset] = []
         rest: list[Finding] = []
         for element in elements(raw):
@@ -168,8 +168,8 @@ class _Reading:
         state.token = page.token
         return None
 
-    def step(self, findings: list[Finding], end: HarvestEnd | None) -> Step:
-        return Step(state=msgspec.msgpack.encode(self.state), findings=findings, end=end)
+    def step(self, findings: list[Finding], end: HarvestEnd | None) -> HarvestStep:
+        return HarvestStep(state=msgspec.msgpack.encode(self.state), findings=findings, end=end)
 
     def _request(self, verb: str, **arguments: str | None) -> Request:
         given = [(name, value) for name, value in arguments.items() if value]
@@ -202,7 +202,7 @@ class _Reading:
         state.others += dataset is None
         return dataset
 
-    def _was_there(self, header: Header) -> bool:
+    def _was_there(self, header: OaiHeader) -> bool:
         """Keeps to the dates; whether the record was read before a start in the middle."""
         state, day = self.state, header.datestamp or ""
         state.ordered = state.ordered and day >= (state.last or "")
@@ -246,7 +246,7 @@ class _Reading:
             )
         state.restarts += 1
         state.token, state.since = None, since
-        state.turns = Turns()
+        state.turns = CycleDetector()
         if not state.ordered:
             state.datasets = state.deleted = state.others = 0
             state.last, state.edge = None, []
@@ -273,7 +273,7 @@ class _Reading:
         return told + (f", {state.restarts} times begun again in the middle" if state.restarts else "")
 
 
-class _Page:
+class _OaiPage:
     """What a page says beside its records."""
 
     def __init__(self) -> None:

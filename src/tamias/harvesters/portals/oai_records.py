@@ -24,7 +24,7 @@ _DATA = re.compile(r"(?i)data|collection|database|workflow|model|survey|statisti
 _RANGE = re.compile(r"\s*([^/]*?)\s*/\s*([^/]*?)\s*")
 
 
-class Header(NamedTuple):
+class OaiHeader(NamedTuple):
     """What the protocol itself says of a record."""
 
     identifier: str
@@ -32,16 +32,16 @@ class Header(NamedTuple):
     deleted: bool
 
 
-def header_of(record: Element) -> Header:
+def header_of(record: Element) -> OaiHeader:
     """The header. Raises `ValueError` for a record without an identifier."""
     header = inner(record, "header")
     identifier = content(inner(header, "identifier")) if header is not None else None
     if header is None or identifier is None:
         raise ValueError("a record without identifier")
-    return Header(identifier, content(inner(header, "datestamp")), header.get("status") == "deleted")
+    return OaiHeader(identifier, content(inner(header, "datestamp")), header.get("status") == "deleted")
 
 
-def dataset_of(record: Element, header: Header, catalogue: str) -> Dataset | None:
+def dataset_of(record: Element, header: OaiHeader, catalogue: str) -> Dataset | None:
     """The dataset that a record is about; None where it says that it is about something else.
 
     Raises `ValueError` for a record without metadata, or without a title.
@@ -55,7 +55,7 @@ def dataset_of(record: Element, header: Header, catalogue: str) -> Dataset | Non
     return _from_dublin_core(metadata, header, catalogue)
 
 
-def _from_dublin_core(metadata: Element, header: Header, catalogue: str) -> Dataset | None:
+def _from_dublin_core(metadata: Element, header: OaiHeader, catalogue: str) -> Dataset | None:
     said = _Words(metadata)
     if _is_no_data(said.all("type")):
         return None
@@ -91,7 +91,7 @@ def _from_dublin_core(metadata: Element, header: Header, catalogue: str) -> Data
     )
 
 
-def _from_datacite(resource: Element, header: Header, catalogue: str) -> Dataset | None:
+def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Dataset | None:
     said = _Words(resource)
     kind = inner(resource, "resourceType")
     if kind is not None and _is_no_data((kind.get("resourceTypeGeneral") or content(kind) or "",)):
@@ -172,7 +172,7 @@ def _address(identifier: str) -> str | None:
     return identifier.strip() if is_web(identifier) else None
 
 
-def _name(pages: list[str], header: Header, catalogue: str) -> str:
+def _name(pages: list[str], header: OaiHeader, catalogue: str) -> str:
     """A DOI before any other address, and those before the identifier of the record."""
     doi = next((page for page in pages if page.startswith("https://doi.org/")), None)
     name = doi or next((page for page in pages if not _DATA_FILE.search(page)), header.identifier)

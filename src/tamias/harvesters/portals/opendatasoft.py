@@ -7,13 +7,13 @@ from urllib.parse import quote
 import msgspec
 
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.portals.ckan_record import one_text
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
@@ -30,7 +30,7 @@ _EXPORTS: Final = {
 _GEO_EXPORTS: Final = {"geojson": ("application/geo+json", "GEOJSON")}
 
 
-class _Answer(msgspec.Struct):
+class _ExploreAnswer(msgspec.Struct):
     results: list[msgspec.Raw]
     total_count: int | None = None
 
@@ -43,7 +43,7 @@ class _Metas(msgspec.Struct):
     default: _Default = msgspec.field(default_factory=_Default)
 
 
-class _Key(msgspec.Struct):
+class _ExploreKey(msgspec.Struct):
     dataset_id: str
     metas: _Metas = msgspec.field(default_factory=_Metas)
 
@@ -60,7 +60,7 @@ class OpenDataSoftListing:
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         order = quote("modified asc, dataset_id asc")
         size = min(size, PAGE_RECORDS)
         since = ""
@@ -69,12 +69,12 @@ class OpenDataSoftListing:
             since = "&where=" + quote(f"modified >= date'{date}'")
         return f"{place.root}{_API}?order_by={order}&limit={size}&offset={start}{since}", start
 
-    def page(self, body: bytes) -> Page:
-        answer = msgspec.json.decode(body, type=_Answer)
-        return Page(answer.results, answer.total_count)
+    def page(self, body: bytes) -> RecordPage:
+        answer = msgspec.json.decode(body, type=_ExploreAnswer)
+        return RecordPage(answer.results, answer.total_count)
 
     def key(self, record: msgspec.Raw) -> str:
-        found = msgspec.json.decode(record, type=_Key)
+        found = msgspec.json.decode(record, type=_ExploreKey)
         return f"{found.metas.default.modified or _NO_DATE} {found.dataset_id}"
 
     def dataset(self, record: dict[str, Any], root: str) -> Dataset:
@@ -86,10 +86,10 @@ class OpenDataSoftHarvester:
 
     kinds = frozenset({"opendatasoft"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Place(
+            place = Position(
                 root=roots(harvest.url, "api", "explore", "pages")[0], size=OpenDataSoftListing.largest
             )
             yield opening(place)

@@ -10,7 +10,7 @@ from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import BAD
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Links
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -70,7 +70,7 @@ class PortalHarvester:
 
     kinds = frozenset({"portal"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         root = roots(harvest.url, *_INNER)[0]
         front = await client.ask(Request(url=root, accept="text/html, */*;q=0.5"))
         page = client.body(front, _MOST_BYTES).decode("utf-8", "replace")
@@ -87,7 +87,7 @@ class PortalHarvester:
                 yield _handed_over(sign, root, reason)
                 return
             tried.append(_said(capture))
-        yield Step(state=b"", end=_failed(root, tried, front))
+        yield HarvestStep(state=b"", end=_failed(root, tried, front))
 
 
 def _generator(page: str) -> str:
@@ -112,9 +112,9 @@ def _said(capture: Capture) -> str:
     return f"{capture.url} ({capture.reason or capture.outcome.word})"
 
 
-def _handed_over(sign: _Sign, root: str, reason: str) -> Step:
+def _handed_over(sign: _Sign, root: str, reason: str) -> HarvestStep:
     end = HarvestEnd(outcome=Outcome.OK, reason=reason)
-    return Step(state=b"", findings=[Links([root], root, sign.kind)], end=end)
+    return HarvestStep(state=b"", findings=[Links([root], root, sign.kind)], end=end)
 
 
 def _failed(root: str, tried: list[str], front: Capture) -> HarvestEnd:

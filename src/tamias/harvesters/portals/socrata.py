@@ -6,11 +6,11 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import Page, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.model.url import authority
 from tamias.protocols import PoliteClient
 
@@ -24,7 +24,7 @@ _EXPORTS: Final = {
 }
 
 
-class _Answer(msgspec.Struct):
+class _SocrataAnswer(msgspec.Struct):
     results: list[msgspec.Raw]
     resultSetSize: int | None = None  # noqa: N815 (their name)
 
@@ -33,7 +33,7 @@ class _Resource(msgspec.Struct):
     id: str
 
 
-class _Key(msgspec.Struct):
+class _SocrataKey(msgspec.Struct):
     resource: _Resource
 
 
@@ -45,19 +45,19 @@ class SocrataListing:
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         domain = authority(place.root).partition("://")[2]
         where = f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
         if place.window:
             return f"{where}&limit={place.size}&scroll_id={place.after}", 0
         return f"{where}&order=dataset_id&limit={size}&offset={start}", start
 
-    def page(self, body: bytes) -> Page:
-        answer = msgspec.json.decode(body, type=_Answer)
-        return Page(answer.results, answer.resultSetSize)
+    def page(self, body: bytes) -> RecordPage:
+        answer = msgspec.json.decode(body, type=_SocrataAnswer)
+        return RecordPage(answer.results, answer.resultSetSize)
 
     def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_Key).resource.id
+        return msgspec.json.decode(record, type=_SocrataKey).resource.id
 
     def dataset(self, record: dict[str, Any], root: str) -> Dataset:
         return dataset_of(record, root)
@@ -68,10 +68,10 @@ class SocrataHarvester:
 
     kinds = frozenset({"socrata"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Place(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
+            place = Position(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
             yield opening(place)
         async for step in read_listing(SocrataListing(), place, client):
             yield step

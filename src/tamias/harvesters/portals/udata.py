@@ -6,29 +6,29 @@ from typing import Any
 import msgspec
 
 from tamias.harvesters.kit.addresses import roots
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, Page, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Place
+from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import count, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.portals.ckan_record import service_kind
 from tamias.model.capture import Request
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
 
 
-class _Answer(msgspec.Struct):
+class _UdataAnswer(msgspec.Struct):
     data: list[msgspec.Raw]
     total: int | None = None
 
 
-class _Key(msgspec.Struct):
+class _UdataKey(msgspec.Struct):
     id: str
 
 
-class _Site(msgspec.Struct):
+class _UdataSite(msgspec.Struct):
     title: str | None = None
 
 
@@ -40,16 +40,16 @@ class UdataListing:
     any_offset = False
     deepest: int | None = None
 
-    def address(self, place: Place, start: int, size: int) -> tuple[str, int]:
+    def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         number = start // size
         return f"{place.root}api/1/datasets/?sort=created&page={number + 1}&page_size={size}", number * size
 
-    def page(self, body: bytes) -> Page:
-        answer = msgspec.json.decode(body, type=_Answer)
-        return Page(answer.data, answer.total)
+    def page(self, body: bytes) -> RecordPage:
+        answer = msgspec.json.decode(body, type=_UdataAnswer)
+        return RecordPage(answer.data, answer.total)
 
     def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_Key).id
+        return msgspec.json.decode(record, type=_UdataKey).id
 
     def dataset(self, record: dict[str, Any], root: str) -> Dataset:
         return dataset_of(record, root)
@@ -60,7 +60,7 @@ class UdataHarvester:
 
     kinds = frozenset({"udata"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
             place = await _found(harvest.url, client)
@@ -69,15 +69,15 @@ class UdataHarvester:
             yield step
 
 
-async def _found(url: str, client: PoliteClient) -> Place:
+async def _found(url: str, client: PoliteClient) -> Position:
     """The portal with its title, where it tells."""
     root = roots(url)[-1]
     capture = await client.ask(Request(url=f"{root}api/1/site/", accept="application/json"))
     try:
-        title = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Site).title or ""
+        title = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_UdataSite).title or ""
     except BAD:
         title = ""
-    return Place(root=root, size=PAGE_RECORDS, title=title, ordered=False, requests=1)
+    return Position(root=root, size=PAGE_RECORDS, title=title, ordered=False, requests=1)
 
 
 def dataset_of(record: dict[str, Any], root: str) -> Dataset:

@@ -14,7 +14,7 @@ from tamias.harvesters.portals.invenio_record import dataset_of, is_dataset
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
@@ -27,7 +27,7 @@ _INNER = ("api", "records", "record", "search", "communities", "oai2d")
 _FIRST_DAY = "1990-01-01"
 
 
-class _State(msgspec.Struct, kw_only=True):
+class _ZenodoState(msgspec.Struct, kw_only=True):
     """The slice of time that is being read, and the page in it."""
 
     root: str
@@ -51,10 +51,10 @@ class ZenodoHarvester:
 
     kinds = frozenset({"zenodo"})
 
-    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[Step]:
-        fresh = _State(root=roots(harvest.url, *_INNER)[0])
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        fresh = _ZenodoState(root=roots(harvest.url, *_INNER)[0])
         search = _Search(
-            msgspec.msgpack.decode(harvest.state, type=_State) if harvest.state else fresh, client
+            msgspec.msgpack.decode(harvest.state, type=_ZenodoState) if harvest.state else fresh, client
         )
         end: HarvestEnd | None = None
         while end is None:
@@ -66,11 +66,11 @@ class ZenodoHarvester:
 class _Search:
     """The conversation with one repository; all that outlives a step is in the state."""
 
-    def __init__(self, state: _State, client: PoliteClient) -> None:
+    def __init__(self, state: _ZenodoState, client: PoliteClient) -> None:
         self._state = state
         self._client = client
 
-    async def step(self) -> Step:
+    async def step(self) -> HarvestStep:
         """One page, or a smaller slice where there were too many."""
         state, findings = self._state, list[Finding]()
         if not state.begun:
@@ -199,8 +199,8 @@ class _Search:
         others = f", {self._state.others} records of other kinds left out" if self._state.others else ""
         return f"{self._state.datasets} datasets{others}"
 
-    def _kept(self, findings: list[Finding], end: HarvestEnd | None) -> Step:
-        return Step(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
+    def _kept(self, findings: list[Finding], end: HarvestEnd | None) -> HarvestStep:
+        return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
 
 
 def _day(text: str) -> date:

@@ -18,7 +18,7 @@ _MARKUP = re.compile(rb"(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype\s+)?(\w+)
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
-class Unreadable(Exception):
+class UnreadableAnswer(Exception):
     """The answer is not what was asked for; says what it looks like."""
 
 
@@ -48,14 +48,14 @@ class Nested(msgspec.Struct, frozen=True):
 Row = dict[str, Cell]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class SparqlAnswer(msgspec.Struct, frozen=True):
     """The rows of a SELECT, in the server's order."""
 
     variables: list[str]
     rows: list[Row]
 
 
-class _Head(msgspec.Struct):
+class _ResultsHead(msgspec.Struct):
     vars: list[str] = []
 
 
@@ -65,59 +65,59 @@ class _Results(msgspec.Struct):
 
 class _Json(msgspec.Struct):
     results: _Results
-    head: _Head = msgspec.field(default_factory=_Head)
+    head: _ResultsHead = msgspec.field(default_factory=_ResultsHead)
 
 
 _DECODER = msgspec.json.Decoder(_Json)
 
 
-def read_answer(body: bytes) -> Answer:
+def read_answer(body: bytes) -> SparqlAnswer:
     """The rows of a complete answer in JSON, XML or tab-separated values. Raises `Unreadable`."""
     content = body.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not content:
-        raise Unreadable("an empty answer")
+        raise UnreadableAnswer("an empty answer")
     if content[:1] == b"{":
         return _json(content)
     if content[:1] == b"<" and (markup := _MARKUP.match(content)):
         if markup[1].lower() != b"sparql":
-            raise Unreadable(f"a page of <{markup[1].decode().lower()}> in place of results")
+            raise UnreadableAnswer(f"a page of <{markup[1].decode().lower()}> in place of results")
         return _xml(content)
     if content[:1] == b"?":
         return _tsv(content)
-    raise Unreadable(f"no results in JSON, XML or TSV: {content[:60].decode('utf-8', 'replace')!r}")
+    raise UnreadableAnswer(f"no results in JSON, XML or TSV: {content[:60].decode('utf-8', 'replace')!r}")
 
 
-def _json(content: bytes) -> Answer:
+def _json(content: bytes) -> SparqlAnswer:
     try:
         read = _DECODER.decode(content)
     except msgspec.DecodeError as error:
         read = _loose_json(content, error)
     except RecursionError:
-        raise Unreadable("JSON that is nested too deeply") from None
-    return Answer(read.head.vars, read.results.bindings)
+        raise UnreadableAnswer("JSON that is nested too deeply") from None
+    return SparqlAnswer(read.head.vars, read.results.bindings)
 
 
 def _loose_json(content: bytes, error: msgspec.DecodeError) -> _Json:
     """Some servers leave control characters in strings as they are."""
     if "truncated" in str(error) or isinstance(error, msgspec.ValidationError):
-        raise Unreadable(f"JSON that is no results: {error}") from None
+        raise UnreadableAnswer(f"JSON that is no results: {error}") from None
     try:
         return msgspec.convert(json.loads(content, strict=False), _Json)
     except (ValueError, RecursionError) as second:
-        raise Unreadable(f"broken JSON: {second}") from None
+        raise UnreadableAnswer(f"broken JSON: {second}") from None
 
 
-def _xml(content: bytes) -> Answer:
+def _xml(content: bytes) -> SparqlAnswer:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     try:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise Unreadable(f"broken XML: {error}") from None
+        raise UnreadableAnswer(f"broken XML: {error}") from None
     results = root.find(f"{_XML}results")
     if results is None:
-        raise Unreadable("XML without results")
+        raise UnreadableAnswer("XML without results")
     names = [str(variable.get("name")) for variable in root.iter(f"{_XML}variable")]
-    return Answer(names, [_xml_row(result) for result in results.iter(f"{_XML}result")])
+    return SparqlAnswer(names, [_xml_row(result) for result in results.iter(f"{_XML}result")])
 
 
 def _xml_row(result: Any) -> Row:
@@ -135,21 +135,21 @@ def _xml_cell(term: Any) -> Cell:
     return Cell(kind, term.text or "", term.get(_LANG), term.get("datatype"), term.get(_DIRECTION))
 
 
-def _tsv(content: bytes) -> Answer:
+def _tsv(content: bytes) -> SparqlAnswer:
     if not content.endswith(b"\n"):
-        raise Unreadable("tab-separated values cut off in a line")
+        raise UnreadableAnswer("tab-separated values cut off in a line")
     try:
         solutions = parse_query_results(content, format=QueryResultsFormat.TSV)
         if not isinstance(solutions, QuerySolutions):
-            raise Unreadable("a truth value in place of results")
+            raise UnreadableAnswer("a truth value in place of results")
         names = [variable.value for variable in solutions.variables]
         rows = [
             {name: _cell(term) for name, term in zip(names, row, strict=True) if term is not None}
             for row in solutions
         ]
     except (SyntaxError, ValueError) as error:
-        raise Unreadable(f"broken tab-separated values: {error}") from None
-    return Answer(names, rows)
+        raise UnreadableAnswer(f"broken tab-separated values: {error}") from None
+    return SparqlAnswer(names, rows)
 
 
 def _cell(term: Any) -> Cell:

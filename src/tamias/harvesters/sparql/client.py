@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import msgspec
 from pyoxigraph import Quad, RdfFormat, parse
 
-from tamias.harvesters.sparql.answers import Answer, Row, Unreadable, read_answer
+from tamias.harvesters.sparql.answers import Row, SparqlAnswer, UnreadableAnswer, read_answer
 from tamias.model.capture import Capture, Request
 from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
@@ -52,7 +52,7 @@ class QueryFailed(Exception):
         )
 
 
-class Dialect(msgspec.Struct, omit_defaults=True):
+class EndpointDialect(msgspec.Struct, omit_defaults=True):
     """How the endpoint takes its queries, as learned so far."""
 
     results: ResultFormat = "json"
@@ -64,7 +64,7 @@ class Dialect(msgspec.Struct, omit_defaults=True):
 class EndpointClient:
     """Queries one endpoint, through a http."""
 
-    def __init__(self, http: PoliteClient, url: str, dialect: Dialect, most_bytes: int) -> None:
+    def __init__(self, http: PoliteClient, url: str, dialect: EndpointDialect, most_bytes: int) -> None:
         """What is learned goes into the dialect; a response has at most `most_bytes`."""
         self.http = http
         self.url = url
@@ -80,7 +80,7 @@ class EndpointClient:
         """The rows of a SELECT, requested again when that can help. Raises `QueryFailed`."""
         return (await self.answer(query, tries)).rows
 
-    async def answer(self, query: str, tries: int = 1) -> Answer:
+    async def answer(self, query: str, tries: int = 1) -> SparqlAnswer:
         """The same with the variables."""
         while True:
             try:
@@ -112,10 +112,10 @@ class EndpointClient:
         except SyntaxError as error:
             raise QueryFailed(f"answered with broken N-Triples: {error}", capture) from None
 
-    def _answer(self, capture: Capture) -> Answer:
+    def _answer(self, capture: Capture) -> SparqlAnswer:
         try:
             return read_answer(self.http.body(capture, self._most_bytes))
-        except Unreadable as error:
+        except UnreadableAnswer as error:
             raise QueryFailed(f"answered with {error}", capture) from None
 
     async def _query(self, query: str, accept: str) -> Capture:

@@ -12,16 +12,16 @@ from pyoxigraph import Quad
 
 from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
-from tamias.harvesters.sparql.limits import Limits
-from tamias.harvesters.sparql.listing import ListedGraph, Listing, digest, list_graphs
+from tamias.harvesters.sparql.limits import EndpointLimits
+from tamias.harvesters.sparql.listing import GraphListing, ListedGraph, digest, list_graphs
 from tamias.harvesters.sparql.source import StatementSource, uncut
-from tamias.harvesters.sparql.state import Part, State, Way, packed
+from tamias.harvesters.sparql.state import CopyPart, CopyState, Way, packed
 from tamias.harvesters.sparql.survey import description, survey
-from tamias.harvesters.sparql.terms import Page, relabelled
+from tamias.harvesters.sparql.terms import StatementPage, relabelled
 from tamias.harvesters.sparql.verdict import failed, verdict
 from tamias.model.cut import TRAP
 from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import HarvestEnd, Step
+from tamias.model.harvest import HarvestEnd, HarvestStep
 
 MOST_FAILURES = 6
 """Of one request in a row before it is given up."""
@@ -43,12 +43,12 @@ _OTHERWISE: dict[Way, Way] = {"pages": "hashes", "hashes": "ordered", "ordered":
 class Copy:
     """Copies one endpoint, from where the state says."""
 
-    def __init__(self, client: EndpointClient, state: State, limits: Limits) -> None:
+    def __init__(self, client: EndpointClient, state: CopyState, limits: EndpointLimits) -> None:
         self._client = client
         self._state = state
         self._limits = limits
         self._source = StatementSource(client, state)
-        self._listing: Listing | None = None
+        self._listing: GraphListing | None = None
         self._waiting: list[ListedGraph] = []
         """The graphs of the listing that are still to be copied, the next one last."""
         self._batch = limits.most_batch
@@ -59,7 +59,7 @@ class Copy:
         self._earned = 0.0
         """Visits that pages have earned since the last step."""
 
-    async def steps(self) -> AsyncIterator[Step]:
+    async def steps(self) -> AsyncIterator[HarvestStep]:
         """All steps of the harvest; the last one has its end."""
         try:
             async for findings in self._prepare():
@@ -77,9 +77,9 @@ class Copy:
         self._state.cut_short = failure.reason
         return await verdict(self._client, self._state)
 
-    def _step(self, findings: Sequence[Finding], end: HarvestEnd | None = None) -> Step:
+    def _step(self, findings: Sequence[Finding], end: HarvestEnd | None = None) -> HarvestStep:
         earned, self._earned = self._earned, 0.0
-        return Step(state=packed(self._state), findings=findings, end=end, earned=earned)
+        return HarvestStep(state=packed(self._state), findings=findings, end=end, earned=earned)
 
     async def _prepare(self) -> AsyncIterator[Sequence[Finding]]:
         if self._state.stage == "new":
@@ -124,11 +124,11 @@ class Copy:
             self._open(self._waiting.pop())
         return []
 
-    def _take(self, listing: Listing) -> None:
+    def _take(self, listing: GraphListing) -> None:
         self._listing = listing
         self._waiting = [graph for graph in reversed(listing.graphs) if graph.name > self._state.done]
 
-    async def _end_listing(self, listing: Listing) -> list[Finding]:
+    async def _end_listing(self, listing: GraphListing) -> list[Finding]:
         state = self._state
         found = await self._unnamed() if listing.unnamed else []
         self._listing = None
@@ -139,7 +139,7 @@ class Copy:
     async def _unnamed(self) -> list[Finding]:
         """The graphs whose names are blank nodes, as one page."""
         limit = self._state.page
-        page = Page.of_rows(await self._client.select(queries.select_blank_graphs(limit)))
+        page = StatementPage.of_rows(await self._client.select(queries.select_blank_graphs(limit)))
         if page.rows >= limit or self._state.triples:
             self._state.relabelled = True
         return self._keep(page, page.quads)
@@ -148,7 +148,7 @@ class Copy:
         self._state.graphs += 1
         self._state.promised += graph.statements or 0
         self._state.counted = (self._state.counted + digest([graph])) % (1 << 56)
-        self._state.part = Part(graph=graph.name, expected=graph.statements)
+        self._state.part = CopyPart(graph=graph.name, expected=graph.statements)
 
     def _next_batch(self) -> list[ListedGraph]:
         """As many graphs as fit into one page."""
@@ -178,7 +178,7 @@ class Copy:
         self._state.done = batch[-1].name
         return self._keep(page, page.quads)
 
-    async def _window(self, part: Part) -> list[Finding]:
+    async def _window(self, part: CopyPart) -> list[Finding]:
         state = self._state
         if self._torn(part):
             if part.content == "blank":
@@ -197,7 +197,7 @@ class Copy:
             return await self._cut_off(part, page)
         return self._joined(part, page, overlap)
 
-    async def _blanks(self, part: Part) -> list[Finding]:
+    async def _blanks(self, part: CopyPart) -> list[Finding]:
         """All statements with blank nodes that have other labels in every response: in one, if they fit."""
         state, end = self._state, part.offset
         page = await self._source.window(part, state.page, part.offset)
@@ -213,7 +213,7 @@ class Copy:
             found.append(Problem("blank nodes relabelled: those of one graph do not fit into one response"))
         return found
 
-    async def _cut_off(self, part: Part, page: Page) -> list[Finding]:
+    async def _cut_off(self, part: CopyPart, page: StatementPage) -> list[Finding]:
         """A graph that should fit into one response did not come whole."""
         where = queries.statements(part.graph, content=part.content, own=part.own)
         if page.rows and len(await self._source.matching(where, 1, page.rows)):
@@ -221,7 +221,7 @@ class Copy:
             return []
         return self._joined(part, page, 0)
 
-    def _joined(self, part: Part, page: Page, overlap: int) -> list[Finding]:
+    def _joined(self, part: CopyPart, page: StatementPage, overlap: int) -> list[Finding]:
         state = self._state
         before = self._before or set()
         new = [quad for quad in page.quads if quad not in before] if overlap else page.quads
@@ -254,14 +254,14 @@ class Copy:
             self._finish(after)
         return found
 
-    async def _window_before(self, part: Part) -> set[Quad]:
+    async def _window_before(self, part: CopyPart) -> set[Quad]:
         """The last window that was kept before a break, if the server still gives the same."""
         page = await self._source.window(part, part.offset - part.last, part.last)
         if _digest(page.quads) != part.digest:
             self._state.shuffled = True
         return set(page.quads)
 
-    async def _order_changes(self, part: Part) -> bool:
+    async def _order_changes(self, part: CopyPart) -> bool:
         """Whether two small windows that overlap do not join."""
         state = self._state
         if state.order == "unknown":
@@ -273,7 +273,7 @@ class Copy:
                 state.order = "holds" if len(first & second) == len(first) - half else "changes"
         return state.order == "changes"
 
-    async def _range(self, part: Part) -> list[Finding]:
+    async def _range(self, part: CopyPart) -> list[Finding]:
         """All statements of a range of hashes, in one response."""
         state, span, limit = self._state, part.span, self._state.page
         if span.is_all and part.expected is not None and part.expected > limit:
@@ -289,23 +289,25 @@ class Copy:
         self._next_range(replace(after, span=span), min(4.0, _FULL * limit / max(1, page.rows)))
         return self._keep(page, page.quads)
 
-    def _next_range(self, part: Part, factor: float) -> None:
+    def _next_range(self, part: CopyPart, factor: float) -> None:
         if part.span.is_last:
             self._finish(replace(part, span=queries.Span()))
         else:
             span = part.span.next().resized(factor)
             self._state.part = replace(part, way="hashes", span=span, offset=0, last=0, digest=0)
 
-    def _begin(self, part: Part, way: Way) -> list[Finding]:
+    def _begin(self, part: CopyPart, way: Way) -> list[Finding]:
         """The same graph from its beginning, in another way; what came of it does not count."""
         self._state.relabelled |= self._torn(part)
         self._before = None
         self._state.statements -= part.copied - part.base
-        fresh = Part(graph=part.graph, own=part.own, content=part.content, expected=part.expected, way=way)
+        fresh = CopyPart(
+            graph=part.graph, own=part.own, content=part.content, expected=part.expected, way=way
+        )
         self._state.part = replace(fresh, copied=part.base, base=part.base)
         return []
 
-    def _finish(self, part: Part) -> None:
+    def _finish(self, part: CopyPart) -> None:
         state = self._state
         self._before = None
         if not part.span.is_all:
@@ -324,10 +326,10 @@ class Copy:
         if part.graph is not None:
             state.done = part.graph
 
-    def _torn(self, part: Part) -> bool:
+    def _torn(self, part: CopyPart) -> bool:
         return self._state.labels == "change" and part.content != "ground"
 
-    def _keep(self, page: Page, quads: list[Quad]) -> list[Finding]:
+    def _keep(self, page: StatementPage, quads: list[Quad]) -> list[Finding]:
         state = self._state
         state.pages += 1
         state.statements += len(quads) + page.unreadable

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from tamias.harvesters.sparql.client import EndpointClient
 from tamias.harvesters.sparql.copying import Copy
-from tamias.harvesters.sparql.limits import Limits
+from tamias.harvesters.sparql.limits import EndpointLimits
 from tamias.harvesters.sparql.state import unpacked
-from tamias.model.harvest import Harvest, Step
+from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 
@@ -19,9 +19,9 @@ class SparqlHarvester:
 
     def __init__(self, **limits: int) -> None:
         """Keyword arguments are the fields of `Limits`."""
-        self._limits = replace(Limits(), **limits)
+        self._limits = replace(EndpointLimits(), **limits)
 
-    def harvest(self, harvest: Harvest, http: PoliteClient) -> AsyncIterator[Step]:
+    def harvest(self, harvest: Harvest, http: PoliteClient) -> AsyncIterator[HarvestStep]:
         state = unpacked(harvest.state, self._limits.page)
         client = EndpointClient(http, harvest.url, state.dialect, self._limits.most_bytes)
         return Copy(client, state, self._limits).steps()

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Of one endpoint."""
 
     page: int = 20_000

@@ -10,7 +10,7 @@ from tamias.harvesters.sparql.answers import Row
 from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
 from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.source import uncut
-from tamias.harvesters.sparql.state import State
+from tamias.harvesters.sparql.state import CopyState
 from tamias.harvesters.sparql.terms import writable
 
 _TRIES = 3
@@ -23,7 +23,7 @@ class ListedGraph(NamedTuple):
     statements: int | None
 
 
-class Listing(NamedTuple):
+class GraphListing(NamedTuple):
     """All graphs whose names have a hash in the span, in the order of code points."""
 
     span: Span
@@ -39,7 +39,9 @@ class Listing(NamedTuple):
         return sum(graph.statements or 0 for graph in self.graphs)
 
 
-async def list_graphs(client: EndpointClient, state: State, span: Span, *, proven: bool = True) -> Listing:
+async def list_graphs(
+    client: EndpointClient, state: CopyState, span: Span, *, proven: bool = True
+) -> GraphListing:
     """The graphs of this span, or of its first part if that is what fits. Raises `QueryFailed`.
 
     Unless it must be `proven`, all that came is taken for all there is, as far as it is no full response.
@@ -52,7 +54,7 @@ async def list_graphs(client: EndpointClient, state: State, span: Span, *, prove
         except QueryFailed as failure:
             if failure.final or not failure.lasting:
                 raise
-            return Listing(Span(), [ListedGraph(name, None) for name in state.graph_names])
+            return GraphListing(Span(), [ListedGraph(name, None) for name in state.graph_names])
         probe = partial(client.select, queries.graphs(span, 1, len(rows), counted=state.counts), _TRIES)
         if (len(rows) < limit and not proven) or await uncut(state, len(rows), limit, probe):
             break
@@ -61,10 +63,10 @@ async def list_graphs(client: EndpointClient, state: State, span: Span, *, prove
         span = span.resized(0.5)
     graphs = [ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row)]
     unnamed = sum("g" in row and not _has_name(row) for row in rows)
-    return Listing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
+    return GraphListing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
 
 
-async def _rows(client: EndpointClient, state: State, span: Span, limit: int) -> list[Row]:
+async def _rows(client: EndpointClient, state: CopyState, span: Span, limit: int) -> list[Row]:
     if state.counts:
         try:
             return await client.select(queries.graphs(span, limit), _TRIES)

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from tamias.harvesters.sparql.answers import Answer, Row
-from tamias.harvesters.sparql.client import RESULT_FORMATS, Dialect, EndpointClient, QueryFailed
-from tamias.harvesters.sparql.limits import Limits
+from tamias.harvesters.sparql.answers import Row, SparqlAnswer
+from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, EndpointDialect, QueryFailed
+from tamias.harvesters.sparql.limits import EndpointLimits
 from tamias.model.errors import TamiasError, UsageError
 from tamias.protocols import PoliteClient
 
@@ -82,7 +82,7 @@ async def addresses(
     `TamiasError` when the endpoint does not answer.
     """
     asked = question(query)
-    client = EndpointClient(http, endpoint, Dialect(), Limits().most_bytes)
+    client = EndpointClient(http, endpoint, EndpointDialect(), EndpointLimits().most_bytes)
     wanted = most if asked.limit is None else min(asked.limit, most)
     offset = asked.offset
     answer = await _first(client, asked.window(min(page, wanted), offset))
@@ -100,7 +100,7 @@ async def addresses(
         answer = await _answer(client, asked.window(min(page, wanted), offset, order))
 
 
-async def _order(client: EndpointClient, asked: Question, first: Answer, wanted: int) -> str:
+async def _order(client: EndpointClient, asked: Question, first: SparqlAnswer, wanted: int) -> str:
     """The order to page in, where there is more than one page and the user gave none."""
     rows = len(first.rows)
     if asked.ordered or rows >= wanted or not first.variables:
@@ -109,7 +109,7 @@ async def _order(client: EndpointClient, asked: Question, first: Answer, wanted:
     return f"ORDER BY {' '.join(f'?{name}' for name in first.variables)}" if more.rows else ""
 
 
-async def _first(client: EndpointClient, query: str) -> Answer:
+async def _first(client: EndpointClient, query: str) -> SparqlAnswer:
     """The first answer, in the form of results that the server gives."""
     for results in RESULT_FORMATS[:-1]:
         client.dialect.results = results
@@ -123,7 +123,7 @@ async def _first(client: EndpointClient, query: str) -> Answer:
     return await _answer(client, query)
 
 
-async def _answer(client: EndpointClient, query: str) -> Answer:
+async def _answer(client: EndpointClient, query: str) -> SparqlAnswer:
     try:
         return await client.answer(query, _TRIES)
     except QueryFailed as failure:

@@ -6,28 +6,34 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
-from tamias.harvesters.sparql.state import Part, State
-from tamias.harvesters.sparql.terms import Page
+from tamias.harvesters.sparql.state import CopyPart, CopyState
+from tamias.harvesters.sparql.terms import StatementPage
 
 
 class StatementSource:
     """Requests statements in the one form that the state names: labels differ between forms."""
 
-    def __init__(self, client: EndpointClient, state: State) -> None:
+    def __init__(self, client: EndpointClient, state: CopyState) -> None:
         self._client = client
         self._state = state
 
-    async def matching(self, where: str, limit: int, offset: int = 0, *, order: bool = False) -> Page:
+    async def matching(
+        self, where: str, limit: int, offset: int = 0, *, order: bool = False
+    ) -> StatementPage:
         """A window of the statements of a pattern. Raises `QueryFailed`."""
         if self._state.triples:
-            page = Page(await self._client.triples(queries.construct(where, limit, offset, order=order)))
+            page = StatementPage(
+                await self._client.triples(queries.construct(where, limit, offset, order=order))
+            )
         else:
-            page = Page.of_rows(await self._client.select(queries.select(where, limit, offset, order=order)))
+            page = StatementPage.of_rows(
+                await self._client.select(queries.select(where, limit, offset, order=order))
+            )
         if page.rows == limit:
             self._state.most = max(self._state.most, limit)
         return page
 
-    async def window(self, part: Part, limit: int, offset: int = 0) -> Page:
+    async def window(self, part: CopyPart, limit: int, offset: int = 0) -> StatementPage:
         """A window of a part, its statements in their graph. Raises `QueryFailed`."""
         where = queries.statements(part.graph, content=part.content, own=part.own, span=part.span)
         page = await self.matching(where, limit, offset, order=part.way == "ordered")
@@ -36,13 +42,13 @@ class StatementSource:
             page.quads = [Quad(quad.subject, quad.predicate, quad.object, name) for quad in page.quads]
         return page
 
-    async def graphs(self, names: Sequence[str], limit: int) -> Page:
+    async def graphs(self, names: Sequence[str], limit: int) -> StatementPage:
         """All statements of several graphs. Raises `QueryFailed`."""
         if not self._state.triples:
-            return Page.of_rows(await self._client.select(queries.select_graphs(names, limit)))
+            return StatementPage.of_rows(await self._client.select(queries.select_graphs(names, limit)))
         graphs = [NamedNode(name) for name in names]
         predicates: dict[str, tuple[NamedNode, NamedNode]] = {}
-        page = Page(await self._client.triples(queries.construct_graphs(names, limit)))
+        page = StatementPage(await self._client.triples(queries.construct_graphs(names, limit)))
         for at, quad in enumerate(page.quads):
             text = quad.predicate.value
             if text not in predicates:
@@ -61,7 +67,7 @@ def _unnumbered(predicate: str, graphs: Sequence[NamedNode]) -> tuple[NamedNode,
         raise QueryFailed(f"answered with the predicate {predicate[:100]!r}, which no graph has") from None
 
 
-async def uncut(state: State, rows: int, limit: int, probe: Callable[[], Awaitable[Sized]]) -> bool:
+async def uncut(state: CopyState, rows: int, limit: int, probe: Callable[[], Awaitable[Sized]]) -> bool:
     """Whether so many rows are all there are; `probe` requests one more, which is right in any order."""
     if rows >= limit:
         return False

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from tamias.harvesters.sparql.client import Dialect
+from tamias.harvesters.sparql.client import EndpointDialect
 from tamias.harvesters.sparql.queries import Span
 
 Way = Literal["pages", "hashes", "ordered", "unordered"]
@@ -15,7 +15,7 @@ Union = Literal["", "said", "seen", "sampled"]
 only the default graph has, nothing is known."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CopyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The graph that is being copied, and how far that has come."""
 
     graph: str | None = None
@@ -37,11 +37,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     span: Span = Span()
 
 
-class State(msgspec.Struct, kw_only=True, omit_defaults=True):
+class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Changes with every page, and is kept together with it."""
 
     stage: Literal["new", "described", "surveyed"] = "new"
-    dialect: Dialect = msgspec.field(default_factory=Dialect)
+    dialect: EndpointDialect = msgspec.field(default_factory=EndpointDialect)
     triples: bool = True
     """Whether statements come by CONSTRUCT, in N-Triples; else as rows."""
     labels: Literal["none", "hold", "change"] = "none"
@@ -52,7 +52,7 @@ class State(msgspec.Struct, kw_only=True, omit_defaults=True):
     union_said: bool = False
     counts: bool = True
     """Whether the endpoint counts."""
-    default: Part | None = None
+    default: CopyPart | None = None
     """The default graph, where it is still to be copied."""
     default_count: int | None = None
     graph_names: list[str] = []
@@ -61,7 +61,7 @@ class State(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The graphs that are being copied, by the hashes of their names; None after the last."""
     done: str = ""
     """Of these, the graphs up to this one (in the order of code points) are copied."""
-    part: Part | None = None
+    part: CopyPart | None = None
     page: int = 10_000
     cap: int | None = None
     """The most rows the server gives in one response, where it gives fewer than requested."""
@@ -91,19 +91,19 @@ class State(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(State)
+_DECODER = msgspec.msgpack.Decoder(CopyState)
 
 
-def packed(state: State) -> bytes:
+def packed(state: CopyState) -> bytes:
     """The state as the steps carry it."""
     return _ENCODER.encode(state)
 
 
-def unpacked(data: bytes | None, page: int) -> State:
+def unpacked(data: bytes | None, page: int) -> CopyState:
     """The state that was packed; a new one where there is none, or where it is not ours."""
     if data is None:
-        return State(page=page)
+        return CopyState(page=page)
     try:
         return _DECODER.decode(data)
     except msgspec.MsgspecError:
-        return State(page=page)
+        return CopyState(page=page)

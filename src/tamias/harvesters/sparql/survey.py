@@ -7,10 +7,10 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.blank_nodes import SAMPLE, SOME, labels_hold
 from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
-from tamias.harvesters.sparql.listing import Listing, list_graphs
+from tamias.harvesters.sparql.listing import GraphListing, list_graphs
 from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.source import StatementSource
-from tamias.harvesters.sparql.state import Part, State, Union
+from tamias.harvesters.sparql.state import CopyPart, CopyState, Union
 from tamias.harvesters.sparql.terms import writable
 from tamias.model.capture import Request
 from tamias.model.finding import Quads
@@ -25,7 +25,7 @@ _HEAD = 1024
 _TRIES = 3
 
 
-async def description(client: EndpointClient, state: State) -> list[Quad]:
+async def description(client: EndpointClient, state: CopyState) -> list[Quad]:
     """What the endpoint says of itself; empty when it says nothing or shows a form. Raises `QueryFailed`."""
     client.dialect.requests += 1
     capture = await client.http.ask(Request(url=client.url, accept=_ACCEPT))
@@ -52,7 +52,7 @@ def _describes(quad: Quad) -> bool:
     return any(isinstance(term, NamedNode) and term.value.startswith((_SD, _VOID)) for term in terms)
 
 
-def _take_description(quads: Iterable[Quad], state: State) -> None:
+def _take_description(quads: Iterable[Quad], state: CopyState) -> None:
     names = set()
     for quad in quads:
         if quad.object == NamedNode(_SD + "UnionDefaultGraph"):
@@ -71,7 +71,7 @@ def _apart(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, value, DefaultGraph())  # type: ignore[arg-type]
 
 
-async def survey(client: EndpointClient, state: State) -> Listing:
+async def survey(client: EndpointClient, state: CopyState) -> GraphListing:
     """Finds out what the endpoint holds and how it answers; returns its graphs as far as they are listed.
 
     Raises `QueryFailed` when it does not answer at all.
@@ -108,7 +108,7 @@ async def _find_result_format(client: EndpointClient) -> None:
         raise first from None
 
 
-async def _find_labels(source: StatementSource, state: State) -> None:
+async def _find_labels(source: StatementSource, state: CopyState) -> None:
     """Chooses the form in which blank nodes keep their labels: N-Triples, else rows, else neither."""
     forms = []
     for state.triples in (True, False):
@@ -139,7 +139,7 @@ async def _sample(source: StatementSource) -> list[Quad] | None:
     return None
 
 
-async def _count_default(client: EndpointClient, state: State) -> None:
+async def _count_default(client: EndpointClient, state: CopyState) -> None:
     try:
         state.default_count = await client.number(queries.COUNT_DEFAULT)
     except QueryFailed as failure:
@@ -148,7 +148,7 @@ async def _count_default(client: EndpointClient, state: State) -> None:
         state.counts = False
 
 
-async def _default_graph(client: EndpointClient, state: State, listing: Listing) -> Part | None:
+async def _default_graph(client: EndpointClient, state: CopyState, listing: GraphListing) -> CopyPart | None:
     """What of the default graph is to be copied; None for nothing."""
     total = state.default_count
     if total == 0:
@@ -156,7 +156,7 @@ async def _default_graph(client: EndpointClient, state: State, listing: Listing)
     if listing.graphs and (total is None or total >= max(each.statements or 0 for each in listing.graphs)):
         state.union = await _union(client, said=state.union_said)
     if not state.union:
-        return Part(expected=total)
+        return CopyPart(expected=total)
     try:
         own = await client.number(queries.COUNT_OWN)
     except QueryFailed as failure:
@@ -166,8 +166,8 @@ async def _default_graph(client: EndpointClient, state: State, listing: Listing)
         return None
     if own and state.union != "said" and not await _has_unnamed_graph(client):
         state.union = ""  # a default graph with more than the others have may well be one of its own
-        return Part(expected=total)
-    return Part(own=True, expected=own) if own else None
+        return CopyPart(expected=total)
+    return CopyPart(own=True, expected=own) if own else None
 
 
 async def _union(client: EndpointClient, *, said: bool) -> Union:
@@ -196,7 +196,7 @@ async def _has_unnamed_graph(client: EndpointClient) -> bool:
         return False
 
 
-async def _check_shared_blanks(client: EndpointClient, state: State, listing: Listing) -> None:
+async def _check_shared_blanks(client: EndpointClient, state: CopyState, listing: GraphListing) -> None:
     """Blank nodes that change their labels cannot be kept together over several graphs."""
     try:
         state.relabelled = len(listing.graphs) > 1 and bool(

@@ -34,7 +34,7 @@ def writable(iri: str) -> bool:
     return _WRITABLE.fullmatch(iri) is not None
 
 
-class Page:
+class StatementPage:
     """The statements of one response, and what of it is no RDF."""
 
     def __init__(self, quads: list[Quad] | None = None) -> None:
@@ -46,7 +46,7 @@ class Page:
         self._iris: dict[str, NamedNode] = {}
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Row]) -> "Page":
+    def of_rows(cls, rows: Iterable[Row]) -> "StatementPage":
         """What the rows say; without `?g` it is of the default graph."""
         page = cls()
         for row in rows:

@@ -4,7 +4,7 @@ from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
 from tamias.harvesters.sparql.listing import digest, list_graphs
 from tamias.harvesters.sparql.queries import Span
-from tamias.harvesters.sparql.state import State
+from tamias.harvesters.sparql.state import CopyState
 from tamias.model.harvest import HarvestEnd
 from tamias.model.outcome import Outcome
 
@@ -16,7 +16,7 @@ _UNIONS = {
 }
 
 
-def failed(failure: QueryFailed, state: State) -> HarvestEnd:
+def failed(failure: QueryFailed, state: CopyState) -> HarvestEnd:
     """The end of a copy that cannot go on now."""
     capture = failure.capture
     outcome = Outcome.FAILED if capture is None or capture.outcome is Outcome.OK else capture.outcome
@@ -31,7 +31,7 @@ def failed(failure: QueryFailed, state: State) -> HarvestEnd:
     )
 
 
-async def verdict(client: EndpointClient, state: State) -> HarvestEnd:
+async def verdict(client: EndpointClient, state: CopyState) -> HarvestEnd:
     """The end of a copy that came through."""
     doubts = _doubts(state)
     if state.counts and not state.cut_short:
@@ -49,7 +49,7 @@ async def verdict(client: EndpointClient, state: State) -> HarvestEnd:
     )
 
 
-def _doubts(state: State) -> list[str]:
+def _doubts(state: CopyState) -> list[str]:
     others = f" (and {state.miscounted - 1} more graphs)" if state.miscounted > 1 else ""
     said = [
         (bool(state.cut_short), f"stopped at {state.cut_short}"),
@@ -63,7 +63,7 @@ def _doubts(state: State) -> list[str]:
     return [doubt for holds, doubt in said if holds]
 
 
-async def _changes(client: EndpointClient, state: State) -> list[str]:
+async def _changes(client: EndpointClient, state: CopyState) -> list[str]:
     """Whether the endpoint counts otherwise than before the copy, in any graph."""
     try:
         default = await client.number(queries.COUNT_DEFAULT)

@@ -105,8 +105,10 @@ def test_a_date_has_its_type_or_is_none(word, datatype):
 
 def test_a_state_is_small_whatever_the_portal():
     from tamias.harvesters.kit.paging import state_of
-    from tamias.harvesters.kit.position import Place, digest
+    from tamias.harvesters.kit.position import Position, digest
 
-    place = Place(root=ROOT, size=1000, offset=10**7, recent=[digest(str(number)) for number in range(1000)])
+    place = Position(
+        root=ROOT, size=1000, offset=10**7, recent=[digest(str(number)) for number in range(1000)]
+    )
     assert len(state_of(place)) < 10_000
-    assert msgspec.msgpack.decode(state_of(place), type=Place) == place
+    assert msgspec.msgpack.decode(state_of(place), type=Position) == place

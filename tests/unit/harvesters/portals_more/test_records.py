@@ -67,7 +67,7 @@ def oai_record(metadata):
     return etree.fromstring(f"<record><metadata>{metadata}</metadata></record>")
 
 
-HEADER = oai_records.Header("oai:x:1", "2024-01-01", deleted=False)
+HEADER = oai_records.OaiHeader("oai:x:1", "2024-01-01", deleted=False)
 
 
 def test_a_doi_is_a_better_name_than_any_other_address():

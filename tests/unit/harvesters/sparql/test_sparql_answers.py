@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.harvesters.sparql.answers import Cell, Unreadable, read_answer
+from tamias.harvesters.sparql.answers import Cell, UnreadableAnswer, read_answer
 
 JSON = (
     b'{"head":{"vars":["s","o"]},"results":{"bindings":[{"s":{"type":"uri","value":"http://example.org/s"},'
@@ -36,12 +36,12 @@ def test_variables_are_given_in_their_order(body):
 @pytest.mark.parametrize("body", [JSON, XML], ids=["json", "xml"])
 def test_an_answer_cut_anywhere_is_unreadable(body):
     for length in range(len(body) - 1):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableAnswer):
             read_answer(body[:length])
 
 
 def test_tab_separated_values_cut_in_a_line_are_unreadable():
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableAnswer):
         read_answer(TSV[:-4])
 
 
@@ -61,7 +61,7 @@ def test_tab_separated_values_cut_in_a_line_are_unreadable():
     ],
 )
 def test_what_is_no_results_is_unreadable(body):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableAnswer):
         read_answer(body)
 
 
@@ -80,7 +80,7 @@ def test_an_entity_bomb_is_not_set_off():
     )
     try:
         rows = read_answer(bomb + results).rows
-    except Unreadable:
+    except UnreadableAnswer:
         rows = []
     assert rows == []
 

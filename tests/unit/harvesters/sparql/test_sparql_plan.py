@@ -11,8 +11,8 @@ from tamias.harvesters.sparql import SparqlHarvester
 from tamias.harvesters.sparql.answers import Cell
 from tamias.harvesters.sparql.listing import ListedGraph, digest
 from tamias.harvesters.sparql.queries import SPACE, Span
-from tamias.harvesters.sparql.state import Part, State, packed, unpacked
-from tamias.harvesters.sparql.terms import Page, relabelled
+from tamias.harvesters.sparql.state import CopyPart, CopyState, packed, unpacked
+from tamias.harvesters.sparql.terms import StatementPage, relabelled
 from tamias.model.capture import Capture
 from tamias.model.harvest import Harvest
 from tamias.model.outcome import Outcome
@@ -35,13 +35,15 @@ def test_a_range_that_cannot_be_narrower_still_holds_one_hash():
 
 
 def test_a_state_comes_back_as_it_was():
-    state = State(part=Part(graph="a:g", expected=7, way="hashes", span=Span(5, 9)), cap=100, listing=Span())
+    state = CopyState(
+        part=CopyPart(graph="a:g", expected=7, way="hashes", span=Span(5, 9)), cap=100, listing=Span()
+    )
     assert unpacked(packed(state), 10) == state
 
 
 @pytest.mark.parametrize("data", [None, b"", b"\xc1", b"other"])
 def test_a_state_that_is_not_ours_begins_anew(data):
-    assert unpacked(data, 123) == State(page=123)
+    assert unpacked(data, 123) == CopyState(page=123)
 
 
 def test_rows_that_are_no_rdf_are_counted_and_the_others_kept():
@@ -51,7 +53,7 @@ def test_rows_that_are_no_rdf_are_counted_and_the_others_kept():
         "o": Cell("literal", "1", None, "http://example.org/t"),
     }
     bad = [{**good, "s": Cell("uri", "not an iri")}, {**good, "s": Cell("literal", "x")}, {}]
-    page = Page.of_rows([good, *bad])
+    page = StatementPage.of_rows([good, *bad])
     assert (len(page.quads), page.unreadable, page.rows) == (1, 3, 4)
 
 
@@ -68,7 +70,7 @@ def test_the_labels_of_virtuoso_are_blank_nodes_even_where_it_calls_them_iris():
         "p": Cell("uri", "http://example.org/p"),
         "o": Cell("literal", ""),
     }
-    (quad,) = Page.of_rows([row]).quads
+    (quad,) = StatementPage.of_rows([row]).quads
     assert isinstance(quad.subject, BlankNode)
 
 
