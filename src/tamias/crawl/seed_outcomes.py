@@ -8,7 +8,7 @@ import msgspec
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
-from tamias.frontier.offer import by_bucket, numbered, url_columns
+from tamias.frontier.put import by_bucket, numbered, url_columns
 from tamias.model.item import Item
 from tamias.model.outcome import Outcome
 

@@ -15,15 +15,7 @@ from tamias.frontier.crawls import Neighbours
 from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of
-from tamias.frontier.offer import (
-    Hash,
-    Offered,
-    by_bucket,
-    known_columns,
-    numbered,
-    queue_columns,
-    url_columns,
-)
+from tamias.frontier.put import Hash, ItemPut, Same
 from tamias.frontier.queries import done_by
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
@@ -34,13 +26,6 @@ from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
 _QUEUES_PER_LEASE = 3
-_REMEMBERED_QUEUES = 100_000
-
-Same = Callable[[str, str], bool]
-
-
-class _QueueGone(Exception):
-    """Somebody removed a queue while URLs were put into it."""
 
 
 class PostgresFrontier:
@@ -59,34 +44,31 @@ class PostgresFrontier:
     ) -> None:
         """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`.
 
-        `lease_filter` are about leases, and their interest about the figures of crawls; anything can be put.
+        `lease_filter` says what is lent, and its interest which crawls are counted; anything can be put.
         """
         self._session = session
-        self._same_url = same_url
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
-        self._delay_ms = delay_ms
-        self._hash_key = hash_key
         self.buckets: int = session.transact(_read_buckets)
         """Parts of the frontier, each named in every statement."""
         self._lease_filter = lease_filter or LeaseFilter()
         self._section = buckets_of(self._lease_filter.section, self.buckets)
-        self._lanes = TagSets(session)
-        self._queues: set[tuple[int, int, int]] = set()
+        self._tag_sets = TagSets(session)
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
         self._now_at_latest: Callable[[], int] = clock or session.now_at_latest
         self._neighbours = Neighbours(session, self.now)
+        self._items = ItemPut(
+            session,
+            self.buckets,
+            same_url,
+            self._tag_sets,
+            delay_ms=delay_ms,
+            clock=self.now,
+            hash_key=hash_key,
+        )
 
     def put(self, items: Sequence[Item]) -> PutCount:
-        left, new, salt = list(items), 0, 0
-        while left:
-            offered, left = numbered(left, self.now(), salt, self._hash_key, self._lanes.number)
-            for bucket, part in by_bucket(offered, self.buckets).items():
-                inserted, strangers = self._put_bucket(bucket, part)
-                new += inserted
-                left += strangers
-            salt += 1
-        return PutCount(new, len(items) - new)
+        return self._items.put(items)
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         leases: list[Lease] = []
@@ -178,89 +160,6 @@ class PostgresFrontier:
 
     def figures(self) -> FrontierFigures:
         return self._session.transact(self._figures)
-
-    def _put_bucket(self, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
-        """How many were new, and the items whose number belongs to another URL."""
-        new, strangers = 0, []
-        while offered:
-            self._make_queues(bucket, offered)
-            try:
-                inserted, crowded, offered = self._session.transact(
-                    partial(self._put_rows, bucket=bucket, offered=offered)
-                )
-            except _QueueGone:
-                self._queues.clear()
-                continue
-            new += inserted
-            strangers += crowded
-            if offered:
-                # A queue we took for known is gone: somebody deleted its crawl. Make it again.
-                # Or another put was faster, by a longer way.
-                self._queues.clear()
-        return new, strangers
-
-    def _put_rows(
-        self, cursor: Cursor, bucket: int, offered: list[Offered]
-    ) -> tuple[int, list[Item], list[Offered]]:
-        """How many were inserted, the items whose number is another URL's, the rows to be offered again."""
-        now = self.now()
-        unknown, shorter, strangers = self._find_known(cursor, bucket, offered)
-        if not unknown and not shorter:
-            return 0, strangers, []
-        there = {"bucket": bucket, "now": now}
-        places = set(_all(cursor, "put_urls", {**there, **url_columns(unknown)}) if unknown else ())
-        inserted = [row for row in unknown if row.place in places]
-        hosts = sorted({row.qid for row in inserted} | {row.qid for row in shorter})
-        _do(cursor, "lock_hosts", {**there, "qid": Longs(hosts)})
-        lowered = _all(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
-        queues: dict[str, Any] = {**there, **queue_columns(inserted, lowered, now)}
-        if _all(cursor, "wake", queues)[0][0] < len(queues["qid"]):
-            raise _QueueGone
-        if len(inserted) == len(unknown):
-            return len(inserted), strangers, []
-        missed = [row for row in unknown if row.place not in places]
-        homeless, late_shorter, late_strangers = self._find_known(cursor, bucket, missed)
-        return len(inserted), strangers + late_strangers, homeless + late_shorter
-
-    def _find_known(
-        self, cursor: Cursor, bucket: int, offered: list[Offered]
-    ) -> tuple[list[Offered], list[Offered], list[Item]]:
-        """The rows not known, those known by a longer way, and the items whose number is another URL's."""
-        asked = {"bucket": bucket, **known_columns(offered)}
-        ((unknown, differing, texts, deeper),) = _all(cursor, "find_known", asked)
-        strangers = {
-            place
-            for place, text in zip(differing, texts, strict=True)
-            if not self._same_url(offered[place - 1].item.url, text)
-        }
-        return (
-            [offered[place - 1] for place in unknown],
-            [offered[place - 1] for place in deeper if place not in strangers],
-            [offered[place - 1].item for place in differing if place in strangers],
-        )
-
-    def _make_queues(self, bucket: int, offered: list[Offered]) -> None:
-        unseen = {(row.qid, row.item.crawl, row.lane): row.item.host for row in offered}
-        places = sorted(place for place in unseen if place not in self._queues)
-        if not places:
-            return
-        queues = {
-            "bucket": bucket,
-            "qid": Longs([qid for qid, _, _ in places]),
-            "crawl": Ints([crawl for _, crawl, _ in places]),
-            "lane": Ints([lane for _, _, lane in places]),
-            "hkey": Texts([unseen[place] for place in places]),
-            "delay_ms": self._delay_ms,
-        }
-
-        def make(cursor: Cursor) -> None:
-            _do(cursor, "put_hosts", queues)
-            _do(cursor, "put_queues", queues)
-
-        self._session.transact(make)
-        if len(self._queues) > _REMEMBERED_QUEUES:
-            self._queues.clear()
-        self._queues.update(places)
 
     def _bucket_turn(self) -> Iterator[int]:
         """All buckets of the section, beginning with another one at each call."""
@@ -365,7 +264,7 @@ class PostgresFrontier:
         """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
         for done in each.done:
             if done.tags is not None and done.tags != done.task.tags:
-                lane = self._lanes.number(done.tags)
+                lane = self._tag_sets.number(done.tags)
                 task = done.task
                 yield Retagged(each.lease.qid, task.crawl, task.uid, task.tags, done.tags, lane)
 

@@ -8,8 +8,8 @@ from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.keys import hash64
-from tamias.frontier.offer import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.put import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.model.item import Item, priority_class
 
 _SQL = statements("tamias.frontier.due", "make_due.sql")

@@ -8,8 +8,8 @@ import msgspec
 from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.offer import queue_columns
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.put import queue_columns
 
 _REOPEN = statements("tamias.frontier.due", "reopen.sql")
 _FRONTIER = statements("tamias.frontier", "frontier.sql")

@@ -1,6 +1,6 @@
 """URLs that clients tell of, one by one and without a lease: new ones, and what became of known ones."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,18 +10,23 @@ from tamias.database.columns import Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.lease_filter import buckets_of
-from tamias.frontier.offer import Hash, Queue, QueueNews, wake_columns
+from tamias.frontier.put import (
+    Hash,
+    KnownQueues,
+    Queue,
+    QueueGone,
+    QueueNews,
+    Same,
+    find_known,
+    wake_columns,
+)
 from tamias.frontier.queries import count_of, done_by, rows_of
-from tamias.frontier.service.state import usual_delay
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.frontier.tagging.tags import MOST_TAGS, is_tag
 from tamias.model.item import MOST_DEPTH, TAGS
 
 SCORE = 0.5
 """Of URLs that come without one."""
-_REMEMBERED_QUEUES = 100_000
-
-Same = Callable[[str, str], bool]
 
 
 class ExternalUrl(msgspec.Struct, frozen=True, gc=False):
@@ -93,10 +98,6 @@ class Place(msgspec.Struct):
             self.row, self.lane = told, lane
 
 
-class _QueueGone(Exception):
-    """Somebody removed a queue while URLs were put into it."""
-
-
 class ExternalPut:
     """Takes URLs into the frontier and says which of them were taken. One for each thread."""
 
@@ -115,8 +116,8 @@ class ExternalPut:
         self._buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         self._section = buckets_of(section, self._buckets)
         self._owns_all = section is None
-        self._lanes = TagSets(session)
-        self._queues: set[Queue] = set()
+        self._tag_sets = TagSets(session)
+        self._queues = KnownQueues(session)
         # Asking first is cheaper where most are known, and a waste where most are new.
         self._expects_new = True
 
@@ -150,7 +151,7 @@ class ExternalPut:
             told = batch[at]
             qid = host_hash(told.host)
             uid = self._hash_key(told.key) if salt == 0 else hash64(salted(told.key, salt))
-            lane = self._lanes.number(told.tags) if told.tags else 0
+            lane = self._tag_sets.number(told.tags) if told.tags else 0
             key = (qid, told.crawl, uid)
             place = places.get(key)
             if place is None:
@@ -164,23 +165,23 @@ class ExternalPut:
     def _put_bucket(self, bucket: int, places: list[Place]) -> tuple[list[Place], list[Place], list[Place]]:
         """The places that were inserted, those told of as known, those that belong to another URL."""
         while True:
-            self._make_queues(bucket, places)
+            self._queues.make(bucket, {place.queue: place.row.host for place in places}, None)
             try:
                 return self._session.transact(partial(self._write, bucket=bucket, places=places))
-            except _QueueGone:
-                self._queues.clear()
+            except QueueGone:
+                self._queues.forget()
 
     def _write(
         self, cursor: Cursor, bucket: int, places: list[Place]
     ) -> tuple[list[Place], list[Place], list[Place]]:
         where = {"bucket": bucket, "now": self._session.now()}
-        unknown, strangers = (places, []) if self._expects_new else self._find_known(cursor, where, places)
+        unknown, strangers = (places, []) if self._expects_new else self._find_known(cursor, bucket, places)
         inserted, missed = _inserted(cursor, where, unknown)
         self._expects_new = len(inserted) * 2 > len(places)
         if missed:
-            homeless, late = self._find_known(cursor, where, missed)
+            homeless, late = self._find_known(cursor, bucket, missed)
             if homeless:
-                raise _QueueGone
+                raise QueueGone
             strangers += late
         written = _without([place for place in places if place.row.known], strangers)
         told = _without(written, inserted)
@@ -189,41 +190,16 @@ class ExternalPut:
         return inserted, written, strangers
 
     def _find_known(
-        self, cursor: Cursor, where: dict[str, Any], places: list[Place]
+        self, cursor: Cursor, bucket: int, places: list[Place]
     ) -> tuple[list[Place], list[Place]]:
-        """The places that are free, and those that belong to another URL."""
-        asked = {
-            **where,
+        """The places that are free, and those that belong to another URL. The way to them does not matter."""
+        columns = {
             **_keys(places),
             "url": Texts([place.row.url for place in places]),
             "depth": Ints([MOST_DEPTH] * len(places)),
         }
-        ((unknown, differing, texts, _),) = rows_of(cursor, "find_known", asked)
-        pairs = [(places[number - 1], text) for number, text in zip(differing, texts, strict=True)]
-        strangers = [place for place, text in pairs if not self._same_url(place.row.url, text)]
-        return [places[number - 1] for number in unknown], strangers
-
-    def _make_queues(self, bucket: int, places: list[Place]) -> None:
-        unseen = {place.queue: place.row.host for place in places if place.queue not in self._queues}
-        if not unseen:
-            return
-        rows = sorted(unseen)
-        queues: dict[str, Any] = {
-            "bucket": bucket,
-            "qid": Longs([qid for qid, _, _ in rows]),
-            "crawl": Ints([crawl for _, crawl, _ in rows]),
-            "lane": Ints([lane for _, _, lane in rows]),
-            "hkey": Texts([unseen[row] for row in rows]),
-        }
-
-        def make(cursor: Cursor) -> None:
-            done_by(cursor, "put_hosts", {**queues, "delay_ms": usual_delay(cursor)})
-            done_by(cursor, "put_queues", queues)
-
-        self._session.transact(make)
-        if len(self._queues) > _REMEMBERED_QUEUES:
-            self._queues.clear()
-        self._queues.update(rows)
+        found = find_known(cursor, bucket, columns, self._same_url)
+        return [places[at] for at in found.unknown], [places[at] for at in found.strangers]
 
 
 def _inserted(cursor: Cursor, where: dict[str, Any], places: list[Place]) -> tuple[list[Place], list[Place]]:
@@ -255,7 +231,7 @@ def _wake(cursor: Cursor, where: dict[str, Any], new: list[Place], told: list[Pl
     if new:
         queues = {**where, **_queue_columns(new, where["now"])}
         if count_of(cursor, "wake", queues) < len(queues["qid"]):
-            raise _QueueGone
+            raise QueueGone
     if told:
         news = {**where, **_keys(told), **_news(told, where["now"])}
         done_by(cursor, "count_settled", news)
