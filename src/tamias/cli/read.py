@@ -5,20 +5,16 @@ from collections.abc import Iterator
 from itertools import islice
 
 import click
-from pyoxigraph import Quad, RdfFormat, serialize
+from pyoxigraph import Quad, serialize
 
 from tamias.cli.console.options import Place, common, printable, say, say_json
+from tamias.content.formats import FORMATS, JSON_LD, NQUADS, TRIG, TURTLE, syntax_of
 from tamias.crawl.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
 
 BATCH = 1000
 
-FORMATS = {
-    "nquads": RdfFormat.N_QUADS,
-    "turtle": RdfFormat.TURTLE,
-    "trig": RdfFormat.TRIG,
-    "jsonld": RdfFormat.JSON_LD,
-}
+WRITTEN = {FORMATS[kind].writer or kind: syntax_of(kind) for kind in (NQUADS, TURTLE, TRIG, JSON_LD)}
 
 
 @click.command()
@@ -30,7 +26,7 @@ FORMATS = {
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice(list(WRITTEN)),
     default="nquads",
     show_default=True,
     help="How to print.",
@@ -90,7 +86,7 @@ def _tell_problems(source: str, reading: Reading, *, to_stdout: bool) -> None:
 def _print(quads: Iterator[Quad], form: str) -> None:
     statements = _sound(quads)
     triples = (quad.triple for quad in statements) if form == "turtle" else statements
-    serialize(triples, sys.stdout.buffer, format=FORMATS[form])
+    serialize(triples, sys.stdout.buffer, format=WRITTEN[form])
     sys.stdout.buffer.flush()
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 import msgspec
 from pyoxigraph import Quad
 
+from tamias.content.formats import JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE
 from tamias.harvesters.ldes_memory import (
     Bookmark,
     OpenPage,
@@ -32,10 +33,7 @@ MOST_QUADS = 1_000_000
 """Of one page; what is behind them is not read."""
 _BATCH = 10_000
 _MOST_PROBLEMS = 100
-_ACCEPT = (
-    "application/n-quads, application/trig, application/n-triples, text/turtle, "
-    "application/ld+json;q=0.9, application/rdf+xml;q=0.5"
-)
+_ACCEPT = f"{NQUADS}, {TRIG}, {NTRIPLES}, {TURTLE}, {JSON_LD};q=0.9, {RDF_XML};q=0.5"
 
 
 class LdesHarvester:

@@ -1,7 +1,9 @@
 """The table of formats and everybody who asks it: a serialisation that one part knows, all know."""
 
+import ast
 import typing
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
@@ -106,6 +108,23 @@ def test_no_name_stands_for_two_formats():
         [magic for row in BUILT_IN for magic in row.signatures],
     ):
         assert sorted(names) == sorted(set(names))
+
+
+def test_no_other_module_keeps_a_list_of_serialisations():
+    """Two lists drift apart. Whoever offers some of them names the table's constants."""
+    kinds = {row.media_type for row in RDF}
+    sources = Path(tamias.__file__).parent
+    lists = [
+        path.relative_to(sources).as_posix()
+        for path in sources.rglob("*.py")
+        if len(kinds & {node.value for node in ast.walk(ast.parse(path.read_text())) if _is_text(node)}) > 2
+    ]
+    # The EU's table of file types has codes of its own.
+    assert sorted(lists) == ["content/formats.py", "harvesters/kit/authority.py"]
+
+
+def _is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 @by_type([row for row in BUILT_IN if row.analyser])

@@ -9,13 +9,14 @@ import msgspec
 
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.text import CHUNK, marked_chunks
+from tamias.content.formats import CSV, GZIP, HTML, JSON, NDJSON, NQUADS, RDF_XML, TURTLE, ZIP
 
 _ZIP = b"PK\x03\x04"
 _STATEMENT = re.compile(rb"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?")
 _LOOKS = (
-    (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:@prefix|@base|prefix\s|base\s+<)", re.IGNORECASE), "text/turtle"),
-    (re.compile(rb"[^\0]{0,4096}<(?:\w+:)?RDF[\s>]"), "application/rdf+xml"),
-    (re.compile(rb"\s*<!doctype html|\s*<html", re.IGNORECASE), "text/html"),
+    (re.compile(rb"\s*(?:#[^\n]*\n\s*)*(?:@prefix|@base|prefix\s|base\s+<)", re.IGNORECASE), TURTLE),
+    (re.compile(rb"[^\0]{0,4096}<(?:\w+:)?RDF[\s>]"), RDF_XML),
+    (re.compile(rb"\s*<!doctype html|\s*<html", re.IGNORECASE), HTML),
     (re.compile(rb"\s*<"), "text/xml"),
 )
 
@@ -42,9 +43,9 @@ def looked_at(path: Path) -> str | None:
     """The media type that a file seems to have; delimited text as CSV. None for what is not text."""
     head = next(marked_chunks(path), b"")
     if head.startswith(_ZIP):
-        return "application/zip"
+        return ZIP
     if head.startswith(b"\x1f\x8b"):
-        return "application/gzip"
+        return GZIP
     if b"\0" in head:
         return None
     return _of_text(head)
@@ -53,11 +54,11 @@ def looked_at(path: Path) -> str | None:
 def _of_text(head: bytes) -> str:
     lines = [line for line in head[: 1 << 16].splitlines() if line.strip()]
     if head.lstrip()[:1] in {b"{", b"["}:
-        return "application/x-ndjson" if len(lines) > 1 and _is_json(lines[0]) else "application/json"
+        return NDJSON if len(lines) > 1 and _is_json(lines[0]) else JSON
     told = [line for line in lines[:20] if not line.startswith(b"#")]
     if told and all(_STATEMENT.fullmatch(line.strip()) for line in told[:-1] or told):
-        return "application/n-quads"
-    return next((name for look, name in _LOOKS if look.match(head)), "text/csv")
+        return NQUADS
+    return next((name for look, name in _LOOKS if look.match(head)), CSV)
 
 
 def _is_json(line: bytes) -> bool:

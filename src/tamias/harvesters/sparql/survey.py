@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
+from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.blank_nodes import SAMPLE, SOME, labels_hold
 from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
@@ -18,7 +19,7 @@ from tamias.model.outcome import Outcome
 
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 _VOID = "http://rdfs.org/ns/void#"
-_ACCEPT = "text/turtle, application/n-triples, application/rdf+xml;q=0.9, application/ld+json;q=0.5"
+_ACCEPT = f"{TURTLE}, {NTRIPLES}, {RDF_XML};q=0.9, {JSON_LD};q=0.5"
 MOST_DESCRIBED = 100_000
 MOST_NAMES = 1_000
 _HEAD = 1024

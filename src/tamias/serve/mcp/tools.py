@@ -14,7 +14,7 @@ from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds, rfc3339
 from tamias.archive.resources import read_resources, read_versions
 from tamias.content.encodings import decoded, encoding_of
-from tamias.content.formats import Form, form_of
+from tamias.content.formats import CSV, TURTLE, Form, form_of
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
@@ -36,7 +36,7 @@ MOST_CHARACTERS: Final = 20_000
 _LARGEST: Final = 16 << 20
 _LONGEST_URL: Final = 4096
 _LONGEST_QUERY: Final = 100_000
-_ROWS: Final = "text/csv, text/turtle;q=0.9"
+_ROWS: Final = f"{CSV}, {TURTLE};q=0.9"
 _CUT: Final = 40_000
 _TYPES: Final[dict[str, type]] = {"string": str, "integer": int}
 

@@ -5,28 +5,20 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from pyoxigraph import Quad, RdfFormat, Triple, serialize
+from pyoxigraph import Quad, Triple, serialize
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.catalogue import PREFIXES
+from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
 from tamias.serve.http.responses import has_already
 from tamias.serve.sparql.description import preferred
 
-FORMS: Final = {
-    "ttl": RdfFormat.TURTLE,
-    "jsonld": RdfFormat.JSON_LD,
-    "nt": RdfFormat.N_TRIPLES,
-    "rdf": RdfFormat.RDF_XML,
-}
+_OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
+FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}
 """By the ending of an address."""
-MEDIA_TYPES: Final = {
-    "ttl": "text/turtle",
-    "jsonld": "application/ld+json",
-    "nt": "application/n-triples",
-    "rdf": "application/rdf+xml",
-}
-_OF_PAGES: Final = ("text/html", "application/xhtml+xml", "application/json", "text/csv")
+MEDIA_TYPES: Final = {row.endings[0]: row.media_type for row in _OFFERED}
+_OF_PAGES: Final = (HTML, XHTML, JSON, CSV)
 _LONGEST_ACCEPT = 4096
 _ENDINGS: Final = {media_type: ending for ending, media_type in MEDIA_TYPES.items()}
 _PREFIXES: Final = {

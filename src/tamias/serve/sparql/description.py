@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, serialize
+from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 
 from tamias.archive.catalogue import PREFIXES
+from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
 
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"
 _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
@@ -20,12 +21,7 @@ _FORMATS: Final = (
     "RDF_XML",
     "JSON-LD",
 )
-_WRITTEN: Final = {
-    "text/turtle": RdfFormat.TURTLE,
-    "application/n-triples": RdfFormat.N_TRIPLES,
-    "application/rdf+xml": RdfFormat.RDF_XML,
-    "application/ld+json": RdfFormat.JSON_LD,
-}
+_WRITTEN: Final = {kind: syntax_of(kind) for kind in (TURTLE, NTRIPLES, RDF_XML, JSON_LD)}
 
 
 def description(endpoint: str, accept: str) -> tuple[bytes, str] | None:

@@ -8,6 +8,7 @@ from typing import BinaryIO, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tamias.content.formats import TURTLE
 from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
@@ -23,7 +24,7 @@ AT_ONCE = 4
 MOST_WAITING = 64
 _LONGEST_ACCEPT = 4096
 _PIECE = 64 * 1024
-_ANYTHING = "application/sparql-results+json, text/turtle;q=0.9, */*;q=0.1"
+_ANYTHING = f"application/sparql-results+json, {TURTLE};q=0.9, */*;q=0.1"
 
 
 class SparqlEndpoint:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.resources import read_resources, read_versions
+from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.serve.api.files import Found, zip_answer
 from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
 from tamias.serve.http.problems import Problem
@@ -20,17 +21,17 @@ _AT_ONCE = 100
 _FORMATS = (
     "application/sparql-results+json",
     "application/sparql-results+xml",
-    "text/csv",
-    "text/tab-separated-values",
-    "text/turtle",
-    "application/n-triples",
-    "application/n-quads",
-    "application/trig",
-    "application/rdf+xml",
-    "application/ld+json",
+    CSV,
+    TSV,
+    TURTLE,
+    NTRIPLES,
+    NQUADS,
+    TRIG,
+    RDF_XML,
+    JSON_LD,
 )
 _ANSWER = Answer("The whole answer, in the format that Accept names", media_types=_FORMATS)
-_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=("application/zip",))
+_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=(ZIP,))
 _GRAPHS = (
     Parameter("default-graph-uri", "ask only this graph"),
     Parameter("named-graph-uri", "GRAPH knows only this one"),
