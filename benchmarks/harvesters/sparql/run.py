@@ -14,8 +14,7 @@ from benchmarks.harvesters.sparql.client import LoopbackClient
 from benchmarks.harvesters.sparql.data import write
 from benchmarks.harvesters.sparql.endpoint import endpoint
 from tamias.harvesters.sparql import SparqlHarvester, queries
-from tamias.harvesters.sparql.client import EndpointClient, EndpointDialect
-from tamias.harvesters.sparql.limits import EndpointLimits
+from tamias.harvesters.sparql.client import EndpointClient, EndpointDialect, EndpointLimits
 from tamias.harvesters.sparql.terms import StatementPage
 from tamias.model.finding import Quads
 from tamias.model.harvest import Harvest

@@ -1,5 +1,6 @@
 """Several ways into one portal, tried in turn; the harvest's state says which one is being taken."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
@@ -8,6 +9,7 @@ from tamias.harvesters.kit.paging import state_of
 from tamias.harvesters.kit.position import Position
 from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
+from tamias.model.url import authority, fetch_url
 from tamias.protocols import Harvester, PoliteClient
 
 Way = Callable[[], AsyncIterator[HarvestStep]]
@@ -65,3 +67,24 @@ def _told(step: HarvestStep, place: Position) -> HarvestStep:
     reason = _reason(step.end) if step.end.outcome is Outcome.REFUSED else step.end.reason
     said = f"{reason} (before that: {place.note})" if place.note else reason
     return msgspec.structs.replace(step, end=msgspec.structs.replace(step.end, reason=said[:4000]))
+
+
+def roots(url: str, *inner: str) -> list[str]:
+    """The likely roots of the portal that `url` belongs to, likeliest first, each with a slash at the end.
+
+    `inner` are the first segments of paths inside the portal: what stands before them is its root.
+
+    >>> roots("https://example.org/data/dataset/trees?x=1", "api", "dataset")
+    ['https://example.org/data/', 'https://example.org/']
+    >>> roots("https://example.org/api/3/action/package_search", "api")
+    ['https://example.org/']
+    """
+    url = fetch_url(url)
+    top = authority(url) + "/"
+    path = url.removeprefix(authority(url)).partition("?")[0]
+    segments = [segment for segment in path.split("/") if segment]
+    cut = next((place for place, segment in enumerate(segments) if segment in inner), len(segments))
+    if cut == len(segments) and segments and re.search(r"\.\w{2,5}$", segments[-1]):
+        cut -= 1
+    prefix = "/".join(segments[:cut])
+    return list(dict.fromkeys([f"{top}{prefix}/" if prefix else top, top]))

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 
 from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
-from tamias.harvesters.kit.ways import in_turn
+from tamias.harvesters.kit.ways import in_turn, roots
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient

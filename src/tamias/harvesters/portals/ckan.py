@@ -6,10 +6,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
-from tamias.harvesters.kit.ways import in_turn, through
+from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.ckan_names import read_one_by_one
 from tamias.harvesters.portals.ckan_record import dataset_of
 from tamias.harvesters.portals.data_json import DataJsonHarvester

@@ -12,8 +12,8 @@ from pyoxigraph import NamedNode
 
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
-from tamias.harvesters.kit.labels import Labels
 from tamias.harvesters.kit.records import failure, links
+from tamias.harvesters.kit.statements import Labels
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Datasets, Finding, Problem, Quads
 from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep

@@ -5,13 +5,12 @@ from typing import Any
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.pod import dataset_of
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
-from tamias.harvesters.kit.ways import in_turn, through
+from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.model.dataset import Dataset
 from tamias.model.harvest import Harvest, HarvestStep

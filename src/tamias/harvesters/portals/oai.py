@@ -10,8 +10,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
-from tamias.harvesters.kit.labels import Labels
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
+from tamias.harvesters.kit.statements import Labels
 from tamias.harvesters.kit.terms import DCAT
 from tamias.harvesters.portals.oai_records import OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local

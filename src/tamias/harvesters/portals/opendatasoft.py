@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan_record import one_text
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 from tamias.model.harvest import Harvest, HarvestStep

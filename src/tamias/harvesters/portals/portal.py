@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import BAD
+from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Links
 from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep

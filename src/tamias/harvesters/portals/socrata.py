@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
+from tamias.harvesters.kit.ways import roots
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.harvest import Harvest, HarvestStep
 from tamias.model.url import authority

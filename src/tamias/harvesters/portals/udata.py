@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import count, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
+from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan_record import service_kind
 from tamias.model.capture import Request
 from tamias.model.dataset import Agent, Dataset, Distribution, Period

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tamias.harvesters.kit.addresses import roots
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.records import count, described, failure, json_of, table, text
+from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.invenio_record import dataset_of, is_dataset
 from tamias.model.capture import Capture, Request
 from tamias.model.dataset import Dataset

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from pyoxigraph import Quad
 
 from tamias.harvesters.sparql import queries
-from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
-from tamias.harvesters.sparql.limits import EndpointLimits
+from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits, QueryFailed
 from tamias.harvesters.sparql.listing import GraphListing, ListedGraph, digest, list_graphs
 from tamias.harvesters.sparql.source import StatementSource, uncut
 from tamias.harvesters.sparql.state import CopyPart, CopyState, Way, packed

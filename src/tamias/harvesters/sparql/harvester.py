@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from tamias.harvesters.sparql.client import EndpointClient
+from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits
 from tamias.harvesters.sparql.copying import Copy
-from tamias.harvesters.sparql.limits import EndpointLimits
 from tamias.harvesters.sparql.state import unpacked
 from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient

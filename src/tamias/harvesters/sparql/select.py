@@ -6,8 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from tamias.harvesters.sparql.answers import Row, SparqlAnswer
-from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, EndpointDialect, QueryFailed
-from tamias.harvesters.sparql.limits import EndpointLimits
+from tamias.harvesters.sparql.client import (
+    RESULT_FORMATS,
+    EndpointClient,
+    EndpointDialect,
+    EndpointLimits,
+    QueryFailed,
+)
 from tamias.model.errors import TamiasError, UsageError
 from tamias.protocols import PoliteClient
 
