@@ -13,7 +13,7 @@ import msgspec
 from benchmarks.formats.corpus import SITE
 from benchmarks.formats.step import collected, cpu_seconds, fetched
 from tamias.analyse.markup import jsonld, metas, microdata, rdfa
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.crawl.analysing.extractor import Extractor
 
 REAL_PAGES = "real-html-samples.tar.gz"
@@ -76,7 +76,7 @@ def measure_pages(extractor: Extractor, folder: Path, rounds: int = AT_ONCE) -> 
 def _four_syntaxes(pages: list[bytes]) -> None:
     """Each of them, even on pages without a sign of it, which a crawl does not ask."""
     for data in pages:
-        page = Page(data, url=SITE, base=SITE, media_type="text/html")
+        page = MarkupPage(data, url=SITE, base=SITE, media_type="text/html")
         for extractor in (jsonld, microdata, rdfa, metas):
             deque(extractor.extract(page), maxlen=0)
 

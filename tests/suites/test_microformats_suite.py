@@ -10,7 +10,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset
 
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.microformats.quads import MF, quads
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
 
 pytestmark = pytest.mark.suite("microformats-tests")
@@ -57,7 +57,7 @@ def is_ours(quad):
 def read(name, path):
     """Through all that is done to a page, so that the gate counts too."""
     data = path.with_suffix(".html").read_bytes()
-    page = Page(data, url=url(name), base=base(data, name), media_type="text/html")
+    page = MarkupPage(data, url=url(name), base=base(data, name), media_type="text/html")
     return [
         quad for found in extracted(page) if isinstance(found, Quads) for quad in found.quads if is_ours(quad)
     ]

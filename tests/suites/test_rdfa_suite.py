@@ -12,7 +12,7 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, RdfFormat,
 
 import tamias
 from tamias.analyse.markup import rdfa
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
 
 SCORES = tomllib.loads((Path(__file__).parent / "scores.toml").read_text())
@@ -120,7 +120,7 @@ def real_pages(suites):
 @pytest.mark.suite("real-html-samples")
 def test_on_real_pages_pyrdfa3_finds_the_same_but_for_what_is_explained(real_pages):
     for url, data, theirs in real_pages:
-        page = Page(data, url=url, base=url, media_type="text/html")
+        page = MarkupPage(data, url=url, base=url, media_type="text/html")
         ours = [quad for found in rdfa.extract(page) if isinstance(found, Quads) for quad in found.quads]
         assert canonical(ours) == canonical(theirs), url
 

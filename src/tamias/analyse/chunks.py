@@ -38,7 +38,7 @@ class _Chunked(io.RawIOBase):
         return len(taken)
 
 
-class Stop:
+class StreamStop:
     """Ends a stream where reading on is refused, so that a parser still delivers all it has been given."""
 
     reason: LimitExceeded | RefusedError | None = None

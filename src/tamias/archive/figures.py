@@ -85,7 +85,7 @@ class Attempts(msgspec.Struct, frozen=True):
     """Of one attempt, in the mean."""
 
 
-class Traffic(msgspec.Struct, frozen=True):
+class BodyTraffic(msgspec.Struct, frozen=True):
     """Bytes of bodies that came in the last day, each second."""
 
     mean: float
@@ -119,7 +119,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Of the last day; of its newest 10,000 versions, if there were more."""
     seconds: float | None
     """That an attempt of the last day that brought a body took, in the mean."""
-    traffic: Traffic
+    traffic: BodyTraffic
 
 
 def basic_figures(session: Session) -> Basic:
@@ -245,10 +245,10 @@ def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:
     )
 
 
-def _traffic(cursor: Cursor, now: int, attempts: tuple[Attempts, ...]) -> Traffic:
+def _traffic(cursor: Cursor, now: int, attempts: tuple[Attempts, ...]) -> BodyTraffic:
     row = cursor.execute(_SQL["busiest"].text, _day(now)).fetchone()
     assert row is not None
-    return Traffic(sum(each.bytes for each in attempts) / (DAY_MS / 1000), row[0] / (SLOT_MS / 1000))
+    return BodyTraffic(sum(each.bytes for each in attempts) / (DAY_MS / 1000), row[0] / (SLOT_MS / 1000))
 
 
 def _count_attempts(session: Session, now: int) -> None:

@@ -19,7 +19,7 @@ class Said(msgspec.Struct, frozen=True):
     frequency: str | None = None
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedChange(msgspec.Struct, frozen=True):
     """A resource that is said to have changed at a time."""
 
     url: str
@@ -28,7 +28,7 @@ class Claimed(msgspec.Struct, frozen=True):
     changed_at: int | None
 
 
-def note_hints(session: Session, said: Sequence[Said]) -> list[Claimed]:
+def note_hints(session: Session, said: Sequence[Said]) -> list[ClaimedChange]:
     """Keeps what is news; returns the resources that it is about."""
     told = {
         "url": [storable(each.url) for each in said],
@@ -36,7 +36,7 @@ def note_hints(session: Session, said: Sequence[Said]) -> list[Claimed]:
         "frequency": [storable(each.frequency) for each in said],
     }
     rows = session.transact(lambda cursor: cursor.execute(_SQL["note_hints"].text, told).fetchall())
-    return [Claimed(*row) for row in rows]
+    return [ClaimedChange(*row) for row in rows]
 
 
 def read_trust(session: Session, hosts: Sequence[str]) -> dict[str, tuple[int, int]]:

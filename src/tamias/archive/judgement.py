@@ -15,7 +15,7 @@ SHARED_BYTES = 1 << 20
 PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-class Meaning(StrEnum):
+class AttemptMeaning(StrEnum):
     """What an attempt means for a resource."""
 
     CHANGED = "changed"
@@ -42,7 +42,7 @@ class Came(msgspec.Struct, frozen=True, kw_only=True):
     """Other resources of the host with the same body."""
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class KnownState(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the resource."""
 
     sha256: str | None = None
@@ -54,29 +54,29 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True):
     """The meaning, and why it is not believed, if so."""
 
-    meaning: Meaning
+    meaning: AttemptMeaning
     reason: str | None = None
 
 
-def judge(came: Came, known: Known) -> Judgement:
+def judge(came: Came, known: KnownState) -> Judgement:
     """A page where data was expected, or a body shared by many, is not believed; an error says nothing."""
     if came.outcome is Outcome.GONE:
-        return Judgement(Meaning.GONE)
+        return Judgement(AttemptMeaning.GONE)
     if came.outcome is Outcome.UNCHANGED:
-        return Judgement(Meaning.UNCHANGED)
+        return Judgement(AttemptMeaning.UNCHANGED)
     if came.outcome is not Outcome.OK or came.sha256 is None:
-        return Judgement(Meaning.FAILED)
+        return Judgement(AttemptMeaning.FAILED)
     if came.sha256 == known.sha256:
-        return Judgement(Meaning.UNCHANGED)
+        return Judgement(AttemptMeaning.UNCHANGED)
     doubt = _doubt(came, known)
     if doubt is not None:
-        return Judgement(Meaning.SUSPECT, doubt)
+        return Judgement(AttemptMeaning.SUSPECT, doubt)
     if known.fingerprint is not None and came.fingerprint == known.fingerprint:
-        return Judgement(Meaning.NOISE)
-    return Judgement(Meaning.CHANGED)
+        return Judgement(AttemptMeaning.NOISE)
+    return Judgement(AttemptMeaning.CHANGED)
 
 
-def _doubt(came: Came, known: Known) -> str | None:
+def _doubt(came: Came, known: KnownState) -> str | None:
     promised = known.media_type or known.expected
     if came.media_type in PAGES and promised is not None and promised not in PAGES:
         return f"a page ({came.media_type}) where {promised} was expected"

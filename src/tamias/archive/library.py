@@ -33,7 +33,7 @@ class NotArchived(TamiasError):
     """The archive has no such resource, or no such version of it."""
 
 
-class Archive:
+class ArchiveReader:
     """An archive, opened for reading. Others may write to it meanwhile. Not for two threads at once."""
 
     def __init__(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.judgement import Known
+from tamias.archive.judgement import KnownState
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -25,7 +25,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     importance: float
     versions: int
-    known: Known
+    known: KnownState
     history: bytes | None
     visited_at: int | None
     fails: int
@@ -91,7 +91,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
         return None
     (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
      visited_at, fails, hint_at, frequency) = row  # fmt: skip
-    known = Known(
+    known = KnownState(
         sha256=digest.hex() if digest else None,
         fingerprint=fingerprint.hex() if fingerprint else None,
         media_type=media_type,

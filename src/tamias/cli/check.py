@@ -8,7 +8,7 @@ import click
 from tamias.cli.console.options import Place, common, say, say_json
 
 if TYPE_CHECKING:
-    from tamias.archive.blobs.collect import Collected
+    from tamias.archive.blobs.collect import FreedSpace
     from tamias.crawl.checking import Checkup, Fault
     from tamias.database.connect import Database
 
@@ -52,7 +52,7 @@ def _rebuild(place: Place, database: "Database") -> None:
         say(f"rebuilt   the catalogue, with {documents:,} crawled documents")
 
 
-def _checked(place: Place, checkup: "Checkup", repair: bool) -> tuple[list["Fault"], "Collected | None"]:
+def _checked(place: Place, checkup: "Checkup", repair: bool) -> tuple[list["Fault"], "FreedSpace | None"]:
     faults = []
     for fault in checkup.faults():
         faults.append(fault)
@@ -73,7 +73,7 @@ def _tell_fault(fault: "Fault") -> None:
         say(f"     lost with it: the statements of {document}")
 
 
-def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed: "Collected | None") -> None:
+def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed: "FreedSpace | None") -> None:
     looked = checkup.looked
     say(f"blobs     {looked.blobs:,} of {looked.blob_bytes:,} bytes")
     say(f"segments  {looked.segments:,} of {looked.segment_bytes:,} bytes")

@@ -13,7 +13,7 @@ from tamias.cli.console.options import Place, common, printable, say, say_json
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.crawl.commit.deliver import checked
-from tamias.model.errors import UsageError
+from tamias.model.errors import LimitReached, UsageError
 from tamias.model.kind import SITEMAP
 from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
@@ -152,9 +152,9 @@ def _crawl(
     _tell_unfetched(unfetched)
     codes = {
         Ended.DONE: 1 if unfetched else 3 if failed else 0,
-        Ended.LIMIT: 5,
-        Ended.WAITING: 5,
-        Ended.PAUSED: 5,
+        Ended.LIMIT: LimitReached.exit_code,
+        Ended.WAITING: LimitReached.exit_code,
+        Ended.PAUSED: LimitReached.exit_code,
         Ended.INTERRUPTED: 130,
     }
     assert end.ended is not None

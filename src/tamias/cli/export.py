@@ -18,11 +18,11 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.sinks.export import ExportFormat, export
 
 if TYPE_CHECKING:
-    from tamias.archive.library import Archive
+    from tamias.archive.library import ArchiveReader
     from tamias.database.connect import Database
     from tamias.model.record import Extent
     from tamias.sinks.packages.package import Package
-    from tamias.sinks.warc.warc_files import Part
+    from tamias.sinks.warc.warc_files import WarcPart
 
 EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
@@ -146,7 +146,7 @@ def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | No
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
         crawled = place.data / "warc" if not urls else scratch / "none"
-        more: Iterator[Part] = iter(())
+        more: Iterator[WarcPart] = iter(())
         if urls or place.db or (place.data / "pg").is_dir():
             more = _versions(stack.enter_context(archive_at(place)), urls, scratch, crawled)
 
@@ -159,17 +159,21 @@ def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | No
         _written(write, output)
 
 
-def _versions(archive: "Archive", urls: tuple[str, ...], scratch: Path, crawled: Path) -> "Iterator[Part]":
+def _versions(
+    archive: "ArchiveReader", urls: tuple[str, ...], scratch: Path, crawled: Path
+) -> "Iterator[WarcPart]":
     from tamias.crawl.export.version_warcs import version_warcs
 
     return version_warcs(archive, urls, scratch, crawled)
 
 
-def _package(archive: "Archive", form: str, urls: tuple[str, ...], output: Path | None) -> None:
+def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output: Path | None) -> None:
     from tamias.crawl.export.packing import export_bag, export_crate
     from tamias.sinks.packages.package import FolderPackage, ZipPackage
 
-    fill: Callable[[Archive, tuple[str, ...], Package], int] = export_bag if form == "bagit" else export_crate
+    fill: Callable[[ArchiveReader, tuple[str, ...], Package], int] = (
+        export_bag if form == "bagit" else export_crate
+    )
     # A bag in a zip stands in a folder of its name; the description of a crate is at the top.
     folder = (output.stem if output else "bag") if form == "bagit" else ""
 

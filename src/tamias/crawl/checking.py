@@ -7,8 +7,8 @@ from typing import Literal, Self
 import msgspec
 
 from tamias.archive.blobs import BlobWriter
-from tamias.archive.blobs.check import Check, Damage
-from tamias.archive.blobs.collect import Collected, collect
+from tamias.archive.blobs.check import BlobCheck, Damage
+from tamias.archive.blobs.collect import FreedSpace, collect
 from tamias.archive.blobs.repair import repair
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import (
@@ -28,7 +28,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.record import Extent
 from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
-from tamias.sinks.warc.warc_files import Part, records, warc_parts
+from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
 Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
 
@@ -102,7 +102,7 @@ class Checkup:
             due = self._make_due(self._lost[fault.name]) if fault.documents else 0
             yield msgspec.structs.replace(fault, mended=mended, due=due)
 
-    def collected(self) -> Collected:
+    def collected(self) -> FreedSpace:
         """Frees what no version needs."""
         writer = BlobWriter(self._packs, self._session)
         try:
@@ -111,7 +111,7 @@ class Checkup:
             writer.close()
 
     def _blobs(self) -> Iterator[Fault]:
-        check = Check(self._packs, self._session)
+        check = BlobCheck(self._packs, self._session)
         for damage in check.damages():
             name = damage.sha256 or str(damage.pack)
             self._damages[name] = damage
@@ -159,7 +159,7 @@ class Checkup:
             places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
         return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
 
-    def _warc(self, part: Part) -> Iterator[Fault]:
+    def _warc(self, part: WarcPart) -> Iterator[Fault]:
         end = 0
         for record in records(part.path):
             end = record.offset + record.length

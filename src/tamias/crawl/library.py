@@ -13,7 +13,7 @@ from pyoxigraph import (
     parse_query_results,
 )
 
-from tamias.archive.library import Archive as ArchiveOfVersions
+from tamias.archive.library import ArchiveReader as ArchiveOfVersions
 from tamias.crawl.catalogue.catalogue import Catalogue, options_of
 from tamias.crawl.catalogue.errors import QueryRefused
 from tamias.crawl.catalogue.exchange import Answer

@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Account(msgspec.Struct, frozen=True):
+class ServerAccount(msgspec.Struct, frozen=True):
     """How to start the server's programs: as we are, in a namespace, or as another user."""
 
     kind: str
@@ -72,22 +72,22 @@ class Account(msgspec.Struct, frozen=True):
             raise PermissionError(path)
 
 
-def server_account(folder: Path) -> Account:
+def server_account(folder: Path) -> ServerAccount:
     """The account for the server of a folder: the folder's owner, whatever face that one needs."""
     owner = folder.stat()
     if os.geteuid() != 0 and _has_name(os.geteuid()):
-        return Account("self")
+        return ServerAccount("self")
     if os.geteuid() == 0 and owner.st_uid != 0:
-        return Account("other", owner.st_uid, owner.st_gid)
+        return ServerAccount("other", owner.st_uid, owner.st_gid)
     if _succeeds(lambda: _enter_namespace(1)):
-        return Account("namespace", _ordinary_user().pw_uid)
-    return other_account() if os.geteuid() == 0 else Account("self")
+        return ServerAccount("namespace", _ordinary_user().pw_uid)
+    return other_account() if os.geteuid() == 0 else ServerAccount("self")
 
 
-def other_account() -> Account:
+def other_account() -> ServerAccount:
     """A real ordinary account, for root where namespaces are forbidden."""
     user = _ordinary_user()
-    return Account("other", user.pw_uid, user.pw_gid)
+    return ServerAccount("other", user.pw_uid, user.pw_gid)
 
 
 def _ordinary_user() -> pwd.struct_passwd:

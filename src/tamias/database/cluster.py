@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tamias.database import binaries
-from tamias.database.account import Account
+from tamias.database.account import ServerAccount
 from tamias.database.binaries import Binaries
 from tamias.database.locks import alone
 from tamias.database.login import SUPERUSER, ready_login, run_as_superuser
@@ -22,7 +22,7 @@ from tamias.model.errors import DatabaseError, SchemaTooNew
 _UNFINISHED = ".new"
 
 
-def ready_cluster(folder: Path, account: Account) -> tuple[Path, Binaries]:
+def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]:
     """The cluster of the newest version we have, made or upgraded if need be."""
     new = binaries.newest()
     account.must_reach(Path(new.program("postgres")))
@@ -64,7 +64,7 @@ def _remove_all_but(cluster: Path) -> None:
 
 
 @contextmanager
-def _growing(cluster: Path, account: Account) -> Iterator[Path]:
+def _growing(cluster: Path, account: ServerAccount) -> Iterator[Path]:
     """A folder to make the cluster in; it takes the cluster's name only if all went well."""
     growing = cluster.with_name(cluster.name + _UNFINISHED)
     # A killed keeper's initdb or pg_upgrade goes on to its end: not before that is its folder to be touched.
@@ -89,12 +89,12 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _initdb(cluster: Path, programs: Binaries, account: Account) -> None:
+def _initdb(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
     words = ["--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions"]
     run_program([programs.program("initdb"), "-D", str(cluster), "-U", SUPERUSER, *words], cluster, account)
 
 
-def _upgrade(old: Path, cluster: Path, new: Binaries, account: Account) -> None:
+def _upgrade(old: Path, cluster: Path, new: Binaries, account: ServerAccount) -> None:
     programs = binaries.of_major(_major(old))
     if programs is None:
         raise DatabaseError(

@@ -16,7 +16,7 @@ from typing import IO, NoReturn
 
 import msgspec
 
-from tamias.database.account import Account, server_account
+from tamias.database.account import ServerAccount, server_account
 from tamias.database.cluster import ready_cluster
 from tamias.database.disk import refusals
 from tamias.database.locks import alone, opened, try_alone
@@ -130,7 +130,7 @@ def _sleep_or_death(pid: int) -> None:
         os.close(watched)
 
 
-def _make_sockets(sockets: Path, account: Account) -> None:
+def _make_sockets(sockets: Path, account: ServerAccount) -> None:
     shutil.rmtree(sockets, ignore_errors=True)
     sockets.mkdir(mode=0o700)
     account.own(sockets)

@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from tamias.database.account import Account
+from tamias.database.account import ServerAccount
 from tamias.database.binaries import Binaries
 from tamias.database.disk import private
 from tamias.database.programs import run_program
@@ -33,7 +33,7 @@ def password_file(folder: Path) -> Path:
     return folder / "password"
 
 
-def ready_login(cluster: Path, programs: Binaries, account: Account) -> None:
+def ready_login(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
     """Sets up the login in new and upgraded clusters, and in those where it is not as it should be."""
     password = _read_password(cluster.parent)
     hosts = cluster / "pg_hba.conf"
@@ -46,7 +46,9 @@ def ready_login(cluster: Path, programs: Binaries, account: Account) -> None:
     _write(hosts, _allowed(password))
 
 
-def run_as_superuser(cluster: Path, programs: Binaries, account: Account, *steps: str, password: str) -> None:
+def run_as_superuser(
+    cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str
+) -> None:
     """Runs statements of `login.sql`, all or none, and leaves a cluster that was shut down in order."""
     forget_stale_note(cluster)
     verifier = _scram_verifier(password).encode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tamias.database.account import Account
+from tamias.database.account import ServerAccount
 from tamias.database.disk import no_room, tells_of_no_room
 from tamias.database.locks import alone
 from tamias.database.server import SERVER_SECONDS, cluster_in_use, server_lock, tells_of_use
@@ -16,7 +16,7 @@ from tamias.model.errors import DatabaseError
 def run_program(
     command: Sequence[str],
     cluster: Path,
-    account: Account,
+    account: ServerAccount,
     *descriptors: int,
     text: bytes = b"",
     environment: Mapping[str, str] | None = None,

@@ -39,7 +39,7 @@ _IN_USE = (
 )
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableShape(msgspec.Struct, frozen=True):
     """A table as the catalogue of the database knows it."""
 
     name: str
@@ -97,16 +97,16 @@ def _check(there: Cursor, here: Cursor) -> None:
         raise DatabaseError("the two databases have different schemas; open both with this Tamias first")
 
 
-def _tables(cursor: Cursor) -> list[Table]:
+def _tables(cursor: Cursor) -> list[TableShape]:
     """All tables, those that others refer to before these."""
     found = {
-        name: Table(name, tuple(columns), tuple(identity or ()))
+        name: TableShape(name, tuple(columns), tuple(identity or ()))
         for name, columns, identity in cursor.execute(_TABLES).fetchall()
     }
     needs: dict[str, set[str]] = {name: set() for name in found}
     for owner, needed in cursor.execute(_NEEDS).fetchall():
         needs[owner].add(needed)
-    ordered: list[Table] = []
+    ordered: list[TableShape] = []
     while needs:
         ready = sorted(name for name, needed in needs.items() if not needed & needs.keys())
         if not ready:
@@ -117,7 +117,7 @@ def _tables(cursor: Cursor) -> list[Table]:
     return ordered
 
 
-def _copy_table(there: Cursor, here: Cursor, table: Table, buckets: int) -> Copied:
+def _copy_table(there: Cursor, here: Cursor, table: TableShape, buckets: int) -> Copied:
     name = sql.Identifier("tamias", table.name)
     columns = sql.SQL(", ").join(map(sql.Identifier, table.columns))
     # What migrations put there comes with the copy; counts kept by triggers are copied, not counted twice.
@@ -134,7 +134,7 @@ def _copy_table(there: Cursor, here: Cursor, table: Table, buckets: int) -> Copi
     return Copied(table.name, _counted(there, here, table, buckets))
 
 
-def _rows(table: Table, buckets: int) -> sql.Composed:
+def _rows(table: TableShape, buckets: int) -> sql.Composed:
     """The rows of a table with their new buckets."""
     name = sql.Identifier("tamias", table.name)
     parts = [_column(column, table, buckets) for column in table.columns]
@@ -158,14 +158,14 @@ def _rows(table: Table, buckets: int) -> sql.Composed:
     ).format(sql.SQL(", ").join(parts), name)
 
 
-def _column(column: str, table: Table, buckets: int) -> sql.Composable:
+def _column(column: str, table: TableShape, buckets: int) -> sql.Composable:
     if column != "bucket":
         return sql.SQL("old.{}").format(sql.Identifier(column))
     owner = sql.SQL("old.qid" if "qid" in table.columns else "coalesce(made.qid, 0)")
     return sql.SQL("({} & {})::int2").format(owner, sql.Literal(buckets - 1))
 
 
-def _counted(there: Cursor, here: Cursor, table: Table, buckets: int) -> int:
+def _counted(there: Cursor, here: Cursor, table: TableShape, buckets: int) -> int:
     """How many rows there are now; raises unless it is as many as before, each in its bucket."""
     name = sql.Identifier("tamias", table.name)
     before = _one(there, sql.SQL("SELECT count(*) FROM ({}) AS wanted").format(_rows(table, buckets)))

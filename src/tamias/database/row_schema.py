@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 import msgspec
 
 from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Shorts, Texts, Uuids, storable
-from tamias.database.sql import Statement, statements
+from tamias.database.sql import SqlStatement, statements
 from tamias.model.record import Column
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -84,14 +84,14 @@ class RowSchema(Generic[T]):
             "{selected}": ", ".join(f"{table}.{field.column}" for field in self.fields),
         }
 
-    def statements(self, package: str, filename: str) -> dict[str, Statement]:
+    def statements(self, package: str, filename: str) -> dict[str, SqlStatement]:
         """Those of a `.sql` file, with `{columns}`, `{parameters}` and `{selected}` written out.
 
         The parameters are arrays, for an unnest.
         """
         return {name: self._fill(each) for name, each in statements(package, filename).items()}
 
-    def _fill(self, statement: Statement) -> Statement:
+    def _fill(self, statement: SqlStatement) -> SqlStatement:
         text = statement.text.decode()
         for word, written in self._words.items():
             text = text.replace(word, written)

@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tamias.database.account import Account
+from tamias.database.account import ServerAccount
 from tamias.database.binaries import Binaries
 from tamias.database.disk import is_full, no_room, private, tells_of_no_room
 from tamias.database.locks import alone
@@ -23,7 +23,7 @@ _SOCKETS = "../socket"
 class Server:
     """A server for one cluster, reachable through the socket folder beside it and nothing else."""
 
-    def __init__(self, cluster: Path, programs: Binaries, account: Account, log: Path) -> None:
+    def __init__(self, cluster: Path, programs: Binaries, account: ServerAccount, log: Path) -> None:
         self._cluster = cluster
         self._programs = programs
         self._account = account

@@ -9,7 +9,7 @@ import msgspec
 _HEADING = re.compile(r"^-- name: (\w+)\n((?:-- .*\n)+)", re.MULTILINE)
 
 
-class Statement(msgspec.Struct, frozen=True):
+class SqlStatement(msgspec.Struct, frozen=True):
     """One named statement: `%(word)b` stands for a parameter."""
 
     name: str
@@ -18,7 +18,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 @cache
-def statements(package: str, filename: str) -> dict[str, Statement]:
+def statements(package: str, filename: str) -> dict[str, SqlStatement]:
     """The named blocks of a `.sql` file inside a package.
 
     A block starts with `-- name: words_with_underscores`, then its purpose in comment lines.
@@ -27,7 +27,9 @@ def statements(package: str, filename: str) -> dict[str, Statement]:
     headings = list(_HEADING.finditer(source))
     ends = [heading.start() for heading in headings[1:]] + [len(source)]
     return {
-        heading[1]: Statement(heading[1], _purpose(heading[2]), source[heading.end() : end].strip().encode())
+        heading[1]: SqlStatement(
+            heading[1], _purpose(heading[2]), source[heading.end() : end].strip().encode()
+        )
         for heading, end in zip(headings, ends, strict=True)
     }
 

@@ -12,7 +12,7 @@ import pycurl
 from tamias.fetch.handle import READ_BYTES
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
-from tamias.fetch.verdict import Trouble
+from tamias.fetch.verdict import TransferTrouble
 from tamias.model.capture import Body
 from tamias.model.url import host
 
@@ -105,9 +105,9 @@ class Transfer(ABC):
         except OSError as error:
             raise disk_error(error, self._options.spool_dir) from error
 
-    def trouble(self, code: int, message: str) -> Trouble:
+    def trouble(self, code: int, message: str) -> TransferTrouble:
         """What is known of the error that curl ended with."""
-        return Trouble(
+        return TransferTrouble(
             url=self.url,
             code=code,
             message=message,

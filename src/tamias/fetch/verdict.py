@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     unreached: Unreached | None = None
 
 
-class Trouble(NamedTuple):
+class TransferTrouble(NamedTuple):
     """What is known of a transfer that curl gave up."""
 
     url: str
@@ -101,7 +101,7 @@ def of_status(status: int, *, conditional: bool) -> Verdict:
     return failed(name, retry=status in _RETRIED or (500 <= status < 600 and status not in _NEVER_BETTER))
 
 
-def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
+def of_trouble(trouble: TransferTrouble, connect_timeout: float) -> Verdict:
     """The verdict on a transfer that ended with an error of curl's."""
     if trouble.code == pycurl.E_COULDNT_CONNECT:
         refusal = trouble.errno == errno.ECONNREFUSED
@@ -118,7 +118,7 @@ def of_trouble(trouble: Trouble, connect_timeout: float) -> Verdict:
     return failed(reason, retry=retry, unreached=_UNREACHED.get(trouble.code))
 
 
-def _unconnected(trouble: Trouble) -> str:
+def _unconnected(trouble: TransferTrouble) -> str:
     if trouble.errno == errno.ECONNREFUSED:
         return f"connection refused by {trouble.peer}"
     why = os.strerror(trouble.errno) if trouble.errno else trouble.message

@@ -15,7 +15,7 @@ NOBODY = ""
 _WHOLE_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\\\s]+[/?#]")
 
 
-class Statement(msgspec.Struct, frozen=True):
+class ClaimedStatement(msgspec.Struct, frozen=True):
     """That a dataset can be had at a place, or that its IRIs begin with a prefix."""
 
     dataset: str
@@ -31,7 +31,7 @@ class Claim(msgspec.Struct, frozen=True):
 
     host: str
     """With its port, where that is not the usual one."""
-    statement: Statement
+    statement: ClaimedStatement
 
 
 def claims(dataset: SemanticDataset, sitemap_url: str) -> list[Claim]:
@@ -61,17 +61,17 @@ def hosts_to_ask(dataset: SemanticDataset, sitemap_url: str) -> frozenset[str]:
     return frozenset(targets - {_host(sitemap_url), NOBODY})
 
 
-def _statements(dataset: SemanticDataset) -> Iterator[Statement]:
+def _statements(dataset: SemanticDataset) -> Iterator[ClaimedStatement]:
     name = _name(dataset)
     for prefix in dataset.prefixes:
-        yield Statement(name, "prefix", prefix.iri)
+        yield ClaimedStatement(name, "prefix", prefix.iri)
     for kind, locations in (
         ("dump", dataset.dumps),
         ("fragment", dataset.fragments),
         ("sparql", dataset.endpoints),
     ):
         for location in locations:
-            yield Statement(name, kind, location.url)
+            yield ClaimedStatement(name, kind, location.url)
 
 
 def _name(dataset: SemanticDataset) -> str:
@@ -80,7 +80,7 @@ def _name(dataset: SemanticDataset) -> str:
     return dataset.uri or " ".join(sorted(said))
 
 
-def _target(statement: Statement) -> str:
+def _target(statement: ClaimedStatement) -> str:
     """The host that a statement is about. A prefix that ends within a host's name is about many."""
     if statement.kind == "prefix" and not _WHOLE_HOST.match(statement.place):
         return NOBODY

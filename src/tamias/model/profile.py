@@ -139,14 +139,14 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
 
 
-class Usage(msgspec.Struct, frozen=True):
+class TermUsage(msgspec.Struct, frozen=True):
     """A class and its instances, or a property and its triples."""
 
     iri: str
     count: int
 
 
-class Statements(msgspec.Struct, frozen=True, kw_only=True):
+class StatementCounts(msgspec.Struct, frozen=True, kw_only=True):
     """RDF in figures, as VoID tells them. Distinct terms are estimates where there are many."""
 
     triples: int
@@ -156,8 +156,8 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
     """Named graphs."""
     class_count: int = 0
     property_count: int = 0
-    classes: tuple[Usage, ...] = ()
-    properties: tuple[Usage, ...] = ()
+    classes: tuple[TermUsage, ...] = ()
+    properties: tuple[TermUsage, ...] = ()
     complete: bool = True
 
 
@@ -170,7 +170,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     structure: Structure | None = None
     geography: Geography | None = None
     members: Members | None = None
-    statements: Statements | None = None
+    statements: StatementCounts | None = None
     encoding: str | None = None
     lines: int | None = None
     """Of text that is nothing else."""

@@ -14,7 +14,7 @@ from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
 from tamias.model.record import Extent
-from tamias.sinks.outbox import Claim, Edition, Outbox, Settled
+from tamias.sinks.outbox import Edition, Outbox, OutboxClaim, Settled
 from tamias.sinks.segments.segment_files import SegmentError
 
 HOLD_SECONDS = 60.0
@@ -80,7 +80,7 @@ class GraphSink(Protocol):
         ...
 
 
-class Progress(msgspec.Struct, kw_only=True):
+class DeliveryProgress(msgspec.Struct, kw_only=True):
     """What one round brought."""
 
     delivered: int = 0
@@ -102,23 +102,23 @@ class Deliverer:
         self._sink = sink
         self._read = read
         self._hold_seconds = hold_seconds
-        self._claims: dict[bytes, Claim] = {}
+        self._claims: dict[bytes, OutboxClaim] = {}
         self._renew_at = 0.0
         self._failures = 0
 
-    def run(self, ending: threading.Event, told: Callable[[Progress], None] = lambda _: None) -> None:
+    def run(self, ending: threading.Event, told: Callable[[DeliveryProgress], None] = lambda _: None) -> None:
         """Delivers until the event is set; then finishes the round it is in."""
         while not ending.is_set():
             progress = self.round()
             told(progress)
             ending.wait(progress.wait)
 
-    def round(self) -> Progress:
+    def round(self) -> DeliveryProgress:
         """Claims some documents that are due and delivers them; what could not be delivered is due later."""
         claims = self._outbox.claim(CLAIMED_AT_ONCE, self._hold_seconds)
         self._claims = {claim.key: claim for claim in claims}
         self._renew_at = time.monotonic() + self._hold_seconds / 3
-        progress = Progress(wait=0.0 if claims else IDLE_SECONDS)
+        progress = DeliveryProgress(wait=0.0 if claims else IDLE_SECONDS)
         settled: list[Settled] = []
         try:
             for claim in claims:
@@ -134,7 +134,7 @@ class Deliverer:
         self._settle(settled)
         return progress
 
-    def _attempt(self, claim: Claim, progress: Progress) -> Settled:
+    def _attempt(self, claim: OutboxClaim, progress: DeliveryProgress) -> Settled:
         try:
             self._beat_for(claim.key)
             self._deliver(claim)
@@ -151,12 +151,12 @@ class Deliverer:
         progress.delivered += 1
         return Settled(claim, due=NEVER)
 
-    def _deliver(self, claim: Claim) -> None:
+    def _deliver(self, claim: OutboxClaim) -> None:
         extent = claim.edition.extent
         nquads = self._read(extent) if extent else ()
         self._sink.deliver(claim.edition, nquads, lambda: self._beat_for(claim.key))
 
-    def _failed(self, claim: Claim, error: TamiasError, progress: Progress) -> Settled:
+    def _failed(self, claim: OutboxClaim, error: TamiasError, progress: DeliveryProgress) -> Settled:
         tries = claim.tries + 1
         if error.retry_can_help and tries < MOST_TRIES:
             progress.put_off += 1
@@ -164,7 +164,7 @@ class Deliverer:
         progress.refused += 1
         return Settled(claim, due=NEVER, tries=tries, problem=str(error))
 
-    def _later(self, claim: Claim, seconds: float) -> Settled:
+    def _later(self, claim: OutboxClaim, seconds: float) -> Settled:
         return Settled(claim, due=self._outbox.now() + int(seconds * 1000), tries=claim.tries)
 
     def _beat_for(self, key: bytes) -> None:

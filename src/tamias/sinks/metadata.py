@@ -27,7 +27,7 @@ class Bases(msgspec.Struct, frozen=True, kw_only=True):
 
 def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Quad]:
     """One attempt in the graph `urn:tamias:metadata`. The same record always gives the same quads."""
-    own = _Terms(bases or Bases())
+    own = _MetadataTerms(bases or Bases())
     statements = (
         *own.activity(record),
         *own.circumstances(record),
@@ -38,7 +38,7 @@ def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Qu
     return [Quad(s, p, o, v.METADATA_GRAPH) for s, p, o in statements if o is not None]
 
 
-class _Terms:
+class _MetadataTerms:
     """Writes statements in the terms of the configured bases."""
 
     def __init__(self, bases: Bases) -> None:

@@ -34,7 +34,7 @@ _ROWS = RowSchema(Edition, "outbox")
 _SQL = _ROWS.statements("tamias.sinks", "outbox.sql")
 
 
-class Claim(msgspec.Struct, frozen=True):
+class OutboxClaim(msgspec.Struct, frozen=True):
     """A document that is ours to deliver, until the hold ends."""
 
     bucket: int
@@ -47,13 +47,13 @@ class Claim(msgspec.Struct, frozen=True):
 class Settled(msgspec.Struct, frozen=True):
     """What became of a claim: due again, or never; with a problem, refused."""
 
-    claim: Claim
+    claim: OutboxClaim
     due: int
     tries: int = 0
     problem: str | None = None
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class OutboxWaiting(msgspec.Struct, frozen=True):
     """What a sink still waits for."""
 
     documents: int
@@ -115,18 +115,18 @@ class Outbox:
         self._turn = 0
         self.now: Callable[[], int] = session.now
 
-    def claim(self, most: int, seconds: float) -> list[Claim]:
+    def claim(self, most: int, seconds: float) -> list[OutboxClaim]:
         """Up to so many documents that are due, oldest first; nobody else is given them meanwhile."""
-        claims: list[Claim] = []
+        claims: list[OutboxClaim] = []
         for bucket in self._bucket_turn():
             claims += self._claim_bucket(bucket, most - len(claims), seconds)
             if len(claims) >= most:
                 break
         return claims
 
-    def renew(self, claims: Sequence[Claim], seconds: float) -> list[Claim]:
+    def renew(self, claims: Sequence[OutboxClaim], seconds: float) -> list[OutboxClaim]:
         """The same claims with a later end. One that does not come back is lost."""
-        renewed: list[Claim] = []
+        renewed: list[OutboxClaim] = []
         until = self.now() + int(seconds * 1000)
         for bucket, group in _by_bucket(claims, lambda claim: claim):
             columns = {
@@ -144,11 +144,11 @@ class Outbox:
             columns = {"now": self.now(), **_settled_columns(group)}
             self._session.transact(partial(self._execute, "settle", bucket, columns))
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> OutboxWaiting:
         """How many documents are not delivered yet."""
         rows = [row for bucket in range(self._buckets) for row in self._ask("waiting", bucket, {})]
         nexts = [row[1] for row in rows if row[1] is not None]
-        return Waiting(sum(row[0] for row in rows), min(nexts, default=None))
+        return OutboxWaiting(sum(row[0] for row in rows), min(nexts, default=None))
 
     def refused(self, most: int = 100) -> list[tuple[str, str]]:
         """Documents that the sink does not take, and why."""
@@ -163,13 +163,13 @@ class Outbox:
         for step in range(self._buckets):
             yield (self._turn + step) % self._buckets
 
-    def _claim_bucket(self, bucket: int, most: int, seconds: float) -> list[Claim]:
+    def _claim_bucket(self, bucket: int, most: int, seconds: float) -> list[OutboxClaim]:
         now = self.now()
         hold = now + int(seconds * 1000)
         asked = {"now": now, "hold": hold, "worker": self._worker, "most": most}
         rows = self._ask("claim", bucket, asked)
         return [
-            Claim(bucket, key, _ROWS.decode(edition), tries, hold)
+            OutboxClaim(bucket, key, _ROWS.decode(edition), tries, hold)
             for _, key, tries, *edition in sorted(rows, key=itemgetter(0, 1))
         ]
 
@@ -201,7 +201,7 @@ def _settled_columns(news: list[Settled]) -> dict[str, list[Any]]:
     }
 
 
-def _by_bucket(things: Sequence[T], claim: Callable[[T], Claim]) -> Iterator[tuple[int, list[T]]]:
+def _by_bucket(things: Sequence[T], claim: Callable[[T], OutboxClaim]) -> Iterator[tuple[int, list[T]]]:
     ordered = sorted(things, key=lambda thing: (claim(thing).bucket, claim(thing).key))
     for bucket, group in groupby(ordered, key=lambda thing: claim(thing).bucket):
         yield bucket, list(group)

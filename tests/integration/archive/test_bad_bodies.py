@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.library import Archive
+from tamias.archive.library import ArchiveReader
 
 LONG = b"x" * 5_000_000
 
@@ -60,7 +60,7 @@ def crawled(fresh, site, reply):
     site.pages |= {"/short.csv": cut_short, "/long.csv": longer_than_told}
     done = tamias.crawl(*map(site.url, site.pages), "--sink", "archive")
     assert done.returncode == 0, done.stderr
-    with closing(Archive(tamias.data)) as archive:
+    with closing(ArchiveReader(tamias.data)) as archive:
         yield archive
 
 

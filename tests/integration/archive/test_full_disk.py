@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.library import Archive
+from tamias.archive.library import ArchiveReader
 
 PAGES = 8
 PAGE_BYTES = 500_000
@@ -65,7 +65,7 @@ def said(process, what):
 
 
 def kept(data):
-    with closing(Archive(data)) as archive:
+    with closing(ArchiveReader(data)) as archive:
         return {
             each.url: [
                 archive.get(each.url, version=version.number).bytes()

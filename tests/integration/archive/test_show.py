@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.archive.library import Archive
+from tamias.archive.library import ArchiveReader
 from tamias.archive.resources import read_suspects
 from tests.integration.conftest import Site, Tamias
 
@@ -131,7 +131,7 @@ def shown(made_once, tmp_path_factory):
     with closing(Site("127.0.0.1")) as site:
         site.pages |= {**found, "/large.csv": endless}
         times = visit(tamias, site, found)
-        with closing(Archive(data)) as archive:
+        with closing(ArchiveReader(data)) as archive:
             yield Shown(archive, site, found, endless, times)
     tamias.end()
 

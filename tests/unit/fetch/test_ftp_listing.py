@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.fetch.ftp.ftp_listing import Entry, TooLong, bare_line, listing, machine_line, plain_line
+from tamias.fetch.ftp.ftp_listing import DirectoryEntry, TooLong, bare_line, listing, machine_line, plain_line
 
 FORMS = [machine_line, plain_line, bare_line]
 
@@ -14,20 +14,29 @@ FORMS = [machine_line, plain_line, bare_line]
 @pytest.mark.parametrize(
     ("line", "entry"),
     [
-        ("-rw-r--r--   1 ftp      ftp          1024 Nov 15 12:07 a.nt", Entry("a.nt", "file", 1024)),
-        ("-rw-r--r--   1 1000     1000           52 Jan  3  2019 a b.nt", Entry("a b.nt", "file", 52)),
-        ("-rw-r--r--   1 ftp      ftp             7 Nov 15 12:07  led.nt", Entry(" led.nt", "file", 7)),
-        ("drwxr-xr-x+  3 ftp      ftp          4096 Nov 15 12:07 dumps", Entry("dumps", "dir")),
-        ("drwxr-xr-x.  3 root 4096 Nov 15 12:07 no group", Entry("no group", "dir")),
-        ("-rwxrwxrwx 1 owner Domain Users 12 Feb 29 2020 x", Entry("x", "file", 12)),
-        ("-rw-r--r-- 1 ftp ftp 5 2024-02-29 12:07 iso.nt", Entry("iso.nt", "file", 5)),
-        ("-rw-r--r-- 1 ftp ftp 5 15. Okt 2023 deutsch.nt", Entry("deutsch.nt", "file", 5)),
-        ("lrwxrwxrwx 1 ftp ftp 9 Nov 15 12:07 latest -> dumps/2024", Entry("latest", "file")),
-        ("-rw-r--r-- 1 ftp ftp 5 Nov 15 12:07 12:07 Nov 16 2020 x", Entry("12:07 Nov 16 2020 x", "file", 5)),
-        ("09-21-04  02:06PM       <DIR>          dumps", Entry("dumps", "dir")),
-        ("09-21-2004  02:06PM               12345 a b.nt", Entry("a b.nt", "file", 12345)),
-        ("2004-09-21  14:06               12345 a.nt", Entry("a.nt", "file", 12345)),
-        ("09-21-04  02:06PM       <JUNCTION>     there", Entry("there", "file")),
+        ("-rw-r--r--   1 ftp      ftp          1024 Nov 15 12:07 a.nt", DirectoryEntry("a.nt", "file", 1024)),
+        (
+            "-rw-r--r--   1 1000     1000           52 Jan  3  2019 a b.nt",
+            DirectoryEntry("a b.nt", "file", 52),
+        ),
+        (
+            "-rw-r--r--   1 ftp      ftp             7 Nov 15 12:07  led.nt",
+            DirectoryEntry(" led.nt", "file", 7),
+        ),
+        ("drwxr-xr-x+  3 ftp      ftp          4096 Nov 15 12:07 dumps", DirectoryEntry("dumps", "dir")),
+        ("drwxr-xr-x.  3 root 4096 Nov 15 12:07 no group", DirectoryEntry("no group", "dir")),
+        ("-rwxrwxrwx 1 owner Domain Users 12 Feb 29 2020 x", DirectoryEntry("x", "file", 12)),
+        ("-rw-r--r-- 1 ftp ftp 5 2024-02-29 12:07 iso.nt", DirectoryEntry("iso.nt", "file", 5)),
+        ("-rw-r--r-- 1 ftp ftp 5 15. Okt 2023 deutsch.nt", DirectoryEntry("deutsch.nt", "file", 5)),
+        ("lrwxrwxrwx 1 ftp ftp 9 Nov 15 12:07 latest -> dumps/2024", DirectoryEntry("latest", "file")),
+        (
+            "-rw-r--r-- 1 ftp ftp 5 Nov 15 12:07 12:07 Nov 16 2020 x",
+            DirectoryEntry("12:07 Nov 16 2020 x", "file", 5),
+        ),
+        ("09-21-04  02:06PM       <DIR>          dumps", DirectoryEntry("dumps", "dir")),
+        ("09-21-2004  02:06PM               12345 a b.nt", DirectoryEntry("a b.nt", "file", 12345)),
+        ("2004-09-21  14:06               12345 a.nt", DirectoryEntry("a.nt", "file", 12345)),
+        ("09-21-04  02:06PM       <JUNCTION>     there", DirectoryEntry("there", "file")),
     ],
 )
 def test_a_plain_line_is_understood(line, entry):
@@ -58,15 +67,15 @@ def test_a_line_of_another_form_cannot_be_read(line):
 @pytest.mark.parametrize(
     ("line", "entry"),
     [
-        ("type=dir;modify=20240203040506.789; d", Entry("d", "dir", None, "2024-02-03T04:05:06Z")),
-        ("Type=File;Size=12;UNIX.mode=0644; a b", Entry("a b", "file", 12)),
-        ("type=OS.unix=slink:/x;size=3; link", Entry("link", "file", 3)),
-        ("size=12;  led", Entry(" led", "file", 12)),
-        (" bare", Entry("bare", "file")),
-        ("type=file;size=-1;modify=soon; a", Entry("a", "file")),
+        ("type=dir;modify=20240203040506.789; d", DirectoryEntry("d", "dir", None, "2024-02-03T04:05:06Z")),
+        ("Type=File;Size=12;UNIX.mode=0644; a b", DirectoryEntry("a b", "file", 12)),
+        ("type=OS.unix=slink:/x;size=3; link", DirectoryEntry("link", "file", 3)),
+        ("size=12;  led", DirectoryEntry(" led", "file", 12)),
+        (" bare", DirectoryEntry("bare", "file")),
+        ("type=file;size=-1;modify=soon; a", DirectoryEntry("a", "file")),
         ("type=cdir; .", "nothing"),
         ("type=pdir; ..", "nothing"),
-        ("type=file; ..", Entry("..", "file")),
+        ("type=file; ..", DirectoryEntry("..", "file")),
         ("type=file;a", None),
         ("drwxr-xr-x 3 ftp ftp 4096 Nov 15 12:07 d", None),
     ],

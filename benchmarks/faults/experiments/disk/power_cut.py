@@ -12,7 +12,7 @@ from benchmarks.faults.machine import Machine, kill, wait_until
 from benchmarks.faults.site import PageTree
 from benchmarks.webs.sites import serving
 from tamias.archive.blobs import LocalPacks
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.references import segments
 from tamias.database.connect import Database, Session
 
@@ -59,7 +59,7 @@ def _after_a_cut(data: Path, log: Path, left: Path, session: Session) -> tuple[l
     for pack in (data / "blobs").glob("*.pack"):
         if str(pack) in named:
             (left / pack.name).write_bytes(pack.read_bytes()[: synced.get(str(pack), 0)])
-    check = Check(LocalPacks(left), session)
+    check = BlobCheck(LocalPacks(left), session)
     wrong = [damage.problem for damage in check.damages() if damage.sha256 is not None]
     sizes = {Path(path).name: size for path, size in synced.items()}
     for number, committed, _ in segments(session):

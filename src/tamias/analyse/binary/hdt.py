@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tamias.analyse.chunks import read_chunks
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
-from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, gathered
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
@@ -25,7 +25,7 @@ class HdtAnalyser:
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
 
-    def _read(self, document: Document, statements: Statements) -> Iterator[Finding]:
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         from tamias.analyse.binary.hdt_quads import said
         from tamias.content.hdt.parts import HdtError, HdtTooLarge
 

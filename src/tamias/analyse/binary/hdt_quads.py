@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.rdf.statements import Statements
+from tamias.analyse.rdf.statements import RdfStatements
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.content.hdt.layout import Numbers
 from tamias.content.hdt.reader import Hdt, Terms, Triples
@@ -17,14 +17,14 @@ WINDOW = 16_384
 Term = NamedNode | BlankNode | Literal
 
 
-def said(data: bytes, dictionary_bytes: int, statements: Statements) -> Iterator[Finding]:
+def said(data: bytes, dictionary_bytes: int, statements: RdfStatements) -> Iterator[Finding]:
     """What a file says. Raises `HdtError` or `HdtTooLarge`."""
     hdt = Hdt(data, dictionary_bytes)
     for triples in hdt.batches(WINDOW):
         yield from _quads(hdt, triples, statements, len(data))
 
 
-def _quads(hdt: Hdt, triples: Triples, statements: Statements, read: int) -> Iterator[Finding]:
+def _quads(hdt: Hdt, triples: Triples, statements: RdfStatements, read: int) -> Iterator[Finding]:
     columns = (
         _column(hdt.subjects, triples.subjects),
         _column(hdt.predicates, triples.predicates),

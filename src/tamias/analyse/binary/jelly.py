@@ -6,7 +6,7 @@ from typing import cast
 
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.limits import AnalyseLimits, RefusedError
-from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, gathered
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
@@ -26,7 +26,7 @@ class JellyAnalyser:
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
 
-    def _read(self, document: Document, statements: Statements) -> Iterator[Finding]:
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         from tamias.analyse.binary.jelly_rows import DAMAGE, Rows
 
         rows = Rows(statements)

@@ -9,7 +9,7 @@ from pyjelly.jelly import RdfStreamFrame
 from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_frame
 from pyoxigraph import DefaultGraph, Quad, Triple
 
-from tamias.analyse.rdf.statements import Statements
+from tamias.analyse.rdf.statements import RdfStatements
 from tamias.analyse.rdf.terms import blank_node, literal
 from tamias.analyse.rdf.terms import iri as absolute
 from tamias.model.finding import Finding
@@ -34,7 +34,7 @@ Made = tuple[Any, int]
 class Rows:
     """Decodes the frames of one stream."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(self, statements: RdfStatements) -> None:
         self._statements = statements
         self._decoder: Any = None
         self._read = 0

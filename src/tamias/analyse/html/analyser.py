@@ -14,7 +14,7 @@ from tamias.analyse.html.markers import portal_links
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import XHTML, XML, Page
+from tamias.analyse.markup.page import XHTML, XML, MarkupPage
 from tamias.analyse.rules import RuleBook
 from tamias.content.formats import read_by
 from tamias.model.document import Document
@@ -101,7 +101,7 @@ class HtmlAnalyser:
             yield Problem(
                 f"only the first {len(data)} bytes of the page were read (limit analyse.html_bytes)"
             )
-        page = Page(
+        page = MarkupPage(
             _utf8(data, document.charset, is_page=document.media_type not in XML),
             url=document.base,
             base=document.base,
@@ -123,7 +123,7 @@ class HtmlAnalyser:
             if book.applies(page.url):
                 yield from book.extract(page.url, page.data, base=page.base)
 
-    def _seen(self, page: Page) -> Iterator[Finding]:
+    def _seen(self, page: MarkupPage) -> Iterator[Finding]:
         """What a browser's eyes see: metas and links. Sets the page's base."""
         parsed = _parsed(page.data, page.media_type)
         metas = _metas(parsed)
@@ -228,7 +228,7 @@ def _base(page: LexborHTMLParser, url: str) -> str:
     return base if base.startswith(("http:", "https:", "ftp:")) and len(base) <= _LONGEST_BASE else url
 
 
-def _check_tags(page: Page, limit: int) -> None:
+def _check_tags(page: MarkupPage, limit: int) -> None:
     """Refuses a page with a tag of so many attributes that comparing each with each would take too long."""
     if len(page.data) <= _SHORT_PAGE or max(map(len, page.tags), default=0) <= _SHORT_PAGE:
         return

@@ -7,7 +7,7 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.errors import UrlError
 from tamias.model.finding import Links
 from tamias.model.url import authority, resolve
@@ -30,7 +30,7 @@ _CKAN_ROOT = "body[data-site-root]"
 _WORD = re.compile(r"[a-z]+")
 
 
-def portal_links(page: Page, parsed: LexborHTMLParser, generators: list[str]) -> list[Links]:
+def portal_links(page: MarkupPage, parsed: LexborHTMLParser, generators: list[str]) -> list[Links]:
     """The root of the portal that made a page, with its kind; usually none."""
     kinds = dict.fromkeys(kind for mark, kind in _MARKS if mark in page.markup)
     if _SOCRATA in page.data[:_BEGINNING]:
@@ -42,7 +42,7 @@ def portal_links(page: Page, parsed: LexborHTMLParser, generators: list[str]) ->
     return [Links([_root(page, parsed, kind)], page.url, kind) for kind in kinds]
 
 
-def _root(page: Page, parsed: LexborHTMLParser, kind: str) -> str:
+def _root(page: MarkupPage, parsed: LexborHTMLParser, kind: str) -> str:
     """The top of the host; a CKAN further down says where, and is believed of its own host."""
     body = parsed.css_first(_CKAN_ROOT) if kind == "ckan" else None
     if body is None:

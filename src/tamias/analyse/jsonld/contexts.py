@@ -39,7 +39,7 @@ _CLOSE_LOOK = 200_000_000
 """Nodes times bytes from which on the contexts of a document are looked at more closely."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownVocabulary(msgspec.Struct, frozen=True):
     """A context that is a vocabulary, but for some terms."""
 
     vocabulary: str
@@ -53,7 +53,7 @@ class Known(msgspec.Struct, frozen=True):
         return {"@vocab": self.vocabulary, **used}
 
 
-def known(address: str) -> Known | None:
+def known(address: str) -> KnownVocabulary | None:
     """The context of that address, if it is one that is known here."""
     if _SCHEMA_ORG.fullmatch(address):
         return _schema_org()
@@ -61,14 +61,14 @@ def known(address: str) -> Known | None:
 
 
 @cache
-def _schema_org() -> Known:
+def _schema_org() -> KnownVocabulary:
     """Made by tools/schemaorg_context.py from a release of schema.org."""
     data = json.loads(files(__package__).joinpath("schemaorg.json").read_bytes())
-    return Known(data["vocabulary"], data["terms"])
+    return KnownVocabulary(data["vocabulary"], data["terms"])
 
 
 @cache
-def _dcat_us() -> Known:
+def _dcat_us() -> KnownVocabulary:
     """The context of the catalogues (`data.json`) of the United States' Project Open Data, version 1.1."""
     dcat, day = "http://www.w3.org/ns/dcat#", "http://www.w3.org/2001/XMLSchema#date"
     terms: dict[str, Any] = {
@@ -89,7 +89,7 @@ def _dcat_us() -> Known:
     }
     for space, names in _DCAT_US_TERMS.items():
         terms.update((name, space + name) for name in names.split())
-    return Known(dcat, terms)
+    return KnownVocabulary(dcat, terms)
 
 
 def with_known_contexts(data: bytes) -> bytes:

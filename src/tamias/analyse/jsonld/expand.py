@@ -12,11 +12,11 @@ MAX_TERMS = 250_000
 """Terms that contexts define while a document is expanded: some two seconds."""
 
 
-class Unreadable(Exception):
+class Unexpandable(Exception):
     """A document cannot be expanded; the message says why."""
 
 
-class Missing(Exception):
+class MissingContexts(Exception):
     """Contexts that are not at hand; the document cannot be read without them."""
 
     def __init__(self, addresses: list[str]) -> None:
@@ -24,11 +24,11 @@ class Missing(Exception):
 
 
 def expanded(document: Any, base: str | None, contexts: Contexts | None) -> bytes:
-    """The document in expanded form. Raises `Missing`, `Unreadable` or `RefusedError`."""
+    """The document in expanded form. Raises `MissingContexts`, `Unexpandable` or `RefusedError`."""
     from pyld.context_resolver import ContextResolver
     from pyld.jsonld import JsonLdError
 
-    loader = _Loader(contexts)
+    loader = _ContextLoader(contexts)
     options = {"base": base or "", "documentLoader": loader, "contextResolver": ContextResolver({}, loader)}
     try:
         with warnings.catch_warnings():
@@ -38,15 +38,15 @@ def expanded(document: Any, base: str | None, contexts: Contexts | None) -> byte
         raise
     except Exception as fault:  # PyLD meets what it did not expect with any exception there is
         if loader.missing:
-            raise Missing(loader.missing) from fault
+            raise MissingContexts(loader.missing) from fault
         is_plain = isinstance(fault, JsonLdError) and fault.args
-        raise Unreadable(str(fault.args[0]) if is_plain else f"{type(fault).__name__}: {fault}") from fault
+        raise Unexpandable(str(fault.args[0]) if is_plain else f"{type(fault).__name__}: {fault}") from fault
     if loader.missing:
-        raise Missing(loader.missing)
+        raise MissingContexts(loader.missing)
     return json.dumps(result, allow_nan=False).encode("utf-8", "replace")
 
 
-class _Loader:
+class _ContextLoader:
     """Gives PyLD the contexts that are at hand, and notes those that are not."""
 
     def __init__(self, contexts: Contexts | None) -> None:

@@ -8,10 +8,10 @@ import msgspec
 from pyoxigraph import BlankNode, Literal, Quad, RdfFormat, parse
 
 from tamias.analyse.jsonld.contexts import MAX_ADDED, Contexts, check_contexts, with_known_contexts
-from tamias.analyse.jsonld.expand import Missing, Unreadable, expanded
+from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
 from tamias.analyse.jsonld.text import values
 from tamias.analyse.limits import AnalyseLimits, RefusedError
-from tamias.analyse.rdf.recover import Faults, Place, Read
+from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.terms import blank_node
 from tamias.analyse.rdf.written import written
 from tamias.model.finding import Problem
@@ -46,12 +46,12 @@ class JsonLd:
         try:
             check_contexts(data)
             found = self._read(data, base)
-        except Missing as missing:
+        except MissingContexts as missing:
             is_array = data.lstrip().startswith(b"[")
             yield from self._one_by_one(data, base, faults) if is_array else _wanted(missing)
         except RefusedError as refusal:
             yield from faults.told(str(refusal))
-        except (SyntaxError, Unreadable) as fault:
+        except (SyntaxError, Unexpandable) as fault:
             before = faults.count
             yield from self._one_by_one(data, base, faults)
             if faults.count == before:
@@ -79,7 +79,7 @@ class JsonLd:
         try:
             document = msgspec.json.decode(source)
         except (msgspec.DecodeError, RecursionError) as fault:
-            raise Unreadable(str(fault)) from fault
+            raise Unexpandable(str(fault)) from fault
         return expanded(document, base, self._contexts)
 
     def _one_by_one(self, data: bytes, base: str | None, faults: Faults) -> Iterator[Read]:
@@ -87,7 +87,7 @@ class JsonLd:
         left, wanted = MAX_ADDED + len(data), set()
         for value in values(data.decode("utf-8", "replace")):
             if isinstance(value, Problem):
-                yield from faults.told(value.what, Place(value.line or 1, value.column or 1))
+                yield from faults.told(value.what, TextPlace(value.line or 1, value.column or 1))
                 continue
             source = msgspec.json.encode(value.value)
             left -= len(source)
@@ -101,12 +101,12 @@ class JsonLd:
             if faults.given_up or left < 0:
                 return
 
-    def _of_object(self, source: bytes, base: str | None, place: Place, faults: Faults) -> Iterator[Read]:
+    def _of_object(self, source: bytes, base: str | None, place: TextPlace, faults: Faults) -> Iterator[Read]:
         try:
             found = self._read(source, base)
-        except Missing as missing:
+        except MissingContexts as missing:
             yield from _wanted(missing)
-        except (SyntaxError, Unreadable, RefusedError) as fault:
+        except (SyntaxError, Unexpandable, RefusedError) as fault:
             yield from faults.told(_message(fault), place)
         else:
             faults.good += sum(map(len, found))
@@ -154,11 +154,11 @@ def _contexts(document: Any) -> Iterator[dict[str, Any]]:
             waiting += [(each, key == "@context") for key, each in value.items()]
 
 
-def _message(fault: SyntaxError | Unreadable | RefusedError) -> str:
+def _message(fault: SyntaxError | Unexpandable | RefusedError) -> str:
     return fault.msg if isinstance(fault, SyntaxError) else str(fault)
 
 
-def _wanted(missing: Missing) -> Iterator[Problem]:
+def _wanted(missing: MissingContexts) -> Iterator[Problem]:
     for address in dict.fromkeys(missing.addresses):
         what = f"remote JSON-LD context {address} is not at hand, document not read"
         yield Problem(what, wants=address)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tamias.analyse.rdf.recover import Place
+from tamias.analyse.rdf.recover import TextPlace
 from tamias.model.finding import Problem
 
 MAX_BAD_OBJECTS = 100
@@ -33,7 +33,7 @@ class Value(NamedTuple):
     """A JSON value and where it begins."""
 
     value: Any
-    place: Place
+    place: TextPlace
 
 
 def values(text: str) -> Iterator[Value | Problem]:
@@ -89,7 +89,7 @@ def _kept(found: re.Match[str]) -> str:
 def _one_by_one(text: str) -> Iterator[Value | Problem]:
     """Object after object, at the top or in the one array there; after a bad one from the next on."""
     start, wrap = _into_array(text)
-    place, seen, bad = Place(), 0, 0
+    place, seen, bad = TextPlace(), 0, 0
     while bad < MAX_BAD_OBJECTS:
         start = _after(_BETWEEN, text, start)
         if start >= len(text) or text[start] in "]}":

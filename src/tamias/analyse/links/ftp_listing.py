@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf.statements import BATCH, Statements, gathered
+from tamias.analyse.rdf.statements import BATCH, RdfStatements, gathered
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Links
@@ -30,7 +30,7 @@ class FtpListingAnalyser:
         return gathered(lambda statements: _read(document, statements), self._limits)
 
 
-def _read(document: Document, statements: Statements) -> Iterator[Finding]:
+def _read(document: Document, statements: RdfStatements) -> Iterator[Finding]:
     batch: list[str] = []
     with as_stream(read_chunks(document.stream)) as lines:
         for number, line in enumerate(iter(lambda: lines.readline(_MOST_LINE), b""), start=1):

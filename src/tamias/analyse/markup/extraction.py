@@ -6,26 +6,26 @@ from typing import Protocol
 
 from tamias.analyse.limits import RefusedError
 from tamias.analyse.markup import jsonld, metas, microdata, microformats, rdfa, rdfxml
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem
 
 Mark = bytes | re.Pattern[bytes]
 
 
-class Extractor(Protocol):
+class MarkupReader(Protocol):
     """A module of this package that reads one syntax."""
 
     @property
     def GATE(self) -> Sequence[Mark]: ...  # noqa: N802 - a constant of the module
 
-    def extract(self, page: Page, /) -> Iterator[Finding]: ...
+    def extract(self, page: MarkupPage, /) -> Iterator[Finding]: ...
 
 
-PAGE_EXTRACTORS: tuple[Extractor, ...] = (jsonld, microdata, rdfa, metas, microformats)
-XML_EXTRACTORS: tuple[Extractor, ...] = (rdfa, rdfxml)
+PAGE_EXTRACTORS: tuple[MarkupReader, ...] = (jsonld, microdata, rdfa, metas, microformats)
+XML_EXTRACTORS: tuple[MarkupReader, ...] = (rdfa, rdfxml)
 
 
-def extracted(page: Page) -> Iterator[Finding]:
+def extracted(page: MarkupPage) -> Iterator[Finding]:
     """What all extractors find. The tree is made once, and only where one of them may find something."""
     asked = [
         extractor

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from lxml import etree
 from pyoxigraph import NamedNode
 
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import OPEN_GRAPH
-from tamias.analyse.markup.statements import Statements
+from tamias.analyse.markup.statements import MarkupStatements
 from tamias.model.finding import Finding
 
 GATE = (
@@ -36,18 +36,18 @@ _REFINEMENTS = {name.lower(): name for name in _QUALIFIERS.split()}
 """The terms that once were written as qualifiers of an element."""
 
 
-def extract(page: Page) -> Iterator[Finding]:
+def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of the page's metas and links."""
-    statements = Statements(page, "Metas")
+    statements = MarkupStatements(page, "Metas")
     with statements.bounded():
-        _Head(page, statements).read()
+        _PageHead(page, statements).read()
     yield from statements.findings()
 
 
-class _Head:
+class _PageHead:
     """What one page says of itself."""
 
-    def __init__(self, page: Page, statements: Statements) -> None:
+    def __init__(self, page: MarkupPage, statements: MarkupStatements) -> None:
         self._page = page
         self._statements = statements
         self._subject = statements.node(page.url.partition("#")[0])
@@ -90,7 +90,7 @@ class _Head:
         return self._statements.node(space + local) if "." not in local else None
 
 
-def _those(page: Page, tag: str, name: str, value: str) -> list[etree._Element]:
+def _those(page: MarkupPage, tag: str, name: str, value: str) -> list[etree._Element]:
     return [
         element
         for element, names in page.telling

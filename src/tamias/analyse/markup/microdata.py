@@ -14,10 +14,10 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from tamias.analyse.markup.dates import XSD, date_type
 from tamias.analyse.markup.iri import is_absolute
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import RDF
 from tamias.analyse.markup.rdfa.values import text_of
-from tamias.analyse.markup.statements import Node, Statements, Term
+from tamias.analyse.markup.statements import MarkupStatements, Node, Term
 from tamias.model.finding import Finding
 
 GATE = (b"itemscope",)
@@ -46,11 +46,11 @@ _PROPERTY = frozenset({"itemprop", "itemprop-reverse"})
 _Elements = list[etree._Element]
 
 
-def extract(page: Page) -> Iterator[Finding]:
+def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of the page."""
-    statements = Statements(page, "Microdata")
+    statements = MarkupStatements(page, "Microdata")
     with statements.bounded():
-        _Walk(page, statements).walk()
+        _MicrodataWalk(page, statements).walk()
     yield from statements.findings()
 
 
@@ -61,10 +61,10 @@ class _Visit(msgspec.Struct, frozen=True):
     vocabulary: str | None = None
 
 
-class _Walk:
+class _MicrodataWalk:
     """Goes through one page."""
 
-    def __init__(self, page: Page, statements: Statements) -> None:
+    def __init__(self, page: MarkupPage, statements: MarkupStatements) -> None:
         self._page = page
         self._base = page.base.partition("#")[0]
         self._statements = statements
@@ -179,7 +179,7 @@ class _Walk:
 class _Properties:
     """Which elements are properties of which item."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: MarkupPage) -> None:
         self._page = page
         self.items = [element for element, names in page.telling if "itemscope" in names]
         self._all = [element for element, names in page.telling if not _PROPERTY.isdisjoint(names)]

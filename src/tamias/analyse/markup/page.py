@@ -27,7 +27,7 @@ _names = cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
-class Page:
+class MarkupPage:
     """One HTML, XHTML or XML document. The tree is made when the first extractor asks for it."""
 
     def __init__(

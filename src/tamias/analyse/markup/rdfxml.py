@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import RDF
 from tamias.analyse.rdf.rdf_xml import rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, batched
@@ -14,7 +14,7 @@ from tamias.model.finding import Finding, Problem
 GATE = (RDF.encode(),)
 
 
-def extract(page: Page) -> Iterator[Finding]:
+def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of every `rdf:RDF` element that stands in none of its kind."""
     faults = Faults(AnalyseLimits().max_errors)
     for element in page.tree.iter(f"{{{RDF}}}RDF"):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
 from tamias.analyse.markup.iri import named_node, resolved
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem, Quads
 
 FREE_TEXT = 1 << 20
@@ -26,10 +26,10 @@ class TooMuchError(Exception):
     """The markup says more than a page of its size would."""
 
 
-class Statements:
+class MarkupStatements:
     """Collects quads of the default graph, in order, each once."""
 
-    def __init__(self, page: Page, syntax: str) -> None:
+    def __init__(self, page: MarkupPage, syntax: str) -> None:
         self._syntax = syntax
         self._quads: dict[Quad, None] = {}
         self._nodes: dict[str, NamedNode | None] = {}

@@ -14,7 +14,7 @@ from tamias.analyse.profile.files.parquet import parquet_table
 from tamias.analyse.profile.files.sheets import sheet_tables
 from tamias.analyse.profile.files.xml_paths import XmlReader
 from tamias.analyse.profile.kinds import types
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.tables import Tables
 from tamias.analyse.profile.void import StatementReader
 from tamias.content.formats import PARQUET, XHTML, is_rdf
@@ -81,7 +81,7 @@ class _Profiler:
         bare = Profile(size=size, types=found)
         try:
             full = self._full(bare, told_type) if size else bare
-        except LimitReached as limit:
+        except ProfileLimit as limit:
             full = bare
             self._problems.append(str(limit))
         except OSError:

@@ -10,7 +10,7 @@ from tamias.analyse.profile.dialect import Dialect
 from tamias.analyse.profile.limits import ProfileLimits
 from tamias.analyse.profile.sketch import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.values.cells import usual_shape
-from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, Form
+from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm
 from tamias.analyse.profile.values.forms import form_of
 from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
 from tamias.analyse.profile.values.number_forms import decimal_sign
@@ -51,7 +51,7 @@ class _Figures:
             return False
 
 
-class Columns:
+class TableColumns:
     """The columns of the table `t`."""
 
     def __init__(self, tables: "DuckDBPyConnection", dialect: Dialect, limits: ProfileLimits) -> None:
@@ -117,7 +117,7 @@ class Columns:
             sketch=self._sketch(place) if _can_join(form, meaning, figures) else b"",
         )
 
-    def _checked(self, place: int, form: Form) -> tuple[Form, _Figures]:
+    def _checked(self, place: int, form: ColumnForm) -> tuple[ColumnForm, _Figures]:
         """The form, if it holds for nearly all of the column, else that of text; and the figures."""
         import duckdb
 
@@ -132,7 +132,7 @@ class Columns:
     def _exact(self) -> bool:
         return self.rows <= self._limits.exact_rows
 
-    def _figures(self, place: int, form: Form) -> _Figures:
+    def _figures(self, place: int, form: ColumnForm) -> _Figures:
         told = form.told.format
         value = form.sql.format(v="v") if form is not TEXT else f"left(v, {self._limits.value})"
         known = _known(place, TEXT_NULLS if form is TEXT else ANY_NULLS)
@@ -197,7 +197,7 @@ def _known(place: int, nulls: str = TEXT_NULLS) -> str:
     return f"SELECT CASE WHEN lower({value}) IN ({nulls}) THEN NULL ELSE {value} END AS v FROM t"  # noqa: S608
 
 
-def _can_join(form: Form, meaning: Meaning | None, figures: _Figures) -> bool:
+def _can_join(form: ColumnForm, meaning: Meaning | None, figures: _Figures) -> bool:
     """Texts and codes, not measures, times or truth values."""
     if figures.distinct < 2:
         return False

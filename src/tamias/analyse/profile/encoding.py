@@ -36,7 +36,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True):
     """Some bytes do not fit; they become U+FFFD."""
 
 
-class Text(msgspec.Struct, frozen=True, kw_only=True):
+class Utf8Text(msgspec.Struct, frozen=True, kw_only=True):
     """A file brought to UTF-8."""
 
     path: Path
@@ -63,7 +63,7 @@ def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
     return Encoding(name=_told(told_type, sample) or code_page(sample))
 
 
-def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimits, watch: Watch) -> Text:
+def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimits, watch: Watch) -> Utf8Text:
     """Copies a file as UTF-8 without mark or NULs, with plain line ends; may raise `LimitReached`."""
     encoding = found_encoding(path, told_type, limits.bytes)
     lines, longest, run, last = 0, 0, 0, b""
@@ -80,7 +80,7 @@ def as_utf8(path: Path, target: Path, told_type: str | None, limits: ProfileLimi
     if not complete:
         _drop_last_line(target, run)
     unended = complete and bool(last) and not last.endswith(b"\n")
-    return Text(
+    return Utf8Text(
         path=target, encoding=encoding, lines=lines + unended, longest=max(longest, run), complete=complete
     )
 

@@ -4,7 +4,7 @@ import mimetypes
 from pathlib import Path
 
 from tamias.analyse.profile.files import zips
-from tamias.analyse.profile.limits import LimitReached
+from tamias.analyse.profile.limits import ProfileLimit
 from tamias.content.formats import (
     BY_NAME,
     CSV,
@@ -116,7 +116,7 @@ def _zip_kind(path: Path) -> str | None:
         with zips.opened(path) as archive:
             workbook = any(name.startswith("xl/workbook.") for name in archive.namelist())
             return SHEET if workbook else zips.spoken_type(archive)
-    except (LimitReached, *zips.FAULTS):
+    except (ProfileLimit, *zips.FAULTS):
         return None
 
 

@@ -41,7 +41,7 @@ class ProfileLimits(msgspec.Struct, frozen=True, kw_only=True):
     problems: int = 50
 
 
-class LimitReached(Exception):
+class ProfileLimit(Exception):
     """Reading stops here; the message names the limit and its setting. What was read before it counts."""
 
 
@@ -58,10 +58,10 @@ class Watch:
         return max(0.0, self._end - time.monotonic())
 
     def check(self) -> None:
-        """Raises `LimitReached` when the time is over."""
+        """Raises `ProfileLimit` when the time is over."""
         if time.monotonic() > self._end:
             raise self.over()
 
-    def over(self) -> LimitReached:
+    def over(self) -> ProfileLimit:
         """What to say when it is."""
-        return LimitReached(f"not read on after {self._seconds:g} s (limit profile.seconds)")
+        return ProfileLimit(f"not read on after {self._seconds:g} s (limit profile.seconds)")

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,7 +20,7 @@ def workbench(
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A DuckDB in memory that may read these files and spill into the folder, and nothing else.
 
-    Raises `LimitReached` when the time, memory or space allowed is used up, `OSError` when the disk is full.
+    Raises `ProfileLimit` when the time, memory or space allowed is used up, `OSError` when the disk is full.
     """
     import duckdb
 
@@ -37,7 +37,7 @@ def workbench(
         except duckdb.InterruptException as interrupt:
             raise watch.over() from interrupt
         except duckdb.OutOfMemoryException as error:
-            raise LimitReached(
+            raise ProfileLimit(
                 f"needs more than {limits.memory} bytes of memory or {limits.disk} of disk"
                 " (limits profile.memory, profile.disk)"
             ) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tamias.analyse.profile.columns import Columns
+from tamias.analyse.profile.columns import TableColumns
 from tamias.analyse.profile.dialect import (
     Dialect,
     Marks,
@@ -16,8 +16,8 @@ from tamias.analyse.profile.dialect import (
     row_reader,
     sample_rows,
 )
-from tamias.analyse.profile.encoding import Text
-from tamias.analyse.profile.limits import KIB, MIB, LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.encoding import Utf8Text
+from tamias.analyse.profile.limits import KIB, MIB, ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import workbench
 from tamias.model.profile import TableProfile
 
@@ -39,7 +39,7 @@ class Tables:
         self._watch = watch
         self._problems = problems
 
-    def table(self, text: Text, name: str, marks: Marks | None = None) -> TableProfile | None:
+    def table(self, text: Utf8Text, name: str, marks: Marks | None = None) -> TableProfile | None:
         """The profile of a table; None where there is none. `marks` are given where they are known."""
         if text.longest > self._limits.line:
             self._problems.append(
@@ -66,11 +66,11 @@ class Tables:
         try:
             with workbench([path], self._folder, self._limits, self._watch) as tables:
                 marks, width = sniffed(tables, path, head)
-        except (duckdb.Error, LimitReached):
+        except (duckdb.Error, ProfileLimit):
             return counted
         return marks if width > 1 or first < 2 else msgspec.structs.replace(counted, header=None)
 
-    def _read(self, text: Text, name: str, dialect: Dialect) -> TableProfile:
+    def _read(self, text: Utf8Text, name: str, dialect: Dialect) -> TableProfile:
         import duckdb
 
         path, narrow = text.path, dialect
@@ -80,14 +80,14 @@ class Tables:
                 " (limit profile.columns)"
             )
             path, narrow = self._narrowed(path, dialect)
-        found: Columns | None = None
+        found: TableColumns | None = None
         try:
             with workbench([path], self._folder, self._limits, self._watch) as tables:
-                found = Columns(tables, narrow, self._limits)
+                found = TableColumns(tables, narrow, self._limits)
                 load(tables, path, narrow, self._limits.rows)
                 self._tell_losses(tables, name, narrow)
                 found.look()
-        except LimitReached as limit:
+        except ProfileLimit as limit:
             self._problems.append(f"{name}: {limit}")
         except duckdb.Error as error:
             self._problems.append(f"{name}: cannot be read as a table: {_first_line(error)}")
@@ -167,7 +167,7 @@ def _head(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _profile(text: Text, name: str, dialect: Dialect, found: Columns | None) -> TableProfile:
+def _profile(text: Utf8Text, name: str, dialect: Dialect, found: TableColumns | None) -> TableProfile:
     return TableProfile(
         name=name,
         encoding=text.encoding.name,

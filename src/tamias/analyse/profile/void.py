@@ -7,12 +7,12 @@ from typing import cast
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
 from tamias.analyse.profile.encoding import found_encoding
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.sketch import Distinct
 from tamias.content.formats import load_analyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads
-from tamias.model.profile import Statements, Usage
+from tamias.model.profile import StatementCounts, TermUsage
 from tamias.protocols import Analyser
 
 BASE = "http://profile.invalid/"
@@ -38,14 +38,14 @@ class StatementReader:
         self._graphs: set[str] = set()
         self._complete = True
 
-    def read(self, media_type: str) -> Statements:
+    def read(self, media_type: str) -> StatementCounts:
         """The figures of all that could be read."""
         try:
             self._read(media_type)
-        except (LimitReached, LimitExceeded) as limit:
+        except (ProfileLimit, LimitExceeded) as limit:
             self._complete = False
             self._problems.append(str(limit))
-        return Statements(
+        return StatementCounts(
             triples=self._triples,
             subjects=self._subjects.count,
             objects=self._objects.count,
@@ -59,7 +59,7 @@ class StatementReader:
 
     def _read(self, media_type: str) -> None:
         if self._path.stat().st_size > self._limits.bytes:
-            raise LimitReached(f"more than {self._limits.bytes} bytes, not read (limit profile.bytes)")
+            raise ProfileLimit(f"more than {self._limits.bytes} bytes, not read (limit profile.bytes)")
         with self._path.open("rb") as file:
             charset = None if "xml" not in media_type else _utf16(self._path)
             document = Document(url=BASE, stream=file, media_type=media_type, charset=charset)
@@ -74,7 +74,7 @@ class StatementReader:
     def _analyser(self, media_type: str) -> Analyser:
         made = load_analyser(media_type)
         if made is None:
-            raise LimitReached(f"no analyser reads {media_type}")
+            raise ProfileLimit(f"no analyser reads {media_type}")
         return cast("Analyser", made())
 
     def _count(self, quad: Quad) -> None:
@@ -94,9 +94,9 @@ class StatementReader:
             place = "" if problem.line is None else f"line {problem.line}: "
             self._problems.append(place + problem.what)
 
-    def _most(self, counts: Counter[str]) -> tuple[Usage, ...]:
+    def _most(self, counts: Counter[str]) -> tuple[TermUsage, ...]:
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        return tuple(Usage(iri[:1000], count) for iri, count in ordered[: self._limits.usages])
+        return tuple(TermUsage(iri[:1000], count) for iri, count in ordered[: self._limits.usages])
 
 
 def _add(counts: Counter[str], iri: str) -> None:

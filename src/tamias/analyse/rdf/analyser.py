@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.chunks import Stop, as_stream, read_chunks, utf8_chunks
+from tamias.analyse.chunks import StreamStop, as_stream, read_chunks, utf8_chunks
 from tamias.analyse.jsonld.contexts import Contexts, with_first_context, with_linked_context
 from tamias.analyse.jsonld.reading import JsonLd
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
@@ -18,7 +18,7 @@ from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.rdf.rdf_xml import if_silent, rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, Read, batched, read_on
 from tamias.analyse.rdf.trig import Trig
-from tamias.analyse.rdf.turtle import Lines, Turtle, valid_base
+from tamias.analyse.rdf.turtle import StatementLines, Turtle, valid_base
 from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.entities import flat_entities
 from tamias.analyse.xml.literals import with_canonical_literals
@@ -50,7 +50,7 @@ class RdfAnalyser:
         self._json_ld = JsonLd(self._limits, contexts)
 
     def analyse(self, document: Document) -> Iterator[Finding]:
-        stop = Stop()
+        stop = StreamStop()
         syntax = syntax_of(document.media_type)
         assert syntax is not None, "the table of formats names a syntax for each type that is read here"
         nesting = Nesting(NESTED[syntax], self._limits) if syntax in NESTED else None
@@ -77,7 +77,7 @@ class RdfAnalyser:
         base = valid_base(document.base)
         faults = Faults(self._limits.max_errors)
         if syntax in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
-            found = Lines(syntax).found(stream, faults)
+            found = StatementLines(syntax).found(stream, faults)
         elif syntax == RdfFormat.TURTLE:
             found = Turtle(base).found(stream, faults)
         elif syntax == RdfFormat.JSON_LD:

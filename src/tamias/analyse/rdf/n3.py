@@ -7,7 +7,7 @@ from itertools import chain
 from pyoxigraph import BlankNode, RdfFormat, parse
 
 from tamias.analyse.chunks import as_stream
-from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, read_on, taken_apart
+from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.turtle import Turtle
 from tamias.model.turtle_text import BOUNDARY_OR_BRACE
 
@@ -72,7 +72,7 @@ def _with_empty_prefix(text: bytes) -> bytes:
 
 def _statements(text: bytes) -> list[tuple[Piece, bool]]:
     """The text cut after each statement, and whether there is a formula in it."""
-    pieces, place, start = [], Place(), 0
+    pieces, place, start = [], TextPlace(), 0
     depth, has_formula = 0, False
     for end, kind in [*_boundaries(text), (len(text), "dot")]:
         if kind in ("open", "close"):

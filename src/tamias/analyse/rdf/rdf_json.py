@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from tamias.analyse.chunks import read_chunks, utf8_chunks
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.nesting import JSON, Nesting
-from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, gathered
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.content.formats import read_by
 from tamias.model.document import Document
@@ -31,7 +31,7 @@ class RdfJsonAnalyser:
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
 
-    def _read(self, document: Document, statements: Statements) -> Iterator[Finding]:
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)
         text = _Text(Nesting(JSON, self._limits).watched(chunks), self._limits.rdfjson_subject)
         try:
@@ -133,7 +133,9 @@ def _members(text: _Text) -> Iterator[tuple[str, int, object]]:
         raise JSONDecodeError("something stands after the end", text.text, text.at)
 
 
-def _said(subject: str, value: object, line: int, statements: Statements, text: _Text) -> Iterator[Finding]:
+def _said(
+    subject: str, value: object, line: int, statements: RdfStatements, text: _Text
+) -> Iterator[Finding]:
     try:
         node = blank_node(subject[2:]) if subject.startswith("_:") else iri(subject)
         pairs = _pairs(value)

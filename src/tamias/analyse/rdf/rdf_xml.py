@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.rdf.recover import Faults, Place, Read
+from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.leniency import Note, has_unheeded, mended
 from tamias.analyse.xml.nodes import Nodes, has_forbidden
@@ -40,4 +40,6 @@ def _strictly(text: bytes, base: str | None) -> list[QuadLines]:
 def if_silent(fault: SyntaxError, faults: Faults) -> Iterator[Problem]:
     """The fault of the whole, where no part of it has one."""
     if not faults.count:
-        yield from faults.told(fault.msg, Place(fault.lineno, fault.offset or 1) if fault.lineno else None)
+        yield from faults.told(
+            fault.msg, TextPlace(fault.lineno, fault.offset or 1) if fault.lineno else None
+        )

@@ -24,27 +24,27 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 Read = list[Quad] | QuadLines | Problem
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """Where something begins in a document; both counted from 1, the column in characters."""
 
     line: int = 1
     column: int = 1
 
-    def after(self, text: bytes) -> "Place":
+    def after(self, text: bytes) -> "TextPlace":
         """Where what follows the text begins."""
         lines, last = times(b"\n", text), text[text.rfind(b"\n") + 1 :].decode("utf-8", "replace")
-        return Place(self.line + lines, len(last) + (1 if lines else self.column))
+        return TextPlace(self.line + lines, len(last) + (1 if lines else self.column))
 
-    def within(self, line: int, column: int) -> "Place":
+    def within(self, line: int, column: int) -> "TextPlace":
         """A place counted from here, as a place of the document."""
-        return Place(self.line + line - 1, column if line > 1 else self.column + column - 1)
+        return TextPlace(self.line + line - 1, column if line > 1 else self.column + column - 1)
 
 
 class Piece(NamedTuple):
     """Some text that can be read on its own, and where it stands."""
 
     text: bytes
-    place: Place
+    place: TextPlace
 
 
 class Faults:
@@ -58,13 +58,13 @@ class Faults:
         self.good = 0
         self._noted = 0
 
-    def note(self, what: str, place: Place) -> Iterator[Problem]:
+    def note(self, what: str, place: TextPlace) -> Iterator[Problem]:
         """A problem by which nothing was lost: it says nothing against the rest."""
         self._noted += 1
         if self._noted <= self._most:
             yield Problem(what[:MAX_MESSAGE], *place)
 
-    def told(self, what: str, place: Place | None = None) -> Iterator[Problem]:
+    def told(self, what: str, place: TextPlace | None = None) -> Iterator[Problem]:
         """The problem, if it is still to be told."""
         self.count += 1
         self.given_up = self.count > self._most and self.count * 9 > self.good
@@ -148,14 +148,14 @@ def _is_sayable(quad: Quad) -> bool:
 
 
 def read_on(
-    parser: Iterator[Quad], faults: Faults, start: Place | None = None, *, to_the_end: bool = True
+    parser: Iterator[Quad], faults: Faults, start: TextPlace | None = None, *, to_the_end: bool = True
 ) -> Iterator[Read]:
     """What is too large to be taken apart: after a fault the parser goes on, as it can in every syntax.
 
     Near a fault it may then say what the document does not; in a graph it forgets the graph, so that syntaxes
     with graphs are not to be read to the end.
     """
-    start, going_on = start or Place(), True
+    start, going_on = start or TextPlace(), True
     while going_on and not faults.given_up:
         quads: list[Quad] = []
         problems: list[Problem] = []

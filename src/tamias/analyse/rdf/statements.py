@@ -20,7 +20,7 @@ MAX_GROWTH = 250
 _MAX_MESSAGE = 500
 
 
-class Statements:
+class RdfStatements:
     """What one document says, and what is wrong with it."""
 
     def __init__(self, limits: AnalyseLimits) -> None:
@@ -62,9 +62,9 @@ class Statements:
             yield Problem(f"{self._faults - self._most_faults} more errors (limit analyse.max_errors)")
 
 
-def gathered(read: Callable[[Statements], Iterator[Finding]], limits: AnalyseLimits) -> Iterator[Finding]:
+def gathered(read: Callable[[RdfStatements], Iterator[Finding]], limits: AnalyseLimits) -> Iterator[Finding]:
     """All that is found by reading, up to where it is refused to read on."""
-    statements = Statements(limits)
+    statements = RdfStatements(limits)
     reason: LimitExceeded | RefusedError | None = None
     try:
         yield from read(statements)

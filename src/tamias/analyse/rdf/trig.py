@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from pyoxigraph import Quad, RdfFormat
 
-from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, taken_apart
+from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apart
 from tamias.analyse.rdf.turtle import Turtle, statements
 from tamias.model.turtle_text import BOUNDARY_OR_BRACE
 
@@ -69,19 +69,19 @@ def _in_graph(piece: Piece) -> list[Piece]:
 
 def _wrapped(statement: Piece, name: bytes) -> Piece:
     line, column = statement.place
-    return Piece(b"%b%b}" % (name, statement.text), Place(line, column - len(name)))
+    return Piece(b"%b%b}" % (name, statement.text), TextPlace(line, column - len(name)))
 
 
 def graphs(text: bytes) -> list[Piece]:
     """The text cut after each graph and, outside of graphs, each statement and directive."""
-    scan = _Scan(text)
+    scan = _BraceScan(text)
     for found in BOUNDARY_OR_BRACE.finditer(text):
         if found.lastgroup is not None:
             scan.take(found.lastgroup, found.start(), found.end())
     return _cut(text, [*scan.ends, len(text)])
 
 
-class _Scan:
+class _BraceScan:
     """Where the pieces of a text end, as far as braces with faults among them can tell."""
 
     def __init__(self, text: bytes) -> None:
@@ -133,7 +133,7 @@ class _Scan:
 
 
 def _cut(text: bytes, ends: list[int]) -> list[Piece]:
-    pieces, place = [], Place()
+    pieces, place = [], TextPlace()
     for start, end in pairwise(ends):
         if text[start:end].strip():
             pieces.append(Piece(text[start:end], place))

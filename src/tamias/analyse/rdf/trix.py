@@ -8,7 +8,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf.statements import Statements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, gathered
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.analyse.xml.entities import flat_entities
 from tamias.content.formats import read_by
@@ -31,7 +31,7 @@ class TrixAnalyser:
     def analyse(self, document: Document) -> Iterator[Finding]:
         return gathered(lambda statements: self._read(document, statements), self._limits)
 
-    def _read(self, document: Document, statements: Statements) -> Iterator[Finding]:
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)
         # The entities are flat and bounded when they come here, so the parser may expand them.
         parser = etree.XMLPullParser(
@@ -43,7 +43,7 @@ class TrixAnalyser:
             remove_comments=True,
             remove_pis=True,
         )
-        walk, size = _Walk(statements), 0
+        walk, size = _TrixWalk(statements), 0
         try:
             for chunk in flat_entities(chunks, self._limits.entity_bytes):
                 size += len(chunk)
@@ -57,10 +57,10 @@ class TrixAnalyser:
             )
 
 
-class _Walk:
+class _TrixWalk:
     """Goes through the elements of one document as they begin and end."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(self, statements: RdfStatements) -> None:
         self._statements = statements
         self._graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
         self._triple: etree._Element | None = None

@@ -10,7 +10,7 @@ from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.rdf.plain import plain_lines
-from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, read_on, taken_apart
+from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.written import written
 from tamias.model.quad_lines import QuadLines
 from tamias.model.turtle_text import ATOM, BOUNDARY
@@ -37,7 +37,7 @@ _PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~/
 _T = TypeVar("_T")
 
 
-class Lines:
+class StatementLines:
     """N-Triples or N-Quads: every line for itself."""
 
     def __init__(self, syntax: RdfFormat) -> None:
@@ -45,7 +45,7 @@ class Lines:
 
     def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
         """Reads blocks of lines; of one with a fault, every good line."""
-        place = Place()
+        place = TextPlace()
         for block in _line_blocks(stream):
             if len(block) > MAX_STATEMENT:
                 yield from faults.told(f"line of more than {MAX_STATEMENT} bytes, left out", place)
@@ -57,7 +57,7 @@ class Lines:
                 return
             place = place.after(block)
 
-    def _of_deep(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+    def _of_deep(self, block: bytes, place: TextPlace, faults: Faults) -> Iterator[Read]:
         """Line by line: the parser would die of triple terms that are nested too deep."""
         for line in block.splitlines(keepends=True):
             if line.count(b"<<(") > MAX_TRIPLE_TERMS:
@@ -68,7 +68,7 @@ class Lines:
                 yield from self._of_block(line, place, faults)
             place = place.after(line)
 
-    def _of_block(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+    def _of_block(self, block: bytes, place: TextPlace, faults: Faults) -> Iterator[Read]:
         plain = plain_lines(block, has_graphs=self._syntax == RdfFormat.N_QUADS)
         yield from plain
         faults.good += sum(map(len, plain))
@@ -76,13 +76,13 @@ class Lines:
         if end < len(block):
             yield from self._of_lines(block[end:], place.after(block[:end]), faults)
 
-    def _of_lines(self, block: bytes, place: Place, faults: Faults) -> Iterator[Read]:
+    def _of_lines(self, block: bytes, place: TextPlace, faults: Faults) -> Iterator[Read]:
         parser = parse(block, format=self._syntax)
         try:
             found = written(parser, has_graphs=self._syntax == RdfFormat.N_QUADS)
         except SyntaxError:
             lines = block.splitlines(keepends=True)
-            pieces = [Piece(line, Place(place.line + number)) for number, line in enumerate(lines)]
+            pieces = [Piece(line, TextPlace(place.line + number)) for number, line in enumerate(lines)]
             yield from taken_apart(pieces, self, faults)
         else:
             faults.good += sum(map(len, found))
@@ -106,7 +106,7 @@ class Turtle:
 
     def found(self, stream: BinaryIO, faults: Faults) -> Iterator[Read]:
         """Reads blocks of statements; of one with a fault, every good statement and clause."""
-        place, begun = Place(), b""
+        place, begun = TextPlace(), b""
         for block in _statement_blocks(stream):
             text, begun = begun + block, b""
             if len(text) > MAX_STATEMENT:
@@ -127,7 +127,7 @@ class Turtle:
         if begun:
             yield from taken_apart([Piece(begun, place)], self, faults)
 
-    def _streamed(self, text: bytes, stream: BinaryIO, place: Place, faults: Faults) -> Iterator[Read]:
+    def _streamed(self, text: bytes, stream: BinaryIO, place: TextPlace, faults: Faults) -> Iterator[Read]:
         """A statement too large to hold: as the parser goes on, from here to the end."""
         rest = as_stream(chain((self.header, text), read_chunks(stream)))
         parser = parse(rest, format=self.syntax, base_iri=self._base, lenient=True)
@@ -206,7 +206,7 @@ def valid_base(url: str | None) -> str | None:
     return url
 
 
-def statements(text: bytes, place: Place) -> list[Piece]:
+def statements(text: bytes, place: TextPlace) -> list[Piece]:
     """The text cut after each statement and directive; last comes what no dot ends, perhaps nothing."""
     ends = []
     for found in BOUNDARY.finditer(text):

@@ -38,7 +38,7 @@ def apply(rule: PageRule, tree: LexborHTMLParser, *, url: str, base: str) -> Ite
     root = tree.root
     if root is None:
         return
-    page = _Page(url, base)
+    page = _RulePage(url, base)
     try:
         page.read(rule.subject, root, parent=url)
     except _LimitError as limit:
@@ -51,7 +51,7 @@ def apply(rule: PageRule, tree: LexborHTMLParser, *, url: str, base: str) -> Ite
     yield from page.problems[:MAX_PROBLEMS]
 
 
-class _Page:
+class _RulePage:
     """One page while it is read."""
 
     def __init__(self, url: str, base: str) -> None:

@@ -9,7 +9,7 @@ from tamias.analyse.markup.iri import resolved
 from tamias.analyse.rules.applying import apply
 from tamias.analyse.rules.loading import load_portal
 from tamias.analyse.rules.patterns import is_for, speaks_for
-from tamias.analyse.rules.rule import PageRule, Portal
+from tamias.analyse.rules.rule import PageRule, PortalRules
 from tamias.model.errors import ConfigError
 from tamias.model.finding import Finding, Problem
 
@@ -30,7 +30,7 @@ def load_rules(path: Path) -> "RuleBook":
 class RuleBook:
     """Rules for any number of portals. Asking it about a page that no rule is for costs next to nothing."""
 
-    def __init__(self, portals: Iterable[Portal]) -> None:
+    def __init__(self, portals: Iterable[PortalRules]) -> None:
         self._portals = tuple(portals)
 
     def applies(self, url: str) -> bool:

@@ -11,7 +11,15 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from tamias.analyse.rules import lines
 from tamias.analyse.rules.names import PREFIXES
-from tamias.analyse.rules.rule import PageRule, Pagination, Portal, Selector, SubjectRule, Term, ValueRule
+from tamias.analyse.rules.rule import (
+    PageRule,
+    Pagination,
+    PortalRules,
+    Selector,
+    SubjectRule,
+    Term,
+    ValueRule,
+)
 from tamias.analyse.rules.words import RuleFile
 from tamias.model.errors import ConfigError
 
@@ -31,7 +39,7 @@ _HOST = re.compile(r"(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 _COUNTING = re.compile(r":nth-|~(?!=)")
 
 
-def load_portal(path: Path) -> Portal:
+def load_portal(path: Path) -> PortalRules:
     """The portal that a rule file describes. Raises `ConfigError` that names file and line."""
     try:
         data = path.read_bytes()
@@ -59,7 +67,7 @@ class _Loader(RuleFile):
         super().__init__(path, text)
         self._counts = False
 
-    def portal(self) -> Portal:
+    def portal(self) -> PortalRules:
         """All of it."""
         self.check_keys((), self._content, _TOP, properties=False)
         hosts = self.texts(("hosts",), self._content.get("hosts"), "host names")
@@ -72,7 +80,7 @@ class _Loader(RuleFile):
         pages = self._content.get("page", [])
         if not isinstance(pages, list) or not pages:
             self.fail(("page",), "there is no page; begin one with [[page]]")
-        return Portal(
+        return PortalRules(
             hosts=hosts, pages=tuple(self._page(("page", at), page) for at, page in enumerate(pages))
         )
 

@@ -75,7 +75,7 @@ class PageRule(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a selector counts siblings, which costs the square of their number."""
 
 
-class Portal(msgspec.Struct, frozen=True, kw_only=True):
+class PortalRules(msgspec.Struct, frozen=True, kw_only=True):
     """One rule file."""
 
     hosts: tuple[str, ...]

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from tamias.analyse.rdf.recover import Place
+from tamias.analyse.rdf.recover import TextPlace
 from tamias.analyse.xml.nodes import TOKEN
 
 RDF = rb"http://www\.w3\.org/1999/02/22-rdf-syntax-ns#"
@@ -29,7 +29,7 @@ class Note(msgspec.Struct, frozen=True):
     """What was changed, and where."""
 
     what: str
-    place: Place
+    place: TextPlace
 
 
 class _Element(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class _Mending:
         declared = _PREFIX.search(text)
         self._prefix = declared[1] if declared else None
         self._stack = [_Element(base, is_literal=False)]
-        self._place, self._end = Place(), 0
+        self._place, self._end = TextPlace(), 0
         self.notes: list[Note] = []
 
     def text(self, text: bytes) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.chunks import times
-from tamias.analyse.rdf.recover import Faults, Piece, Place, Read, taken_apart
+from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apart
 
 _ASIDE = (
     rb"<!--(?:[^-]++|-(?!->))*(?:-->|\Z)|<!\[CDATA\[(?:[^\]]++|\](?!\]>))*(?:\]\]>|\Z)"
@@ -99,7 +99,7 @@ class Nodes:
             return []
 
     def _pieces(self) -> list[Piece]:
-        place = Place().after(self._text[: self._start])
+        place = TextPlace().after(self._text[: self._start])
         pieces, end = [], self._start
         for start, stop in _nodes(self._text, self._start):
             place = place.after(self._text[end:start])

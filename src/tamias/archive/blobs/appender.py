@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from tamias.archive.blobs.blob import Place
+from tamias.archive.blobs.blob import BlobPlace
 from tamias.archive.blobs.packs import PackError, Packs, PackWriter
 from tamias.archive.blobs.table import BlobTable
 from tamias.model.capture_id import new_capture_id
@@ -23,11 +23,11 @@ class Appender:
         self._full: list[PackWriter] = []
         self._broken = False
 
-    def append(self, record: list[bytes]) -> Place:
+    def append(self, record: list[bytes]) -> BlobPlace:
         """Adds a record, given in parts. Not durable yet; after `DiskFull` all is as before."""
         writer = self._with_room()
         start = writer.append(record)
-        return Place(writer.pack, start, sum(map(len, record)))
+        return BlobPlace(writer.pack, start, sum(map(len, record)))
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -25,7 +25,7 @@ class Codec(StrEnum):
     """Blobs in a row; the base is their list."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class BlobPlace(msgspec.Struct, frozen=True):
     """Where a record stands."""
 
     pack: Annotated[UUID, Column("uuid")]
@@ -47,7 +47,7 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
     base: Annotated[str | None, Column("bytea")] = None
     depth: Annotated[int, Column("int2")] = 0
     stored: Annotated[int, Column("int8")]
-    place: Place
+    place: BlobPlace
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

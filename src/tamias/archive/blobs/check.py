@@ -28,7 +28,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """Blobs that cannot be given back while this one cannot."""
 
 
-class Check:
+class BlobCheck:
     """One walk through all blobs. Others may write meanwhile."""
 
     def __init__(self, packs: Packs, session: Session) -> None:

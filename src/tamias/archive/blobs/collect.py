@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, Place
+from tamias.archive.blobs.blob import Blob, BlobPlace
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.blobs.packs import PackMissing, Packs
 from tamias.archive.blobs.reader import BlobReader
@@ -21,7 +21,7 @@ LEAST_USED = 0.5
 _AT_ONCE = 10_000
 
 
-class Collected(msgspec.Struct, kw_only=True):
+class FreedSpace(msgspec.Struct, kw_only=True):
     """What was freed."""
 
     packs_cut: int = 0
@@ -40,7 +40,7 @@ class _PackRow(msgspec.Struct, frozen=True):
 
 def collect(
     writer: BlobWriter, session: Session, referenced: Iterable[str], grace: float = GRACE_SECONDS
-) -> Collected:
+) -> FreedSpace:
     """Frees all that can be reached from none of the digests given. Others may read and write meanwhile.
 
     `session` is another one than the writer's.
@@ -62,12 +62,12 @@ def collect(
     return done
 
 
-def recover(packs: Packs, session: Session) -> Collected:
+def recover(packs: Packs, session: Session) -> FreedSpace:
     """Puts right what dead writers left: their packs are cut to what rows name, and sealed.
 
     Any process may call it at any time.
     """
-    done = Collected()
+    done = FreedSpace()
     for row in _pack_rows(session):
         if row.state == "gone":
             done.packs_removed += _removed(packs, session, row.pack)
@@ -76,7 +76,7 @@ def recover(packs: Packs, session: Session) -> Collected:
     return done
 
 
-def _seal_and_cut(packs: Packs, session: Session, pack: UUID, done: Collected) -> None:
+def _seal_and_cut(packs: Packs, session: Session, pack: UUID, done: FreedSpace) -> None:
     found = packs.find(pack)
 
     def seal(cursor: Cursor) -> int:
@@ -130,11 +130,11 @@ def _emptied(writer: BlobWriter, session: Session, pack: UUID) -> bool:
     return True
 
 
-def _of(place: Place) -> tuple[UUID, int, int]:
+def _of(place: BlobPlace) -> tuple[UUID, int, int]:
     return place.pack, place.start, place.length
 
 
-def _move(cursor: Cursor, blobs: list[Blob], places: list[Place]) -> None:
+def _move(cursor: Cursor, blobs: list[Blob], places: list[BlobPlace]) -> None:
     hold_packs(cursor, {place.pack for place in places})
     cursor.executemany(
         SQL["move_blob"].text,

@@ -18,7 +18,7 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 Numbers = np.ndarray[tuple[int], np.dtype[np.uint32]]
 
 
-class Lines:
+class LineStarts:
     """Where the lines of a text start, and how long they are."""
 
     def __init__(self, text: bytes) -> None:
@@ -46,7 +46,7 @@ class Lines:
         return rows
 
 
-def match(lines: Lines, known: Lines) -> Numbers | None:
+def match(lines: LineStarts, known: LineStarts) -> Numbers | None:
     """For each line the number, from 1, of a line of `known` that is the same, or 0.
 
     None when the lines are too uneven; a few lines may not be found though they are there.

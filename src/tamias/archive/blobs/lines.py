@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from tamias.archive.blobs.frames import PayloadError, compress, decompress
-from tamias.archive.blobs.line_matching import Lines, Numbers, match
+from tamias.archive.blobs.line_matching import LineStarts, Numbers, match
 
 MOST_LINES = 2_000_000
 """In base or body: what bounds the memory for single lines."""
@@ -22,7 +22,7 @@ def encode_rows(body: bytes, base: bytes) -> bytes | None:
     """The payload; None where the two are no files of mostly the same lines."""
     if not all(0 < text.count(_BREAK) < MOST_LINES for text in (body, base)):
         return None
-    lines, known = Lines(body), Lines(base)
+    lines, known = LineStarts(body), LineStarts(base)
     told = match(lines, known)
     if told is None:
         told = _matched_one_by_one(body, base)

@@ -34,7 +34,7 @@ class Description(msgspec.Struct, frozen=True, omit_defaults=True):
     depth: int = 0
 
 
-class Record(msgspec.Struct, frozen=True):
+class BlobRecord(msgspec.Struct, frozen=True):
     """A description, and where its record stands."""
 
     start: int
@@ -59,7 +59,7 @@ def described(record: bytes) -> Description | None:
     return msgspec.json.decode(told, type=Description)
 
 
-def scan(read: ReadPack, length: int) -> Iterator[Record]:
+def scan(read: ReadPack, length: int) -> Iterator[BlobRecord]:
     """All records of a pack of that length. What cannot be read is passed over up to the next one."""
     window = _Window(read)
     at = 0
@@ -68,7 +68,7 @@ def scan(read: ReadPack, length: int) -> Iterator[Record]:
         description = described(head)
         size = _HEADER + int.from_bytes(head[4:_HEADER], "little") if description else 0
         if description and 0 <= description.payload <= length - at - size:
-            yield Record(at, size + description.payload, description)
+            yield BlobRecord(at, size + description.payload, description)
             at += size + description.payload
         else:
             at = _next_record(window, at + 1, length)

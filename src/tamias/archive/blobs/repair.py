@@ -7,7 +7,7 @@ from itertools import islice
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec, Place
+from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, BlobPlace, Codec
 from tamias.archive.blobs.check import Damage
 from tamias.archive.blobs.packs import Pack, PackMissing
 from tamias.archive.blobs.records import scan
@@ -147,7 +147,7 @@ def _blobs(writer: BlobWriter, pack: Pack) -> Iterator[Blob]:
             base=told.base,
             depth=told.depth,
             stored=told.payload,
-            place=Place(pack.pack, record.start, record.length),
+            place=BlobPlace(pack.pack, record.start, record.length),
         )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from lxml import etree
 
 from tamias.archive.blobs.packs import PackError
-from tamias.archive.blobs.signing import EMPTY_SHA256, Asked, Credentials, query_text, signed
+from tamias.archive.blobs.signing import EMPTY_SHA256, S3Credentials, S3Request, query_text, signed
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.service_client import NoResponse, Response, ServiceClient
 
@@ -30,7 +30,7 @@ class S3Address(msgspec.Struct, frozen=True):
     endpoint: str
     bucket: str
     prefix: str
-    credentials: Credentials
+    credentials: S3Credentials
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Upload(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ListedObject(msgspec.Struct, frozen=True):
     """An object of a list."""
 
     name: str
@@ -64,7 +64,7 @@ def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
         (endpoint or f"https://s3.{region}.amazonaws.com").rstrip("/"),
         parts.netloc,
         f"{prefix}/" if prefix else "",
-        Credentials(key, secret, region, environment.get("AWS_SESSION_TOKEN")),
+        S3Credentials(key, secret, region, environment.get("AWS_SESSION_TOKEN")),
     )
 
 
@@ -99,7 +99,7 @@ class S3Client:
         """Takes an object away. May be done twice."""
         self._ask("DELETE", name)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ListedObject]:
         """All objects under the prefix."""
         asked = {"list-type": "2", "prefix": self._address.prefix}
         while True:
@@ -108,7 +108,7 @@ class S3Client:
             page = etree.fromstring(answer.content, _parser())
             for entry in page.iterfind("{*}Contents"):
                 key, size = entry.findtext("{*}Key") or "", entry.findtext("{*}Size") or "0"
-                yield Entry(key.removeprefix(self._address.prefix), int(size))
+                yield ListedObject(key.removeprefix(self._address.prefix), int(size))
             more = page.findtext("{*}NextContinuationToken")
             if page.findtext("{*}IsTruncated") != "true" or not more:
                 return
@@ -124,7 +124,7 @@ class S3Client:
         upload: Upload | None = None,
         most: int = _MOST_ANSWER,
     ) -> Response:
-        asked = Asked(
+        asked = S3Request(
             method=method,
             host=urlsplit(self._address.endpoint).netloc,
             path=self._path(name),
@@ -145,7 +145,7 @@ class S3Client:
                 trouble = f"it answered {answer.status}"
         raise PackError(f"the store cannot be reached ({what}): {trouble}")
 
-    def _once(self, asked: Asked, upload: Upload | None, most: int) -> Response:
+    def _once(self, asked: S3Request, upload: Upload | None, most: int) -> Response:
         headers = signed(asked, self._address.credentials, datetime.now(UTC))
         query = f"?{query_text(asked.query)}" if asked.query else ""
         scheme = urlsplit(self._address.endpoint).scheme

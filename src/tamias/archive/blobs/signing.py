@@ -12,7 +12,7 @@ EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
-class Credentials(msgspec.Struct, frozen=True):
+class S3Credentials(msgspec.Struct, frozen=True):
     """Who asks, and for which region. Never shown: its secret must not reach a message."""
 
     key: str
@@ -21,10 +21,10 @@ class Credentials(msgspec.Struct, frozen=True):
     token: str | None = None
 
     def __repr__(self) -> str:
-        return f"Credentials({self.key!r})"
+        return f"S3Credentials({self.key!r})"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class S3Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request. `path` is as it will be sent; `sha256` is that of the body."""
 
     method: str
@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = EMPTY_SHA256
 
 
-def signed(asked: Asked, credentials: Credentials, now: datetime) -> dict[str, str]:
+def signed(asked: S3Request, credentials: S3Credentials, now: datetime) -> dict[str, str]:
     """All headers that the request must have."""
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     told = {"host": asked.host, "x-amz-content-sha256": asked.sha256, "x-amz-date": stamp}
@@ -64,7 +64,7 @@ def query_text(query: Mapping[str, str]) -> str:
     return "&".join(f"{quote(name, safe='')}={quote(query[name], safe='')}" for name in sorted(query))
 
 
-def _key(credentials: Credentials, day: str) -> bytes:
+def _key(credentials: S3Credentials, day: str) -> bytes:
     key = f"AWS4{credentials.secret}".encode()
     for part in (day, credentials.region, "s3", "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()

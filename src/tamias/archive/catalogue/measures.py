@@ -7,7 +7,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.terms import (
     QUALITY,
-    Statements,
+    GraphBuilder,
     catalogue_graph,
     moment,
     text,
@@ -19,7 +19,7 @@ from tamias.model import vocabulary as v
 
 def metric_quads() -> list[Quad]:
     """Every metric with its words and its dimension, in the graph of the catalogue as a whole."""
-    told = Statements(catalogue_graph())
+    told = GraphBuilder(catalogue_graph())
     for metric in METRICS.values():
         node, dimension = _metric(metric.name), _dimension(metric.dimension)
         told.are([node], "dqv:Metric")
@@ -39,13 +39,13 @@ def metric_quads() -> list[Quad]:
 
 def measure_quads(node: NamedNode, measures: Sequence[Measure], graph: NamedNode) -> list[Quad]:
     """What is measured of one thing."""
-    told = Statements(graph)
+    told = GraphBuilder(graph)
     describe_measures(told, node, measures)
     return told.quads
 
 
 def describe_measures(
-    told: Statements, node: NamedNode, measures: Sequence[Measure], scope: str = ""
+    told: GraphBuilder, node: NamedNode, measures: Sequence[Measure], scope: str = ""
 ) -> None:
     """The same, among other statements; `scope` tells measures of one thing by several catalogues apart."""
     name = sha256(f"{scope}{node.value}".encode()).hexdigest()[:24]

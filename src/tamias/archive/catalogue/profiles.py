@@ -10,8 +10,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
+    GraphBuilder,
     Object,
-    Statements,
     address,
     text,
     typed,
@@ -27,12 +27,12 @@ MOST_COLUMNS: Final = 500
 
 def profile_quads(file: NamedNode, profile: p.Profile, graph: NamedNode) -> list[Quad]:
     """All that is known of the content of a file."""
-    told = Statements(graph)
+    told = GraphBuilder(graph)
     describe_profile(told, file, profile)
     return told.quads
 
 
-def describe_profile(told: Statements, file: NamedNode, profile: p.Profile) -> None:
+def describe_profile(told: GraphBuilder, file: NamedNode, profile: p.Profile) -> None:
     """The same, among other statements."""
     _describe_tables(told, file, profile.tables[:MOST_TABLES])
     if profile.statements is not None:
@@ -41,7 +41,7 @@ def describe_profile(told: Statements, file: NamedNode, profile: p.Profile) -> N
         _describe_place(told, file, profile.geography)
 
 
-def describe_joins(told: Statements, joins: Sequence[JoinCandidate], bases: CatalogueBases) -> None:
+def describe_joins(told: GraphBuilder, joins: Sequence[JoinCandidate], bases: CatalogueBases) -> None:
     """Columns whose values are, as it seems, among those of another."""
     for join in joins:
         one, other = (
@@ -51,7 +51,7 @@ def describe_joins(told: Statements, joins: Sequence[JoinCandidate], bases: Cata
         told.add(one, "arc:valuesWithin", other)
 
 
-def _describe_tables(told: Statements, file: NamedNode, tables: Sequence[p.TableProfile]) -> None:
+def _describe_tables(told: GraphBuilder, file: NamedNode, tables: Sequence[p.TableProfile]) -> None:
     """A table, or a group where there are several, such as the sheets of a workbook."""
     group = _part(file, "tables")
     if len(tables) > 1:
@@ -65,7 +65,7 @@ def _describe_tables(told: Statements, file: NamedNode, tables: Sequence[p.Table
 
 
 def _describe_table(
-    told: Statements, file: NamedNode, node: NamedNode, number: int, table: p.TableProfile
+    told: GraphBuilder, file: NamedNode, node: NamedNode, number: int, table: p.TableProfile
 ) -> None:
     told.are([node], "csvw:Table")
     values: dict[str, Object | None] = {
@@ -82,7 +82,7 @@ def _describe_table(
         _describe_column(told, schema, _column_node(file, number, column.number), column)
 
 
-def _describe_dialect(told: Statements, node: NamedNode, table: p.TableProfile) -> None:
+def _describe_dialect(told: GraphBuilder, node: NamedNode, table: p.TableProfile) -> None:
     if table.delimiter is None:
         return
     dialect = NamedNode(f"{node.value}-dialect")
@@ -97,7 +97,7 @@ def _describe_dialect(told: Statements, node: NamedNode, table: p.TableProfile) 
     told.each(dialect, values)
 
 
-def _describe_column(told: Statements, schema: NamedNode, node: NamedNode, column: p.ColumnProfile) -> None:
+def _describe_column(told: GraphBuilder, schema: NamedNode, node: NamedNode, column: p.ColumnProfile) -> None:
     """The datatype twice: as CSVW has it, and by its short name, as the Open Dataset Archive did."""
     told.typed(schema, "csvw:column", node, "csvw:Column")
     told.each(
@@ -113,7 +113,7 @@ def _describe_column(told: Statements, schema: NamedNode, node: NamedNode, colum
         told.add(node, "rdfs:range", NamedNode(column.meaning.range))
 
 
-def _describe_statements(told: Statements, file: NamedNode, found: p.Statements) -> None:
+def _describe_statements(told: GraphBuilder, file: NamedNode, found: p.StatementCounts) -> None:
     told.are([file], "void:Dataset")
     counts = {
         "void:triples": found.triples,
@@ -128,7 +128,7 @@ def _describe_statements(told: Statements, file: NamedNode, found: p.Statements)
 
 
 def _describe_partitions(
-    told: Statements, file: NamedNode, kind: str, measure: str, usages: Sequence[p.Usage]
+    told: GraphBuilder, file: NamedNode, kind: str, measure: str, usages: Sequence[p.TermUsage]
 ) -> None:
     for number, usage in enumerate(usages, 1):
         named = address(usage.iri)
@@ -138,7 +138,7 @@ def _describe_partitions(
             told.each(part, {f"void:{kind}": named, measure: typed(usage.count, "integer")})
 
 
-def _describe_place(told: Statements, file: NamedNode, geography: p.Geography) -> None:
+def _describe_place(told: GraphBuilder, file: NamedNode, geography: p.Geography) -> None:
     """The box around what is mapped, where it is in degrees."""
     if geography.bbox is None or geography.crs is not None:
         return

@@ -14,7 +14,7 @@ from tamias.archive.catalogue.periodicity import frequency
 from tamias.archive.catalogue.profiles import describe_joins, describe_profile
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
-    Statements,
+    GraphBuilder,
     address,
     catalogue_graph,
     media_type_iri,
@@ -48,7 +48,7 @@ def resource_quads(
 
     Versions are given oldest first, profiles by the SHA-256 of the versions.
     """
-    told = Statements(catalogue_graph(resource.id))
+    told = GraphBuilder(catalogue_graph(resource.id))
     title = _title(resource)
     _describe_dataset(told, resource, versions, title, bases)
     for before, version in zip([None, *versions], versions, strict=False):
@@ -64,7 +64,7 @@ def resource_quads(
 
 
 def _describe_dataset(
-    told: Statements, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
+    told: GraphBuilder, resource: Resource, versions: Sequence[Version], title: str, bases: CatalogueBases
 ) -> None:
     node = bases.dataset(resource.id)
     told.typed(bases.catalogue(), "dcat:dataset", node, "dcat:Dataset")
@@ -85,7 +85,7 @@ def _describe_dataset(
     _describe_origin(told, resource, node)
 
 
-def _describe_origin(told: Statements, resource: Resource, node: NamedNode) -> None:
+def _describe_origin(told: GraphBuilder, resource: Resource, node: NamedNode) -> None:
     """Where it is on the Web."""
     place, kind = address(resource.url), media_type_iri(resource.media_type)
     if place is None:
@@ -97,7 +97,7 @@ def _describe_origin(told: Statements, resource: Resource, node: NamedNode) -> N
 
 
 def _describe_version(
-    told: Statements,
+    told: GraphBuilder,
     resource: Resource,
     version: Version,
     before: Version | None,
@@ -125,7 +125,7 @@ def _describe_version(
 
 
 def _describe_distribution(
-    told: Statements, resource: Resource, version: Version, bases: CatalogueBases
+    told: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases
 ) -> None:
     node = bases.version(resource.id, version.number)
     form, checksum = NamedNode(node.value + "#distribution"), NamedNode(node.value + "#checksum")
@@ -145,7 +145,7 @@ def _describe_distribution(
 
 
 def _describe_by_address(
-    told: Statements, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
+    told: GraphBuilder, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
 ) -> None:
     """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions.
 
@@ -173,7 +173,7 @@ def _describe_by_address(
 
 
 def _describe_suspects(
-    told: Statements, resource: Resource, suspects: Sequence[Suspect], bases: CatalogueBases
+    told: GraphBuilder, resource: Resource, suspects: Sequence[Suspect], bases: CatalogueBases
 ) -> None:
     """Bodies that came and were not believed: no versions, but not hidden either."""
     whole = bases.dataset(resource.id)

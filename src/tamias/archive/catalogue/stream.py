@@ -11,7 +11,7 @@ from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.resource import resource_quads
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
-    Statements,
+    GraphBuilder,
     address,
     catalogue_graph,
     moment,
@@ -56,7 +56,7 @@ def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Q
 
 def _whole(bases: CatalogueBases) -> list[Quad]:
     """The archive itself."""
-    told = Statements(catalogue_graph())
+    told = GraphBuilder(catalogue_graph())
     node = bases.catalogue()
     publisher = NamedNode(node.value + "#publisher")
     told.are([node], "dcat:Catalog")
@@ -106,7 +106,7 @@ def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[
         node = address(url)
         if node is None or (only is not None and url not in only):
             continue
-        told = Statements(catalogue_graph("portal", str(portal)))
+        told = GraphBuilder(catalogue_graph("portal", str(portal)))
         told.each(
             node,
             {
@@ -130,7 +130,7 @@ def _descriptions(session: Session, portal: int, url: str) -> Iterator[list[Quad
 
 
 def _description(name: str, iri: str, measures: Sequence[Measure]) -> list[Quad]:
-    told = Statements(catalogue_graph("record", name))
+    told = GraphBuilder(catalogue_graph("record", name))
     node = address(iri)
     if node is not None:
         describe_measures(told, node, measures, scope=name)

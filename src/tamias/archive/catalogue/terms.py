@@ -108,7 +108,7 @@ def word(short: str) -> NamedNode:
     return NamedNode(PREFIXES[space] + name)
 
 
-class Statements:
+class GraphBuilder:
     """Gathers quads of one graph; a statement without a value is none."""
 
     def __init__(self, graph: NamedNode) -> None:

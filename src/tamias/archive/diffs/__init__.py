@@ -4,15 +4,15 @@ from tamias.archive.diffs.collections import CollectionDiff, collection_diff
 from tamias.archive.diffs.compare import diff
 from tamias.archive.diffs.triples import StatementsDiff, statements_diff
 from tamias.archive.diffs.updates import as_sparql_update
-from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What
+from tamias.archive.diffs.values import Change, Columns, Diff, DiffKind, DiffLimits, What
 
 __all__ = [
     "Change",
     "CollectionDiff",
     "Columns",
     "Diff",
+    "DiffKind",
     "DiffLimits",
-    "Kind",
     "StatementsDiff",
     "What",
     "as_sparql_update",

@@ -17,19 +17,19 @@ from tamias.archive.diffs.member_files import members_diff
 from tamias.archive.diffs.octets import bytes_diff
 from tamias.archive.diffs.rows import rows_diff
 from tamias.archive.diffs.triples import triples_diff
-from tamias.archive.diffs.values import Diff, DiffLimits, Kind
+from tamias.archive.diffs.values import Diff, DiffKind, DiffLimits
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.formats import Form, form_of, syntax_of
 
 _KINDS = {
-    Form.ROWS: Kind.ROWS,
-    Form.STATEMENTS: Kind.TRIPLES,
-    Form.JSON: Kind.JSON,
-    Form.JSON_LINES: Kind.JSON,
-    Form.MEMBERS: Kind.MEMBERS,
-    Form.TEXT: Kind.LINES,
-    Form.BYTES: Kind.BYTES,
+    Form.ROWS: DiffKind.ROWS,
+    Form.STATEMENTS: DiffKind.TRIPLES,
+    Form.JSON: DiffKind.JSON,
+    Form.JSON_LINES: DiffKind.JSON,
+    Form.MEMBERS: DiffKind.MEMBERS,
+    Form.TEXT: DiffKind.LINES,
+    Form.BYTES: DiffKind.BYTES,
 }
 _UNTOLD = frozenset({"", "application/octet-stream"})
 
@@ -92,22 +92,22 @@ class _Files(msgspec.Struct, frozen=True):
                 return _noted(found, notes)
         return _noted(bytes_diff(self.old, self.new), notes)
 
-    def _attempts(self, form: Form) -> list[tuple[Kind, Callable[[], Diff]]]:
+    def _attempts(self, form: Form) -> list[tuple[DiffKind, Callable[[], Diff]]]:
         """The ways to compare, the best first."""
-        ways: list[tuple[Kind, Callable[[], Diff]]] = []
+        ways: list[tuple[DiffKind, Callable[[], Diff]]] = []
         if form is Form.STATEMENTS:
-            ways.append((Kind.TRIPLES, self._triples))
+            ways.append((DiffKind.TRIPLES, self._triples))
         if form is Form.JSON or syntax_of(self.media_type) == RdfFormat.JSON_LD:
-            ways.append((Kind.JSON, lambda: json_diff(self.old, self.new, self.limits)))
+            ways.append((DiffKind.JSON, lambda: json_diff(self.old, self.new, self.limits)))
         elif form is Form.JSON_LINES:
-            ways.append((Kind.JSON, lambda: json_lines_diff(self.old, self.new, self.limits)))
+            ways.append((DiffKind.JSON, lambda: json_lines_diff(self.old, self.new, self.limits)))
         elif form is Form.ROWS:
-            ways.append((Kind.ROWS, self._rows))
+            ways.append((DiffKind.ROWS, self._rows))
         elif form is Form.MEMBERS:
-            return [(Kind.MEMBERS, lambda: members_diff(self.old, self.new, self.limits))]
+            return [(DiffKind.MEMBERS, lambda: members_diff(self.old, self.new, self.limits))]
         elif form is Form.BYTES:
             return []
-        return [*ways, (Kind.LINES, lambda: lines_diff(self.old, self.new, self.limits))]
+        return [*ways, (DiffKind.LINES, lambda: lines_diff(self.old, self.new, self.limits))]
 
     def _triples(self) -> Diff:
         return triples_diff(self.old, self.new, self.media_type or "", self.limits, self.base)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.diffs.alignment import gaps
-from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.text import marked_chunks
@@ -83,7 +83,7 @@ class _Comparison:
 
     def told(self) -> Diff:
         return Diff(
-            kind=Kind.JSON,
+            kind=DiffKind.JSON,
             added=self._counts[What.ADDED],
             removed=self._counts[What.REMOVED],
             changed=self._counts[What.CHANGED],

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamias.archive.diffs.alignment import Gap, gaps
 from tamias.archive.diffs.matching import surplus
-from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical.text import Text, found_text
 
 MAX_ALIGNED = 2_000_000
@@ -30,7 +30,7 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     added = sum(gap.new.stop - gap.new.start for gap in found)
     changes = _told(was, now, found, limits)
     return Diff(
-        kind=Kind.LINES,
+        kind=DiffKind.LINES,
         added=added,
         removed=removed,
         changes=changes,

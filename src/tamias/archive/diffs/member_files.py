@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, told_text
+from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.containers.directory import ZipEntry, members
 
 
@@ -15,7 +15,7 @@ def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     if any(each.encrypted for each in (*was.values(), *now.values())):
         notes.append("some members are encrypted: their checksums may not tell that they changed")
     return Diff(
-        kind=Kind.MEMBERS,
+        kind=DiffKind.MEMBERS,
         added=len(now.keys() - was.keys()),
         removed=len(was.keys() - now.keys()),
         changed=len(changed),

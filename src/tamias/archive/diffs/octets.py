@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tamias.archive.diffs.values import Diff, Kind
+from tamias.archive.diffs.values import Diff, DiffKind
 
 _STEP = 1 << 22
 
@@ -19,7 +19,7 @@ def bytes_diff(old: Path, new: Path) -> Diff:
     if start < max(was, now):
         notes.append(f"the first {start} and the last {end} bytes are the same")
     return Diff(
-        kind=Kind.BYTES, added=now - start - end, removed=was - start - end, truncated=False, notes=notes
+        kind=DiffKind.BYTES, added=now - start - end, removed=was - start - end, truncated=False, notes=notes
     )
 
 

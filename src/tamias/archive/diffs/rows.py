@@ -9,7 +9,16 @@ import numpy as np
 
 from tamias.archive.diffs.columns import Pairing, paired
 from tamias.archive.diffs.matching import Digests, Matched, by_content, by_key, repeated, shared
-from tamias.archive.diffs.values import Change, Columns, Diff, DiffLimits, Kind, What, fair_shares, told_text
+from tamias.archive.diffs.values import (
+    Change,
+    Columns,
+    Diff,
+    DiffKind,
+    DiffLimits,
+    What,
+    fair_shares,
+    told_text,
+)
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.tables import Row, Table, found_table
 
@@ -138,7 +147,7 @@ def _told(sides: _Sides, matched: Matched, notes: list[str], limits: DiffLimits)
     changes += [sides.added(now[place], limits) for place in added]
     changes += [sides.removed(was[place], limits) for place in removed]
     return Diff(
-        kind=Kind.ROWS,
+        kind=DiffKind.ROWS,
         added=sizes[What.ADDED],
         removed=sizes[What.REMOVED],
         changed=sizes[What.CHANGED],

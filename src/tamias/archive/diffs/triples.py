@@ -11,7 +11,7 @@ import msgspec
 from pyoxigraph import RdfFormat
 
 from tamias.archive.diffs.blank_matching import named_alike
-from tamias.archive.diffs.values import Change, Diff, DiffLimits, Kind, What, fair_shares, told_text
+from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, fair_shares, told_text
 from tamias.content.canonical.blank_nodes import Statement, with_gaps
 from tamias.content.canonical.statements import parsed_lines, read_document, statement_lines
 from tamias.content.formats import syntax_of
@@ -57,7 +57,7 @@ def triples_diff(old: Path, new: Path, media_type: str, limits: DiffLimits, base
     ]
     changes += [Change(What.ADDED, new=_told(line, limits)) for line in found.added[: shares[What.ADDED]]]
     return Diff(
-        kind=Kind.TRIPLES,
+        kind=DiffKind.TRIPLES,
         added=sizes[What.ADDED],
         removed=sizes[What.REMOVED],
         changes=changes,

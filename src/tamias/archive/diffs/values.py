@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 
-class Kind(StrEnum):
+class DiffKind(StrEnum):
     """What was compared."""
 
     ROWS = "rows"
@@ -50,7 +50,7 @@ class Columns(msgspec.Struct, frozen=True):
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """The difference of two versions. Counts are of everything; `changes` are some of them."""
 
-    kind: Kind
+    kind: DiffKind
     added: int = 0
     removed: int = 0
     changed: int = 0

@@ -15,15 +15,15 @@ from tamias.archive.quality.rows import (
     read_measures,
     record_id,
 )
-from tamias.archive.quality.told import Told, ToldForm, told_of
+from tamias.archive.quality.told import ClaimedDescription, ToldForm, told_of
 
 __all__ = [
     "METRICS",
+    "ClaimedDescription",
     "Got",
     "Measure",
     "Metric",
     "Rating",
-    "Told",
     "ToldForm",
     "dataset_metrics",
     "measure_portals",

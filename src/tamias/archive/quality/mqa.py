@@ -13,14 +13,14 @@ from tamias.archive.quality import licences
 from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
 from tamias.archive.quality.got import Got
 from tamias.archive.quality.portal_watch import is_web_address
-from tamias.archive.quality.told import Told, ToldForm
+from tamias.archive.quality.told import ClaimedDescription, ToldForm
 from tamias.content.formats import media_type_of
 
 Rating = Literal["excellent", "good", "sufficient", "bad"]
 _ACCESS_RIGHTS: Final = "http://publications.europa.eu/resource/authority/access-right/"
 _ACCESS_WORDS: Final = frozenset({"public", "restricted", "non_public", "non-public"})
 
-View = tuple[Told, Sequence[Got]]
+View = tuple[ClaimedDescription, Sequence[Got]]
 
 
 class Indicator(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Indicator(msgspec.Struct, frozen=True):
     share: Callable[[View], float]
 
 
-def points(told: Told, got: Sequence[Got]) -> dict[str, float]:
+def points(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
     """Points of each dimension (`mqa-findability`, ...) and of all (`mqa`). What was not tried gets none."""
     found: dict[str, float] = {f"mqa-{indicator.dimension}": 0.0 for indicator in INDICATORS}
     for name, value in indicator_points(told, got).items():
@@ -40,7 +40,7 @@ def points(told: Told, got: Sequence[Got]) -> dict[str, float]:
     return {**found, "mqa": sum(found.values())}
 
 
-def indicator_points(told: Told, got: Sequence[Got]) -> dict[str, float]:
+def indicator_points(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
     """Points of each indicator, for whoever asks why."""
     return {each.name: each.points * each.share((told, got)) for each in INDICATORS}
 
@@ -54,7 +54,7 @@ def rating(total: float) -> Rating:
     return "sufficient" if total > 120 else "bad"
 
 
-def _of_dataset(test: Callable[[Told], bool]) -> Callable[[View], float]:
+def _of_dataset(test: Callable[[ClaimedDescription], bool]) -> Callable[[View], float]:
     return lambda view: float(test(view[0]))
 
 
@@ -82,12 +82,12 @@ def _mean(truths: Iterable[bool]) -> float:
     return sum(listed) / len(listed) if listed else 0.0
 
 
-def _complies(told: Told) -> bool:
+def _complies(told: ClaimedDescription) -> bool:
     """Title, description, and an access address for every form: what DCAT-AP makes mandatory."""
     return told.title and told.description and all(is_web_address(form.url) for form in told.forms)
 
 
-def _listed_access(told: Told) -> bool:
+def _listed_access(told: ClaimedDescription) -> bool:
     word = told.access_rights or ""
     return word.startswith(_ACCESS_RIGHTS) or word.lower() in _ACCESS_WORDS
 

@@ -11,13 +11,13 @@ from tamias.archive.quality import licences
 from tamias.archive.quality.dates import is_date
 from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
 from tamias.archive.quality.got import Got, format_is_true, size_is_true
-from tamias.archive.quality.told import Told, ToldForm
+from tamias.archive.quality.told import ClaimedDescription, ToldForm
 
 _WEB: Final = re.compile(r"(https?|ftps?)://[^\s/?#.][^\s/?#]*([/?#]\S*)?", re.IGNORECASE)
 _EMAIL: Final = re.compile(r"(mailto:)?[^\s@:/<>\"]+@[^\s@:/<>\".]+(\.[^\s@:/<>\".]+)+", re.IGNORECASE)
 
 
-def dataset_metrics(told: Told, got: Sequence[Got]) -> dict[str, float]:
+def dataset_metrics(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, float]:
     """All metrics that can be told; `got` has one for each form. Of what was never tried, nothing is said."""
     types = [promised_type(form.media_type, form.format) for form in told.forms]
     return {
@@ -50,7 +50,7 @@ def is_web_address(text: str) -> bool:
     return _WEB.fullmatch(text.strip()) is not None
 
 
-def _existence(told: Told) -> dict[str, float]:
+def _existence(told: ClaimedDescription) -> dict[str, float]:
     forms = told.forms
     kept = [part is not None for form in forms for part in (form.format, form.media_type, form.byte_size)]
     return {
@@ -65,7 +65,7 @@ def _existence(told: Told) -> dict[str, float]:
     }
 
 
-def _conformance(told: Told, types: Sequence[str | None]) -> dict[str, float]:
+def _conformance(told: ClaimedDescription, types: Sequence[str | None]) -> dict[str, float]:
     return {
         "coac": _share(is_web_address(form.url) for form in told.forms),
         "coce": float(any(_EMAIL.fullmatch(text) for text in told.emails)),
@@ -76,7 +76,7 @@ def _conformance(told: Told, types: Sequence[str | None]) -> dict[str, float]:
     }
 
 
-def _dates(told: Told) -> list[str | None]:
+def _dates(told: ClaimedDescription) -> list[str | None]:
     """Of the dataset and of each form, there or not."""
     return [
         told.issued,

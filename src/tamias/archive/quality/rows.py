@@ -13,7 +13,7 @@ import msgspec
 from tamias.archive.quality.got import NOTHING, Got
 from tamias.archive.quality.mqa import points
 from tamias.archive.quality.portal_watch import dataset_metrics, delivery_metrics
-from tamias.archive.quality.told import Told, ToldForm, told_of
+from tamias.archive.quality.told import ClaimedDescription, ToldForm, told_of
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
@@ -104,7 +104,9 @@ def _measure_portal(session: Session, portal: int, url: str, key: Key) -> int:
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     measured, after = 0, ""
     while page := _rows(session, "page_told", {"portal": portal, "after": after, "limit": PAGE}):
-        told = {record: msgspec.convert(text, Told) for record, text in page if text is not None}
+        told = {
+            record: msgspec.convert(text, ClaimedDescription) for record, text in page if text is not None
+        }
         got = _got_of_forms(session, told, key)
         values = {
             record: {**dataset_metrics(told[record], got[record]), **points(told[record], got[record])}
@@ -127,7 +129,7 @@ def _add_up(sums: dict[str, list[float]], values: Any) -> None:
             sums[metric][1] += 1
 
 
-def _got_of_forms(session: Session, told: dict[str, Told], key: Key) -> dict[str, list[Got]]:
+def _got_of_forms(session: Session, told: dict[str, ClaimedDescription], key: Key) -> dict[str, list[Got]]:
     """What the archive got of each form of each description."""
     named = {record: [_resource(form.url, key) for form in each.forms] for record, each in told.items()}
     got = _read_got(session, [each for listed in named.values() for each in listed if each is not None])

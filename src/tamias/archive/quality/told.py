@@ -23,7 +23,7 @@ class ToldForm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     modified: str | None = None
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ClaimedDescription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which parts of a description are there, and the texts of those that are looked at."""
 
     title: bool = False
@@ -44,10 +44,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     forms: tuple[ToldForm, ...] = ()
 
 
-def told_of(dataset: Dataset) -> Told:
+def told_of(dataset: Dataset) -> ClaimedDescription:
     """What is kept of a description."""
     agents = [agent for agent in (dataset.contact, dataset.publisher) if agent is not None]
-    return Told(
+    return ClaimedDescription(
         title=_said(dataset.title),
         description=_said(dataset.description),
         keywords=any(map(_said, dataset.keywords)),

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from tamias.cli.console.options import Place
 
 if TYPE_CHECKING:
-    from tamias.archive.library import Archive
+    from tamias.archive.library import ArchiveReader
 
 
-def archive_at(place: Place) -> "Archive":
+def archive_at(place: Place) -> "ArchiveReader":
     """The archive, for reading."""
-    from tamias.archive.library import Archive
+    from tamias.archive.library import ArchiveReader
 
     names = frozenset(place.settings().settings.filters.session_names)
-    return Archive(place.db or place.data, data=place.data, session_names=names)
+    return ArchiveReader(place.db or place.data, data=place.data, session_names=names)

@@ -17,7 +17,7 @@ from tamias.model.capture_id import new_capture_id
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import DocumentRefused, SinkStumbled
 from tamias.sinks.files.graphs import NoQuad, SortedGraphs
-from tamias.sinks.outbox import Claim, Outbox, Settled, text_key
+from tamias.sinks.outbox import Outbox, OutboxClaim, Settled, text_key
 from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
 from tamias.sinks.sparql.placement import GraphStore, Placement, PostgresLedger, Share
 
@@ -67,7 +67,7 @@ class Documents:
         """Lets go of the files."""
         self._reader.close()
 
-    def _bring(self, claims: list[Claim]) -> list[Settled]:
+    def _bring(self, claims: list[OutboxClaim]) -> list[Settled]:
         small = [claim for claim in claims if _length(claim) <= _SMALL_BYTES]
         try:
             self._bring_together(small)
@@ -76,7 +76,7 @@ class Documents:
         large = [claim for claim in claims if _length(claim) > _SMALL_BYTES]
         return [Settled(claim, due=NEVER) for claim in small] + [self._bring_alone(claim) for claim in large]
 
-    def _bring_alone(self, claim: Claim) -> Settled:
+    def _bring_alone(self, claim: OutboxClaim) -> Settled:
         """What the store does not take is noted, and does not keep others away."""
         extent = claim.edition.extent
         try:
@@ -85,7 +85,7 @@ class Documents:
             return Settled(claim, due=NEVER, tries=claim.tries + 1, problem=str(error))
         return Settled(claim, due=NEVER)
 
-    def _bring_together(self, claims: list[Claim]) -> None:
+    def _bring_together(self, claims: list[OutboxClaim]) -> None:
         with ExitStack() as stack:
             loaded = {
                 claim.edition.capture: stack.enter_context(SortedGraphs(self._quads(claim)))
@@ -102,7 +102,7 @@ class Documents:
         for document in left:
             self._ledger.forget_vacated(document)
 
-    def _place(self, claims: list[Claim], loaded: Loaded) -> dict[str, list[str]]:
+    def _place(self, claims: list[OutboxClaim], loaded: Loaded) -> dict[str, list[str]]:
         """Notes who is in which graph; told are the graphs that documents have to be taken from."""
 
         def work(cursor: Cursor) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ class Documents:
 
         return self._session.transact(work)
 
-    def _placed(self, claim: Claim, graphs: list[str]) -> dict[str, object]:
+    def _placed(self, claim: OutboxClaim, graphs: list[str]) -> dict[str, object]:
         extent = claim.edition.extent
         return {
             "sink": self._sink,
@@ -139,7 +139,7 @@ class Documents:
                 with SortedGraphs(self._reader.read(share.extent)) as theirs:
                     yield from theirs.triples(graph)
 
-    def _quads(self, claim: Claim) -> Iterator[bytes]:
+    def _quads(self, claim: OutboxClaim) -> Iterator[bytes]:
         extent = claim.edition.extent
         return self._reader.read(extent) if extent else iter(())
 
@@ -174,7 +174,7 @@ def replace_all(graphs: GraphStore, contents: Mapping[str, bytes]) -> None:
             graphs.remove(graph, _no_beat)
 
 
-def _length(claim: Claim) -> int:
+def _length(claim: OutboxClaim) -> int:
     return claim.edition.extent.length if claim.edition.extent else 0
 
 

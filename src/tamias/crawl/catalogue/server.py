@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.database.account import Account
+from tamias.database.account import ServerAccount
 from tamias.database.disk import private
 
 START_SECONDS = 120.0
@@ -115,7 +115,7 @@ def program() -> str:
 
 
 def _in_child() -> Callable[[], None]:
-    enter = Account("self").enter(ends_with_parent=True)
+    enter = ServerAccount("self").enter(ends_with_parent=True)
     most = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
     def in_child() -> None:

@@ -6,7 +6,7 @@ from itertools import islice
 import msgspec
 
 from tamias.archive.exchanges import Exchange, read_exchanges
-from tamias.archive.library import Archive, NotArchived
+from tamias.archive.library import ArchiveReader, NotArchived
 from tamias.archive.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version
@@ -33,7 +33,7 @@ class Holding(msgspec.Struct, frozen=True):
         return f"{self.resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}"
 
 
-def holdings(archive: Archive, urls: Sequence[str] = ()) -> Iterator[Holding]:
+def holdings(archive: ArchiveReader, urls: Sequence[str] = ()) -> Iterator[Holding]:
     """The resources named, or all; those that have a version. Raises `NotArchived` for a name without one."""
     named = {each.id: each for each in map(archive.resource, urls)}
     chosen = iter(named.values()) if urls else archive.resources()

@@ -8,7 +8,7 @@ from tamias import __version__
 from tamias.archive.content import Content
 from tamias.archive.descriptions import DatasetDescription, describe
 from tamias.archive.exchanges import Exchange
-from tamias.archive.library import Archive, NotArchived
+from tamias.archive.library import ArchiveReader, NotArchived
 from tamias.archive.moments import rfc3339
 from tamias.crawl.export.holdings import Holding, holdings
 from tamias.model.resource import Version
@@ -35,7 +35,7 @@ class Told(msgspec.Struct, frozen=True):
     captures: tuple[Exchange, ...]
 
 
-def export_bag(archive: Archive, urls: Sequence[str], package: Package) -> int:
+def export_bag(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
     """Writes every version of the resources named, or of all, as one bag; returns how many there were."""
     bag = Bag(package)
     count = 0
@@ -56,7 +56,7 @@ def export_bag(archive: Archive, urls: Sequence[str], package: Package) -> int:
     return count
 
 
-def export_crate(archive: Archive, urls: Sequence[str], package: Package) -> int:
+def export_crate(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
     """The same as one RO-Crate."""
     crate = Crate(package)
     crate.describe("#tamias", "SoftwareApplication", name="Tamias", version=__version__)
@@ -81,7 +81,7 @@ def _some(count: int) -> None:
         raise NotArchived("the archive has no versions yet; 'tamias add' puts resources under watch")
 
 
-def _add_to_crate(crate: Crate, archive: Archive, holding: Holding) -> None:
+def _add_to_crate(crate: Crate, archive: ArchiveReader, holding: Holding) -> None:
     resource, source = holding.resource, address_iri(holding.resource.url)
     paths = []
     for version in holding.versions:

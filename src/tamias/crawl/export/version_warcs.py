@@ -7,14 +7,14 @@ from pathlib import Path
 from tamias import __version__
 from tamias.archive.content import Content
 from tamias.archive.exchanges import Exchange
-from tamias.archive.library import Archive
+from tamias.archive.library import ArchiveReader
 from tamias.crawl.export.holdings import holdings
 from tamias.model.capture import Body, Capture, Hop
 from tamias.model.outcome import Outcome
 from tamias.model.record import HopRecord
 from tamias.model.resource import Version
 from tamias.sinks.warc.cdxj import entries, timestamp
-from tamias.sinks.warc.warc_files import Part, warc_parts
+from tamias.sinks.warc.warc_files import WarcPart, warc_parts
 from tamias.sinks.warc.warc_records import Fields, warc_date
 from tamias.sinks.warc.warc_writer import WarcExtent, WarcWriter
 
@@ -23,8 +23,8 @@ IN_MEMORY = 8 << 20
 
 
 def version_warcs(
-    archive: Archive, urls: Sequence[str], folder: Path, crawled: Path | None
-) -> Iterator[Part]:
+    archive: ArchiveReader, urls: Sequence[str], folder: Path, crawled: Path | None
+) -> Iterator[WarcPart]:
     """Versions as WARC files of a scratch folder, each gone when the next is asked for; its index stays.
 
     What stands in the WARC files of `crawled` already is left out.
@@ -46,9 +46,9 @@ def version_warcs(
         yield from _given(folder, last)
 
 
-def _given(folder: Path, name: str) -> Iterator[Part]:
+def _given(folder: Path, name: str) -> Iterator[WarcPart]:
     path = folder / name
-    yield Part(path, name, path.stat().st_size)
+    yield WarcPart(path, name, path.stat().st_size)
     path.unlink()
 
 

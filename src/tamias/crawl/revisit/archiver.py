@@ -14,7 +14,7 @@ import msgspec
 from tamias.archive.blobs import BlobWriter, Prepared
 from tamias.archive.fingerprints import fingerprint
 from tamias.archive.hints import read_trust, write_trust
-from tamias.archive.judgement import Came, Judgement, Known, Meaning, judge
+from tamias.archive.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
 from tamias.archive.resources import (
     NewVersion,
     VisitNote,
@@ -45,14 +45,14 @@ MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
 
 _SEEN = {
-    Meaning.CHANGED: "changed",
-    Meaning.NOISE: "noise",
-    Meaning.UNCHANGED: "unchanged",
-    Meaning.SUSPECT: "failed",
-    Meaning.GONE: "gone",
-    Meaning.FAILED: "failed",
+    AttemptMeaning.CHANGED: "changed",
+    AttemptMeaning.NOISE: "noise",
+    AttemptMeaning.UNCHANGED: "unchanged",
+    AttemptMeaning.SUSPECT: "failed",
+    AttemptMeaning.GONE: "gone",
+    AttemptMeaning.FAILED: "failed",
 }
-_TELLING = (Meaning.CHANGED, Meaning.NOISE, Meaning.UNCHANGED)
+_TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
 
 class ArchiveResult(msgspec.Struct, kw_only=True):
@@ -87,7 +87,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             write_trust(cursor, self.watched.host, self.trust.right, self.trust.checked)
 
     def _add(self, cursor: Cursor, version: NewVersion) -> None:
-        if self.judgement.meaning is Meaning.SUSPECT:
+        if self.judgement.meaning is AttemptMeaning.SUSPECT:
             add_suspect(cursor, version, self.watched.host, self.judgement.reason or "")
         else:
             add_version(cursor, version, self.watched.host)
@@ -101,12 +101,12 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             media_type=self.media_type,
             told_type=self.capture.told_type,
             fingerprint=self.fingerprint,
-            noise=self.judgement.meaning is Meaning.NOISE,
+            noise=self.judgement.meaning is AttemptMeaning.NOISE,
             capture=capture_id,
         )
 
     def _note(self) -> VisitNote:
-        gone = self.judgement.meaning is Meaning.GONE
+        gone = self.judgement.meaning is AttemptMeaning.GONE
         state = "gone" if gone else self.watched.state if not self.trusted else "active"
         return VisitNote(
             resource=self.watched.id,
@@ -209,7 +209,7 @@ class Archiver:
         print_of = self._fingerprint(capture, media_type, watched.known)
         came = self._came(capture, media_type, print_of, watched)
         judgement = judge(came, watched.known)
-        stored = judgement.meaning in (Meaning.CHANGED, Meaning.NOISE, Meaning.SUSPECT)
+        stored = judgement.meaning in (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
         prepared = None
         if stored and capture.body is not None:
             prepared = self._writer.prepare(capture.body, watched.known.sha256)
@@ -236,7 +236,7 @@ class Archiver:
             return watched, False
         return Watched(
             id=identifier, url=url, host=host(task.url), state="active", importance=1.0, versions=0,
-            known=Known(), history=None, visited_at=None, fails=0, hint_at=None,
+            known=KnownState(), history=None, visited_at=None, fails=0, hint_at=None,
         ), True  # fmt: skip
 
     def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:
@@ -253,7 +253,7 @@ class Archiver:
             shared_by=shared,
         )
 
-    def _fingerprint(self, capture: Capture, media_type: str | None, known: Known) -> str | None:
+    def _fingerprint(self, capture: Capture, media_type: str | None, known: KnownState) -> str | None:
         body = capture.body
         if body is None or capture.outcome is not Outcome.OK or body.sha256 == known.sha256:
             return None
@@ -275,7 +275,7 @@ class Archiver:
             return None
         known = Trust(*read_trust(self._session, [watched.host]).get(watched.host, (0, 0)))
         said = said_changed(watched.hint_at, watched.visited_at, now)
-        return known.after(said, judgement.meaning is Meaning.CHANGED)
+        return known.after(said, judgement.meaning is AttemptMeaning.CHANGED)
 
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
         history = unpack(watched.history)

@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from tamias.archive.judgement import Judgement, Meaning
+from tamias.archive.judgement import AttemptMeaning, Judgement
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
@@ -183,7 +183,7 @@ class VisitRunner:
         ):
             result = await self._read(capture, task, held, parked)
             if result.found.overblown:
-                archived.judgement = Judgement(Meaning.SUSPECT, result.found.limit)
+                archived.judgement = Judgement(AttemptMeaning.SUSPECT, result.found.limit)
             result.archived = archived
         return result
 

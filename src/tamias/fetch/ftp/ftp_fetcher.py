@@ -12,8 +12,8 @@ from tamias.fetch.ftp.ftp_address import FtpAddress, ftp_address
 from tamias.fetch.ftp.ftp_connections import FtpConnections
 from tamias.fetch.ftp.ftp_listing import (
     LISTING,
+    DirectoryListing,
     Found,
-    Listing,
     TooLong,
     bare_line,
     listing,
@@ -247,7 +247,7 @@ def _taken(body: Body) -> bytes:
         return file.read()
 
 
-def _written(found: Listing, options: HttpOptions) -> Body:
+def _written(found: DirectoryListing, options: HttpOptions) -> Body:
     spool = Spool(options.spool_dir, options.memory_bytes)
     try:
         for line in found.lines():

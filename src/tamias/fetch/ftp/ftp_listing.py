@@ -25,7 +25,7 @@ _MODIFIED = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.\d+)?", re.AS
 _HERE = frozenset({"cdir", "pdir"})
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """One name in a directory. A symbolic link is a file until a server opens it as a directory."""
 
     name: str
@@ -35,14 +35,14 @@ class Entry(NamedTuple):
     """Only where the zone of the time is known, which plain lists do not tell."""
 
 
-Found = Entry | Literal["nothing"] | None
+Found = DirectoryEntry | Literal["nothing"] | None
 """None is a line that cannot be read."""
 
 
-class Listing(NamedTuple):
+class DirectoryListing(NamedTuple):
     """The entries of one directory."""
 
-    entries: list[Entry]
+    entries: list[DirectoryEntry]
     unread: list[str]
     """Lines that could not be read."""
 
@@ -60,15 +60,15 @@ class TooLong(Exception):
     """A directory holds more entries than may be read."""
 
 
-def listing(raw: bytes, form: Callable[[str], Found], most: int) -> Listing:
+def listing(raw: bytes, form: Callable[[str], Found], most: int) -> DirectoryListing:
     """Reads a list of that form. Raises `TooLong` when it has more than `most` entries."""
-    found = Listing([], [])
+    found = DirectoryListing([], [])
     for line in raw.split(b"\n"):
         text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
         if not text:
             continue
         entry = form(text) if len(text) <= _MOST_LINE else None
-        if isinstance(entry, Entry):
+        if isinstance(entry, DirectoryEntry):
             found.entries.append(entry)
         elif entry is None:
             found.unread.append(text)
@@ -90,7 +90,7 @@ def machine_line(line: str) -> Found:
     kind = facts.get("type", "file")
     if kind in _HERE:
         return "nothing"
-    return Entry(
+    return DirectoryEntry(
         name, "dir" if kind == "dir" else "file", _size(facts.get("size")), _time(facts.get("modify"))
     )
 
@@ -125,7 +125,7 @@ def _unix_entry(kind: str, size: str, name: str) -> Found:
 
 
 def _plain_entry(name: str, kind: Literal["file", "dir"], size: int | None) -> Found:
-    return "nothing" if name in (".", "..") else Entry(name, kind, size)
+    return "nothing" if name in (".", "..") else DirectoryEntry(name, kind, size)
 
 
 def _size(digits: str | None) -> int | None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads, quads_of_resources, resource_quads
-from tamias.archive.catalogue.terms import Statements, catalogue_graph, moment, word
+from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, word
 from tamias.archive.library import NotArchived
 from tamias.archive.resources import read_resources, read_versions
 from tamias.database.connect import Session
@@ -68,7 +68,7 @@ def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBase
     ours = [quad for quad in made if _is_under(quad, node) or _is_under(quad, bases.catalogue())]
     others = [quad for quad in ours if (quad.subject, quad.predicate) != (node, issued)]
     types = [quad for quad in made if _is_type(quad)]
-    told = Statements(catalogue_graph(resource.id))
+    told = GraphBuilder(catalogue_graph(resource.id))
     told.add(node, "dct:issued", moment(versions[0].captured_at) if versions else None)
     return others + types + told.quads
 

@@ -18,7 +18,7 @@ def write_jelly(quads: Iterable[Quad], out: BinaryIO) -> None:
     options = SerializerOptions(
         logical_type=LOGICAL_STREAM_TYPE_FLAT_QUADS, params=StreamParameters(rdf_star=True)
     )
-    stream = QuadStream(encoder=_Terms(options.lookup_preset), options=options)
+    stream = QuadStream(encoder=_JellyTerms(options.lookup_preset), options=options)
     stream.enroll()
     for quad in quads:
         if frame := stream.quad((quad.subject, quad.predicate, quad.object, quad.graph_name)):
@@ -27,7 +27,7 @@ def write_jelly(quads: Iterable[Quad], out: BinaryIO) -> None:
         write_delimited(frame, out)
 
 
-class _Terms(TermEncoder):  # type: ignore[misc]
+class _JellyTerms(TermEncoder):  # type: ignore[misc]
     """Puts the terms of pyoxigraph into the messages of pyjelly."""
 
     def encode_spo(self, term: object, slot: Any, statement: Any) -> Rows:

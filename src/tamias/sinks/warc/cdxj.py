@@ -14,7 +14,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNESCAPING_ROUNDS = 10
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class CdxjFields(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a line says behind its key and time. Numbers are texts, as in other people's files."""
 
     url: str
@@ -32,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return int(self.offset) + int(self.length)
 
 
-def line(entry: Entry, timestamp: str) -> bytes:
+def line(entry: CdxjFields, timestamp: str) -> bytes:
     """A line; the timestamp has 14 digits."""
     return f"{surt(entry.url)} {timestamp} ".encode() + msgspec.json.encode(entry) + b"\n"
 
@@ -46,18 +46,18 @@ def timestamp(date: str) -> str:
     return re.sub(r"\D", "", date)[:14]
 
 
-def parsed(text: bytes) -> tuple[str, Entry] | None:
+def parsed(text: bytes) -> tuple[str, CdxjFields] | None:
     """The timestamp and the entry of a line; None where it is torn."""
     parts = text.split(b" ", 2)
     if len(parts) != 3 or not text.endswith(b"\n"):
         return None
     try:
-        return parts[1].decode("ascii"), msgspec.json.decode(parts[2], type=Entry)
+        return parts[1].decode("ascii"), msgspec.json.decode(parts[2], type=CdxjFields)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def entries(path: Path) -> Iterator[tuple[str, Entry]]:
+def entries(path: Path) -> Iterator[tuple[str, CdxjFields]]:
     """The sound lines of a file, as far as they go."""
     if not path.exists():
         return

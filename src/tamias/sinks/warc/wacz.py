@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from tamias.sinks.warc.cdxj import Entry, entries, line, parsed
-from tamias.sinks.warc.warc_files import Part, nothing_to_export, pieces, warc_parts
+from tamias.sinks.warc.cdxj import CdxjFields, entries, line, parsed
+from tamias.sinks.warc.warc_files import WarcPart, nothing_to_export, pieces, warc_parts
 
 LINES_AT_ONCE = 100_000
 """Lines of the index that are sorted in memory."""
@@ -24,7 +24,7 @@ _VERSION = "1.1.1"
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-class Resource(msgspec.Struct, frozen=True):
+class WaczResource(msgspec.Struct, frozen=True):
     """A file in the package."""
 
     name: str
@@ -34,15 +34,15 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 def export_wacz(
-    folder: Path, out: BinaryIO, *, title: str, software: str = "Tamias", more: Iterable[Part] = ()
+    folder: Path, out: BinaryIO, *, title: str, software: str = "Tamias", more: Iterable[WarcPart] = ()
 ) -> int:
     """Writes the WARC files of a folder as one WACZ; returns how many they were. `out` may be a pipe.
 
     One of `more` need not be there any longer when the next is asked for, but its index must. Raises
     `TamiasError` when there are none. Memory does not grow with them.
     """
-    parts: list[Part] = []
-    resources: list[Resource] = []
+    parts: list[WarcPart] = []
+    resources: list[WaczResource] = []
     waiting = chain(warc_parts(folder), more)
     first = next(waiting, None)
     if first is None:
@@ -61,7 +61,7 @@ def export_wacz(
 
 def _added(
     package: zipfile.ZipFile, path: str, content: Iterable[bytes], method: int = zipfile.ZIP_STORED
-) -> Resource:
+) -> WaczResource:
     """Archives are stored as they are, so that a viewer can reach into them."""
     digest = hashlib.sha256()
     size = 0
@@ -70,7 +70,7 @@ def _added(
             digest.update(piece)
             size += len(piece)
             file.write(piece)
-    return Resource(path.rpartition("/")[2], path, f"sha256:{digest.hexdigest()}", size)
+    return WaczResource(path.rpartition("/")[2], path, f"sha256:{digest.hexdigest()}", size)
 
 
 def _entry(path: str, method: int) -> zipfile.ZipInfo:
@@ -80,7 +80,7 @@ def _entry(path: str, method: int) -> zipfile.ZipInfo:
     return entry
 
 
-def _lines(parts: list[Part]) -> Iterator[bytes]:
+def _lines(parts: list[WarcPart]) -> Iterator[bytes]:
     for part in parts:
         for time, entry in entries(part.index):
             if entry.end <= part.length:
@@ -97,7 +97,7 @@ def _page_lines(lines: Iterable[bytes], title: str) -> Iterator[bytes]:
             yield _page(*told) + b"\n"
 
 
-def _page(time: str, entry: Entry) -> bytes:
+def _page(time: str, entry: CdxjFields) -> bytes:
     moment = datetime.strptime(time, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return msgspec.json.encode(
         {
@@ -109,7 +109,7 @@ def _page(time: str, entry: Entry) -> bytes:
     )
 
 
-def _describe(package: zipfile.ZipFile, resources: list[Resource], title: str, software: str) -> None:
+def _describe(package: zipfile.ZipFile, resources: list[WaczResource], title: str, software: str) -> None:
     told = {
         "profile": "data-package",
         "wacz_version": _VERSION,

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import msgspec
 
 from tamias.model.errors import TamiasError
-from tamias.sinks.warc.cdxj import Entry, entries, line, timestamp
+from tamias.sinks.warc.cdxj import CdxjFields, entries, line, timestamp
 from tamias.sinks.warc.warc_writer import OPEN, sync_folder
 
 _HEAD_BYTES = 256 * 1024
@@ -21,7 +21,7 @@ _PIECE = 256 * 1024
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 
 
-class Part(msgspec.Struct, frozen=True):
+class WarcPart(msgspec.Struct, frozen=True):
     """One file, as far as it is sound."""
 
     path: Path
@@ -35,7 +35,7 @@ class Part(msgspec.Struct, frozen=True):
         return index_path(self.path, self.name)
 
 
-class Record(msgspec.Struct, frozen=True):
+class WarcRecord(msgspec.Struct, frozen=True):
     """One record in a file, and how it begins."""
 
     offset: int
@@ -43,13 +43,13 @@ class Record(msgspec.Struct, frozen=True):
     head: bytes
 
 
-def warc_parts(folder: Path) -> list[Part]:
+def warc_parts(folder: Path) -> list[WarcPart]:
     """All files of a folder, in the order of their names; those that are being written as far as they go."""
     paths = sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz" + OPEN)])
-    return [Part(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
+    return [WarcPart(path, path.name.removesuffix(OPEN), _sound_length(path)) for path in paths]
 
 
-def export_warc(folder: Path, out: BinaryIO, more: Iterable[Part] = ()) -> int:
+def export_warc(folder: Path, out: BinaryIO, more: Iterable[WarcPart] = ()) -> int:
     """Writes all records of a folder one after the other, as one WARC file; returns how many files they were.
 
     One of `more` need not be there any longer when the next is asked for. Raises `TamiasError` when there are
@@ -69,7 +69,7 @@ def nothing_to_export(folder: Path) -> TamiasError:
     return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
 
 
-def pieces(part: Part) -> Iterator[bytes]:
+def pieces(part: WarcPart) -> Iterator[bytes]:
     """The sound bytes of a file."""
     with part.path.open("rb") as file:
         left = part.length
@@ -88,7 +88,7 @@ def mend_warcs(folder: Path, prefix: str) -> int:
     return len(left)
 
 
-def records(path: Path, start: int = 0) -> Iterator[Record]:
+def records(path: Path, start: int = 0) -> Iterator[WarcRecord]:
     """The whole records of a file from a record's start on; ends at the first that is torn."""
     with path.open("rb") as file:
         while (record := _record_at(file, start)) is not None:
@@ -138,7 +138,7 @@ def _sound_length(path: Path) -> int:
     return end
 
 
-def indexed(record: Record, name: str) -> tuple[str, Entry] | None:
+def indexed(record: WarcRecord, name: str) -> tuple[str, CdxjFields] | None:
     """The timestamp and the index entry of a record; None for one that is no answer."""
     warc, _, block = record.head.partition(b"\r\n\r\n")
     fields = _fields(warc)
@@ -148,7 +148,7 @@ def indexed(record: Record, name: str) -> tuple[str, Entry] | None:
     status = _STATUS.match(block)
     media_type = _fields(block.partition(b"\r\n\r\n")[0]).get("content-type", "")
     mime = media_type.partition(";")[0].strip().lower()
-    entry = Entry(
+    entry = CdxjFields(
         url=fields.get("warc-target-uri", ""),
         mime="warc/revisit" if kind == "revisit" else mime,
         status=status[1].decode() if status else "",
@@ -160,7 +160,7 @@ def indexed(record: Record, name: str) -> tuple[str, Entry] | None:
     return timestamp(fields.get("warc-date", "")), entry
 
 
-def _record_at(file: BinaryIO, start: int) -> Record | None:
+def _record_at(file: BinaryIO, start: int) -> WarcRecord | None:
     """The record that begins there; None when it is not whole."""
     file.seek(start)
     unpacking = zlib.decompressobj(31)
@@ -178,7 +178,7 @@ def _record_at(file: BinaryIO, start: int) -> Record | None:
         except zlib.error:
             return None
         head += plain[: _HEAD_BYTES - len(head)]
-    return Record(start, length - len(unpacking.unused_data), bytes(head))
+    return WarcRecord(start, length - len(unpacking.unused_data), bytes(head))
 
 
 def _fields(head: bytes) -> dict[str, str]:

@@ -20,7 +20,7 @@ import msgspec
 
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.sinks.warc.cdxj import Entry, line, timestamp
+from tamias.sinks.warc.cdxj import CdxjFields, line, timestamp
 from tamias.sinks.warc.warc_records import (
     FIELDS,
     HTTP_REQUEST,
@@ -291,7 +291,7 @@ class _WarcFile:
         """Writes an answer and notes its line for the index."""
         offset, length = self.add(fields, head, body)
         date = dict(fields)["WARC-Date"]
-        entry = Entry(
+        entry = CdxjFields(
             url=hop.url,
             mime=mime,
             status=str(hop.status),

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tamias.archive.blobs.signing import Asked, Credentials, signed
+from tamias.archive.blobs.signing import S3Credentials, S3Request, signed
 
-CREDENTIALS = Credentials("loopback", "a secret of the test")
+CREDENTIALS = S3Credentials("loopback", "a secret of the test")
 PAGE = 2
 
 
@@ -85,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
     def expected(self, body):
         names = re.search(r"SignedHeaders=([\w;-]+)", self.headers["authorization"])[1].split(";")
         parts = urlsplit(self.path)
-        asked = Asked(
+        asked = S3Request(
             method=self.command,
             host=self.headers["host"],
             path=parts.path,

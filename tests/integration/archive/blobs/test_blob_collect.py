@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tamias.archive.blobs import BlobLost, BlobMissing, insert_blobs
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import collect, recover
 
 from .conftest import body_at, body_of, table, versions
@@ -16,7 +16,7 @@ def collected(store, *kept, grace=0.0):
 
 
 def assert_sound(store):
-    assert list(Check(store.packs, store.other).damages()) == []
+    assert list(BlobCheck(store.packs, store.other).damages()) == []
 
 
 def pack_bytes(folder):

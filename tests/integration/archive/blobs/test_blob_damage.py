@@ -6,14 +6,14 @@ import random
 import pytest
 
 from tamias.archive.blobs import BlobDamaged, insert_blobs
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.repair import rebuild_rows, repair
 
 from .conftest import body_at, body_of, table, versions
 
 
 def damages(store):
-    return list(Check(store.packs, store.other).damages())
+    return list(BlobCheck(store.packs, store.other).damages())
 
 
 def mended(store, **options):
@@ -26,7 +26,7 @@ def forget_rows(store):
 
 def test_a_sound_store_has_no_damages(store):
     store.put_versions(versions(4))
-    check = Check(store.packs, store.other)
+    check = BlobCheck(store.packs, store.other)
     assert list(check.damages()) == []
     assert check.blobs == 4
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tamias.archive.blobs import LocalPacks
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.s3 import S3Writer
 from tamias.model.errors import DiskFull
 
@@ -68,7 +68,7 @@ def test_the_work_goes_on_when_there_is_room(store, small_disk):
     (small_disk / "ballast").unlink()
     (prepared,) = store.put(body_of(noise(1, 300_000)))
     assert store.reader().read(prepared.sha256) == noise(1, 300_000)
-    assert list(Check(store.packs, store.other).damages()) == []
+    assert list(BlobCheck(store.packs, store.other).damages()) == []
 
 
 def test_chunks_of_a_body_that_did_not_fit_are_not_taken_for_known(make_store, small_disk):

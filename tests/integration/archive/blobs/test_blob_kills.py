@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import recover
 
 MOST_STEPS = 200
@@ -33,7 +33,7 @@ def test_a_writer_killed_at_any_step_leaves_a_sound_store(dying_writer, store, t
     for step in range(MOST_STEPS):
         ended = dying_writer(step)
         recover(store.packs, store.other)
-        assert list(Check(store.packs, store.other).damages()) == [], f"killed at step {step}"
+        assert list(BlobCheck(store.packs, store.other).damages()) == [], f"killed at step {step}"
         now, used = store.rows("SELECT count(*), coalesce(sum(length), 0)::int8 FROM blob")[0]
         assert now - blobs in (0, 4), f"killed at step {step}"
         on_disk = sum(path.stat().st_size for path in (tmp_path / "blobs").glob("*.pack"))

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import collect
 
 from .busy_writer import DATASETS, VERSIONS, content
@@ -22,5 +22,5 @@ def test_many_writers_at_once_lose_nothing(store, database_url, tmp_path):
     while any(writer.poll() is None for writer in writers):
         collect(store.writer, store.other, names)
     assert [writer.returncode for writer in writers] == [0] * WRITERS
-    assert list(Check(store.packs, store.other).damages()) == []
+    assert list(BlobCheck(store.packs, store.other).damages()) == []
     assert [store.reader().read(name) for name in names] == bodies

@@ -13,13 +13,13 @@ from uuid import UUID
 import pytest
 
 from tamias.archive.blobs import LocalPacks, insert_blobs
-from tamias.archive.blobs.check import Check
+from tamias.archive.blobs.check import BlobCheck
 from tamias.archive.blobs.collect import collect, recover
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
 from tamias.archive.blobs.repair import rebuild_rows
 from tamias.archive.blobs.s3 import S3Packs
 from tamias.archive.blobs.s3_client import S3Address
-from tamias.archive.blobs.signing import Credentials
+from tamias.archive.blobs.signing import S3Credentials
 from tamias.model.errors import DiskFull
 
 from . import s3_server
@@ -78,7 +78,7 @@ def moto_credentials(endpoint):
     key, secret = (
         made.partition(f"<{tag}>")[2].partition("<")[0] for tag in ("AccessKeyId", "SecretAccessKey")
     )
-    return Credentials(key, secret)
+    return S3Credentials(key, secret)
 
 
 def ask(url, service, **options):
@@ -194,7 +194,7 @@ class TestBlobsInEveryPlace:
     def test_a_check_finds_nothing(self, packs, make_store):
         store = make_store(packs)
         store.put_versions(versions(3))
-        assert list(Check(packs, store.other).damages()) == []
+        assert list(BlobCheck(packs, store.other).damages()) == []
 
     def test_rows_are_made_anew_from_the_packs(self, packs, make_store):
         store = make_store(packs)
@@ -218,13 +218,13 @@ class TestStores:
     """What only happens far away."""
 
     def test_a_wrong_secret_is_refused_by_our_server(self, loopback, tmp_path):
-        packs = at_loopback(loopback, tmp_path, Credentials("loopback", "a wrong one"))
+        packs = at_loopback(loopback, tmp_path, S3Credentials("loopback", "a wrong one"))
         with pytest.raises(PackError, match="403 SignatureDoesNotMatch"):
             written(packs, ONE, b"body")
 
     def test_a_wrong_secret_is_refused_by_a_server_of_other_hands(self, moto, tmp_path):
         endpoint, credentials = moto
-        wrong = Credentials(credentials.key, "a wrong one")
+        wrong = S3Credentials(credentials.key, "a wrong one")
         packs = S3Packs(S3Address(endpoint, "bucket", "", wrong), tmp_path / "spool")
         with pytest.raises(PackError, match="403 SignatureDoesNotMatch"):
             written(packs, ONE, b"body")

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tamias.archive.blobs.blob import Blob, Codec, Place
+from tamias.archive.blobs.blob import Blob, BlobPlace, Codec
 from tamias.archive.blobs.table import SQL, columns
 from tamias.archive.catalogues import note_datasets, note_whole
 from tamias.archive.quality import note_told
@@ -61,7 +61,7 @@ class Corpus:
             told_type=media_type, fingerprint=None, noise=False, capture=str(new_capture_id(at)),
         )  # fmt: skip
         blob = Blob(sha256=sha256, size=len(body), codec=Codec.RAW, base=None, depth=0, stored=len(body),
-                    place=Place(uuid4(), 0, len(body) + 50))  # fmt: skip
+                    place=BlobPlace(uuid4(), 0, len(body) + 50))  # fmt: skip
 
         def work(cursor):
             cursor.execute(SQL["insert_blobs"].text, columns([blob]))

@@ -6,7 +6,7 @@ import pytest
 
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem, Quads
 
@@ -35,8 +35,8 @@ def titles(page, **options):
 def trees(monkeypatch):
     """Counts the trees that are made."""
     made = []
-    tree = Page.tree.func
-    monkeypatch.setattr(Page.tree, "func", lambda page: made.append(page) or tree(page))
+    tree = MarkupPage.tree.func
+    monkeypatch.setattr(MarkupPage.tree, "func", lambda page: made.append(page) or tree(page))
     return made
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.markup.jsonld import GATE, extract
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
 
 NODE = '"@context": "https://schema.org", "@id": "http://s", "name": "Ann"'
@@ -21,7 +21,7 @@ def read(
             f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{before}'
             f'<script type="{script_type}">{content}</script></head></html>'
         )
-    page = Page(
+    page = MarkupPage(
         data.encode(), url="http://a/p", base="http://a/base/", media_type=media_type, contexts=contexts
     )
     assert any(mark in data.lower().encode() for mark in GATE)

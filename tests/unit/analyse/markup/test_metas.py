@@ -5,14 +5,14 @@ from pyoxigraph import Dataset, RdfFormat, parse
 
 from tamias.analyse.markup import metas
 from tamias.analyse.markup.extraction import extracted
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
 
 URL = "http://a.example/d/page"
 
 
 def page(text):
-    return Page(text.encode(), url=URL, base=URL, media_type="text/html")
+    return MarkupPage(text.encode(), url=URL, base=URL, media_type="text/html")
 
 
 def statements(findings):

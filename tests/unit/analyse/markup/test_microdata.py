@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.analyse.markup import microdata
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Problem, Quads
 
 URL = "http://a.example/d/page"
@@ -12,7 +12,7 @@ URL = "http://a.example/d/page"
 
 def extracted(page):
     page = page.encode() if isinstance(page, str) else page
-    findings = list(microdata.extract(Page(page, url=URL, base=URL, media_type="text/html")))
+    findings = list(microdata.extract(MarkupPage(page, url=URL, base=URL, media_type="text/html")))
     quads = [quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads]
     return quads, [finding.what for finding in findings if isinstance(finding, Problem)]
 

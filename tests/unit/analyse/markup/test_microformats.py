@@ -18,7 +18,7 @@ from tamias.analyse.markup.microformats.quads import (
     RDF_HTML,
     RELATIONS,
 )
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Problem, Quads
 
 URL = "http://example.org/people/"
@@ -26,7 +26,7 @@ TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
 def page(text, media_type="text/html"):
-    return Page(text.encode(), url=URL, base=URL, media_type=media_type)
+    return MarkupPage(text.encode(), url=URL, base=URL, media_type=media_type)
 
 
 def findings(text, media_type="text/html"):
@@ -218,7 +218,7 @@ def test_the_example_of_the_manual_is_true(manual):
     html = manual.partition("```html\n")[2].partition("```")[0]
     turtle = manual.partition("```turtle\n")[2].partition("```")[0]
     url = "https://example.org/people"
-    example = Page(html.encode(), url=url, base=url, media_type="text/html")
+    example = MarkupPage(html.encode(), url=url, base=url, media_type="text/html")
     found = Dataset(quad for each in extract(example) for quad in each.quads)
     wanted = Dataset(parse(f"@prefix mf: <{MF}> .\n{turtle}".encode(), format=RdfFormat.TURTLE))
     for dataset in (found, wanted):

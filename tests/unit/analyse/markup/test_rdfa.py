@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.analyse.markup import rdfa
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Problem, Quads
 
 URL = "http://a.example/d/page"
@@ -13,7 +13,7 @@ DC = "http://purl.org/dc/terms/"
 
 def extracted(page, media_type="text/html"):
     page = page.encode() if isinstance(page, str) else page
-    findings = list(rdfa.extract(Page(page, url=URL, base=URL, media_type=media_type)))
+    findings = list(rdfa.extract(MarkupPage(page, url=URL, base=URL, media_type=media_type)))
     quads = [quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads]
     return quads, [finding.what for finding in findings if isinstance(finding, Problem)]
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tamias.content.containers import directory
-from tamias.model.profile import MemberProfile, Usage
+from tamias.model.profile import MemberProfile, TermUsage
 
 TURTLE = """
 @prefix ex: <http://example.org/> .
@@ -38,8 +38,11 @@ def test_rdf_is_told_in_figures(rdf):
 
 def test_classes_and_properties_are_counted(rdf):
     found = rdf(TURTLE).statements
-    assert found.classes == (Usage("http://example.org/Place", 2), Usage("http://example.org/City", 1))
-    assert found.properties[1] == Usage("http://example.org/name", 2)
+    assert found.classes == (
+        TermUsage("http://example.org/Place", 2),
+        TermUsage("http://example.org/City", 1),
+    )
+    assert found.properties[1] == TermUsage("http://example.org/name", 2)
 
 
 def test_named_graphs_are_counted(rdf):

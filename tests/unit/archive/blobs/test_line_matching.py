@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from tamias.archive.blobs.line_matching import Lines, match
+from tamias.archive.blobs.line_matching import LineStarts, match
 
 WORDS = [b"a", b"ab", b"abcdefgh", b"abcdefghi", b"", b"\x00", b"a\x00", b"\r", b"x" * 40]
 
 
 def found(text, known):
-    return match(Lines(text), Lines(known)).tolist()
+    return match(LineStarts(text), LineStarts(known)).tolist()
 
 
 def test_each_line_has_the_number_of_the_same_line():
@@ -37,4 +37,4 @@ def test_lines_that_end_in_zeros_are_told_apart():
 
 def test_texts_with_a_line_much_longer_than_the_others_are_left_to_others():
     text = b"\n".join([b"short"] * 10_000 + [b"x" * 100_000])
-    assert match(Lines(text), Lines(text)) is None
+    assert match(LineStarts(text), LineStarts(text)) is None

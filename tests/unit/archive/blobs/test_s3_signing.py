@@ -5,17 +5,19 @@ from datetime import UTC, datetime
 import pytest
 
 from tamias.archive.blobs.s3_client import s3_address
-from tamias.archive.blobs.signing import Asked, Credentials, signed
+from tamias.archive.blobs.signing import S3Credentials, S3Request, signed
 from tamias.model.errors import ConfigError
 
-CREDENTIALS = Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+CREDENTIALS = S3Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
 MOMENT = datetime(2013, 5, 24, tzinfo=UTC)
 HOST = "examplebucket.s3.amazonaws.com"
 KEYS = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "hush"}
 
 
 def signature(**asked):
-    return signed(Asked(host=HOST, **asked), CREDENTIALS, MOMENT)["authorization"].rpartition("Signature=")[2]
+    return signed(S3Request(host=HOST, **asked), CREDENTIALS, MOMENT)["authorization"].rpartition(
+        "Signature="
+    )[2]
 
 
 def test_a_read_of_a_range_is_signed_as_in_the_documentation():

@@ -1,12 +1,12 @@
 """The lines that a person sees."""
 
-from tamias.archive.diffs import Change, Columns, Diff, Kind, What, collection_diff
+from tamias.archive.diffs import Change, Columns, Diff, DiffKind, What, collection_diff
 from tamias.archive.diffs.text import collection_lines, diff_lines, escaped
 
 
 def test_rows_are_told_by_key_with_signs():
     found = Diff(
-        kind=Kind.ROWS,
+        kind=DiffKind.ROWS,
         key="id",
         added=1234,
         removed=1,
@@ -36,7 +36,7 @@ def test_rows_are_told_by_key_with_signs():
 
 def test_json_values_are_told_as_json():
     found = Diff(
-        kind=Kind.JSON,
+        kind=DiffKind.JSON,
         changed=1,
         removed=1,
         changes=[Change(What.CHANGED, "$.a", None, [1, 2.5]), Change(What.REMOVED, "$.b", True, None)],
@@ -47,7 +47,7 @@ def test_json_values_are_told_as_json():
 def test_nothing_from_outside_reaches_the_terminal_unescaped():
     evil = "a\x1b[2Jb\r\n\u202e\u2028\x00\x9b"
     found = Diff(
-        kind=Kind.ROWS,
+        kind=DiffKind.ROWS,
         key=evil,
         changes=[
             Change(What.CHANGED, evil, {evil: evil}, {evil: "x"}),

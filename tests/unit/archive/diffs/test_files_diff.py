@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from tamias.archive.diffs import Change, Diff, Kind, What
+from tamias.archive.diffs import Change, Diff, DiffKind, What
 
 ZIP = "application/zip"
 
@@ -23,7 +23,7 @@ def test_members_of_an_archive_are_compared_by_name_and_checksum(compared):
     found = compared(
         zipped({"a": "1", "b": "2", "c": "3"}), zipped({"c": "4", "b": "2", "d/e": "5"}, 2024), ZIP
     )
-    assert (found.kind, found.added, found.removed, found.changed) == (Kind.MEMBERS, 1, 1, 1)
+    assert (found.kind, found.added, found.removed, found.changed) == (DiffKind.MEMBERS, 1, 1, 1)
     assert found.changes == [
         Change(What.REMOVED, "a", {"size": 1, "crc32": "83dcefb7"}, None),
         Change(What.CHANGED, "c", {"size": 1, "crc32": "6dd28e9b"}, {"size": 1, "crc32": "f3b61b38"}),
@@ -32,32 +32,32 @@ def test_members_of_an_archive_are_compared_by_name_and_checksum(compared):
 
 
 def test_an_archive_packed_again_has_no_difference(counts):
-    assert counts(zipped({"a": "1"}, 2020), zipped({"a": "1"}, 2024), ZIP) == (Kind.MEMBERS, 0, 0, 0)
+    assert counts(zipped({"a": "1"}, 2020), zipped({"a": "1"}, 2024), ZIP) == (DiffKind.MEMBERS, 0, 0, 0)
 
 
 def test_an_encrypted_archive_is_compared_and_told(compared):
     content = bytearray(zipped({"a": "1"}))
     content[content.rindex(b"PK\x01\x02") + 8] |= 1
     found = compared(bytes(content), zipped({"b": "1"}), ZIP)
-    assert (found.kind, found.added, found.removed) == (Kind.MEMBERS, 1, 1)
+    assert (found.kind, found.added, found.removed) == (DiffKind.MEMBERS, 1, 1)
     assert found.notes == ["some members are encrypted: their checksums may not tell that they changed"]
 
 
 def test_a_broken_archive_is_compared_as_bytes(compared):
     found = compared(zipped({"a": "1"}), b"PK\x03\x04 broken", ZIP)
-    assert found.kind is Kind.BYTES
+    assert found.kind is DiffKind.BYTES
     assert found.notes[0].startswith("not compared as members: no readable zip directory")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        ("id,a\n1,x\n2,y\n", "id,a\n1,x\n2,z\n", Kind.ROWS),
-        ('{"a": 1}', '{"a": 2}', Kind.JSON),
-        ('{"a": 1}\n{"a": 3}\n', '{"a": 2}\n{"a": 3}\n', Kind.JSON),
-        ("<e:a> <e:b> <e:c> .\n", "<e:a> <e:b> <e:d> .\n", Kind.TRIPLES),
-        ("@prefix e: <e:> . e:a e:b 1 .", "@prefix e: <e:> . e:a e:b 2 .", Kind.TRIPLES),
-        ("<a>1</a>", "<a>2</a>", Kind.LINES),
+        ("id,a\n1,x\n2,y\n", "id,a\n1,x\n2,z\n", DiffKind.ROWS),
+        ('{"a": 1}', '{"a": 2}', DiffKind.JSON),
+        ('{"a": 1}\n{"a": 3}\n', '{"a": 2}\n{"a": 3}\n', DiffKind.JSON),
+        ("<e:a> <e:b> <e:c> .\n", "<e:a> <e:b> <e:d> .\n", DiffKind.TRIPLES),
+        ("@prefix e: <e:> . e:a e:b 1 .", "@prefix e: <e:> . e:a e:b 2 .", DiffKind.TRIPLES),
+        ("<a>1</a>", "<a>2</a>", DiffKind.LINES),
     ],
 )
 def test_what_is_packed_is_compared_as_what_it_looks_like(compared, old, new, kind):
@@ -76,7 +76,7 @@ def test_what_is_packed_again_has_no_difference(compared):
 def test_a_bomb_is_not_unpacked(compared):
     bomb = gzip.compress(b"x" * 100_000)
     found = compared(bomb, b"other", "application/gzip", unpacked_bytes=1000)
-    assert found.kind is Kind.BYTES
+    assert found.kind is DiffKind.BYTES
     assert found.notes[0] == "not unpacked: unpacks to more than 1000 bytes"
 
 
@@ -91,15 +91,15 @@ def test_a_bomb_is_not_unpacked(compared):
     ],
 )
 def test_bytes_are_counted_between_the_common_ends(counts, old, new, added, removed):
-    assert counts(old, new, "image/png") == (Kind.BYTES, added, removed, 0)
+    assert counts(old, new, "image/png") == (DiffKind.BYTES, added, removed, 0)
 
 
 def test_the_same_bytes_are_no_difference_of_any_kind(compared):
-    assert compared("a,b\n", "a,b\n", "text/csv") == Diff(kind=Kind.ROWS)
+    assert compared("a,b\n", "a,b\n", "text/csv") == Diff(kind=DiffKind.ROWS)
 
 
 def test_a_type_that_is_not_told_is_looked_for(counts):
-    assert counts("id,a\n1,x\n2,y\n", "id,a\n1,x\n2,z\n", None) == (Kind.ROWS, 0, 0, 1)
+    assert counts("id,a\n1,x\n2,y\n", "id,a\n1,x\n2,z\n", None) == (DiffKind.ROWS, 0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_any_content_under_any_type_has_an_answer(compared, media_type, new):
 
 def test_a_hundred_megabytes_in_one_line_are_told(compared):
     found = compared(b"x" * 100_000_000, b"x" * 50_000_000 + b"y" * 50_000_000, "text/csv")
-    assert (found.kind, found.added, found.removed) == (Kind.BYTES, 50_000_000, 50_000_000)
+    assert (found.kind, found.added, found.removed) == (DiffKind.BYTES, 50_000_000, 50_000_000)
     assert found.notes[:2] == [
         "not compared as rows: a line of more than 8388608 bytes",
         "not compared as lines: a line of more than 8388608 bytes",
@@ -124,13 +124,13 @@ def test_a_hundred_megabytes_in_one_line_are_told(compared):
 
 def test_what_is_too_large_is_told_with_the_limit(compared):
     found = compared("a,b\n" * 500, "a,c\n" * 500, "text/csv", read_bytes=1000)
-    assert found.kind is Kind.BYTES
+    assert found.kind is DiffKind.BYTES
     assert found.notes[0] == "not compared as rows: 2000 bytes, more than the 1000 that are read"
 
 
 def test_statements_that_are_too_many_are_compared_as_lines(compared):
     found = compared("<e:a> <e:b> 1 .\n" * 99, "<e:a> <e:b> 2 .\n" * 99, "text/turtle", held_bytes=1000)
-    assert found.kind is Kind.LINES
+    assert found.kind is DiffKind.LINES
     assert found.notes[0].startswith("not compared as triples: 1584 bytes of RDF, more than the 1000")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamias.archive.diffs import Change, Kind, What
+from tamias.archive.diffs import Change, DiffKind, What
 
 JSON = "application/json"
 
@@ -15,7 +15,7 @@ def test_values_are_told_by_their_paths(compared):
     old = {"title": "a", "count": 1, "tags": ["x"], "by": {"full name": "n"}}
     new = {"title": "b", "count": 1.0, "licence": None, "by": {"full name": "m"}, "tags": ["x"]}
     found = compared(json.dumps(old), json.dumps(new, indent=2), JSON)
-    assert found.kind is Kind.JSON
+    assert found.kind is DiffKind.JSON
     assert found.changes == [
         Change(What.CHANGED, "$.title", "a", "b"),
         Change(What.CHANGED, "$.by['full name']", "n", "m"),
@@ -94,7 +94,7 @@ json_values = st.recursive(
 @given(old=json_values, new=json_values)
 def test_there_is_a_difference_just_when_the_values_differ(compared, old, new):
     found = compared(json.dumps(old), json.dumps(new, indent=1), JSON)
-    assert found.kind is Kind.JSON
+    assert found.kind is DiffKind.JSON
     has_keyed_order = '"id"' in json.dumps([old, new])  # objects with identifiers may stand in any order
     if json.dumps(old, sort_keys=True) == json.dumps(new, sort_keys=True):
         assert found.is_empty
@@ -105,5 +105,5 @@ def test_there_is_a_difference_just_when_the_values_differ(compared, old, new):
 @pytest.mark.parametrize("broken", ["{", "[1,", '{"a":}', "", "\x00", "[" * 5000, '"\\ud800"'])
 def test_what_is_not_json_is_compared_as_lines_or_bytes(compared, broken):
     found = compared('{"a": 1}', broken, JSON)
-    assert found.kind in {Kind.LINES, Kind.BYTES}
+    assert found.kind in {DiffKind.LINES, DiffKind.BYTES}
     assert found.notes[0].startswith("not compared as json: ")

@@ -5,7 +5,7 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamias.archive.diffs import Change, Kind, What, lines
+from tamias.archive.diffs import Change, DiffKind, What, lines
 from tamias.archive.diffs.alignment import gaps
 
 TEXT = "text/plain"
@@ -31,7 +31,7 @@ def test_of_different_lines_no_more_is_told_than_changed(items, data):
 
 def test_lines_are_told_with_their_numbers(compared):
     found = compared("a\nb\nc\nd\n", "a\nB\nc\nd\ne", TEXT)
-    assert found.kind is Kind.LINES
+    assert found.kind is DiffKind.LINES
     assert found.changes == [
         Change(What.REMOVED, "2", "b", None),
         Change(What.ADDED, "2", None, "B"),
@@ -40,7 +40,7 @@ def test_lines_are_told_with_their_numbers(compared):
 
 
 def test_line_ends_are_not_content(counts):
-    assert counts("a\nb\n", "a\r\nb", TEXT) == (Kind.LINES, 0, 0, 0)
+    assert counts("a\nb\n", "a\r\nb", TEXT) == (DiffKind.LINES, 0, 0, 0)
 
 
 def test_another_encoding_is_told(compared):
@@ -55,13 +55,13 @@ def test_a_large_text_is_counted_exactly(counts):
     new = [line + " changed" if number % 1000 == 0 else line for number, line in enumerate(old)]
     new[500:500] = ["new"] * 40
     del new[70_001:70_011]
-    assert counts("\n".join(old), "\n".join(new), TEXT) == (Kind.LINES, 140, 110, 0)
+    assert counts("\n".join(old), "\n".join(new), TEXT) == (DiffKind.LINES, 140, 110, 0)
 
 
 def test_a_large_text_of_few_different_lines_is_compared_in_time(counts):
     old = [random.Random(1).choice("ab") for _ in range(50_000)]
     kind, added, removed, _ = counts("\n".join(old), "\n".join(old[::-1]), TEXT)
-    assert kind is Kind.LINES
+    assert kind is DiffKind.LINES
     assert added == removed
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamias.archive.diffs import Change, Columns, Kind, What
+from tamias.archive.diffs import Change, Columns, DiffKind, What
 
 CSV = "text/csv"
 
@@ -46,7 +46,7 @@ def test_a_large_table_is_counted_exactly(compared, stopwatch):
     texts = csv_text([header, *old]), csv_text([header, *new])
     with stopwatch(f"{len(texts[0]) / 1e6:.1f} MB of rows by key"):
         found = compared(*texts, CSV)
-    assert (found.kind, found.key) == (Kind.ROWS, "id")
+    assert (found.kind, found.key) == (DiffKind.ROWS, "id")
     assert (found.added, found.removed, found.changed) == (966, 966, 4_482)
     assert Counter(change.what for change in found.changes) == {
         What.CHANGED: 34,
@@ -85,7 +85,7 @@ def test_counts_by_a_given_key_are_exact_for_any_tables(counts, old, new, seed):
     )
     kind, *found = counts(was, csv_text([header, *rows], quoting=csv.QUOTE_ALL), CSV, key="identifier")
     if old.keys() & new.keys():
-        assert (kind, tuple(found)) == (Kind.ROWS, expected)
+        assert (kind, tuple(found)) == (DiffKind.ROWS, expected)
     else:
         assert (found[0], found[1]) == (len(new), len(old))
 
@@ -93,7 +93,7 @@ def test_counts_by_a_given_key_are_exact_for_any_tables(counts, old, new, seed):
 def test_without_a_key_equal_rows_are_matched_as_often_as_they_stand(counts):
     old = "a,b\nx,y\nx,y\np,q\n"
     new = "a,b\np,q\nx,y\np,q\nz,z\n"
-    assert counts(old, new, CSV) == (Kind.ROWS, 2, 1, 0)
+    assert counts(old, new, CSV) == (DiffKind.ROWS, 2, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_without_a_key_equal_rows_are_matched_as_often_as_they_stand(counts):
     ids=["quotes and CRLF", "delimiter and order", "mark", "tabs", "Windows-1252", "UTF-16"],
 )
 def test_the_same_cells_written_in_another_way_are_the_same(counts, new):
-    assert counts("id,name\n1,ä\n2,b\n", new, CSV) == (Kind.ROWS, 0, 0, 0)
+    assert counts("id,name\n1,ä\n2,b\n", new, CSV) == (DiffKind.ROWS, 0, 0, 0)
 
 
 def test_a_tab_separated_table_may_have_commas(compared):
@@ -171,7 +171,7 @@ def test_lines_above_the_table_are_not_rows(compared):
 def test_a_row_that_is_too_short_or_too_long_is_still_a_row(counts):
     old = "id,a,b\n1,x,y\n2,x\n3,x,y,z\n4,x,y\n"
     new = "id,a,b\n1,x,y\n2,x,\n3,x,y,q\n4,x,y\n"
-    assert counts(old, new, CSV) == (Kind.ROWS, 0, 0, 1)
+    assert counts(old, new, CSV) == (DiffKind.ROWS, 0, 0, 1)
 
 
 def test_a_stray_quote_does_not_swallow_the_table(compared):
@@ -196,9 +196,9 @@ def test_a_table_of_ten_thousand_columns_is_compared(compared):
     old = "\n".join([header, *rows])
     new = "\n".join([header, *rows[:-1], rows[-1][:-2] + "77"])
     found = compared(old, new, CSV)
-    assert (found.kind, found.changed) == (Kind.ROWS, 1)
+    assert (found.kind, found.changed) == (DiffKind.ROWS, 1)
     assert list(found.changes[0].new) == ["c9999"]
 
 
 def test_an_empty_version_has_lost_all_rows(counts):
-    assert counts("id,a\n1,x\n", "", CSV) == (Kind.ROWS, 0, 1, 0)
+    assert counts("id,a\n1,x\n", "", CSV) == (DiffKind.ROWS, 0, 1, 0)

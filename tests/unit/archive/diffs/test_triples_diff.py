@@ -10,7 +10,7 @@ from pyoxigraph import Quad, RdfFormat, Store, parse
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
-from tamias.archive.diffs import DiffLimits, Kind, statements_diff
+from tamias.archive.diffs import DiffKind, DiffLimits, statements_diff
 from tamias.archive.diffs.updates import as_nquads, as_sparql_update
 
 NT, TURTLE = "application/n-triples", "text/turtle"
@@ -29,13 +29,13 @@ def test_many_statements_are_counted_exactly(compared, media_type, stopwatch):
     texts = "\n".join(lines), "\n".join(new)
     with stopwatch(f"{len(texts[0]) / 1e6:.1f} MB of {media_type}"):
         found = compared(*texts, media_type)
-    assert (found.kind, found.added, found.removed, found.changed) == (Kind.TRIPLES, 922, 500, 0)
+    assert (found.kind, found.added, found.removed, found.changed) == (DiffKind.TRIPLES, 922, 500, 0)
 
 
 def test_a_document_that_says_the_same_has_no_difference(counts):
     old = '@prefix : <http://e.org/> . :a :p [ :q 1, 2 ; :r (1 1) ] , "x" .'
     new = 'prefix e: <http://e.org/> e:a e:p "x" . e:a e:p _:n . _:n e:r ( 1 1 ) ; e:q 2, 1 .'
-    assert counts(old, new, TURTLE) == (Kind.TRIPLES, 0, 0, 0)
+    assert counts(old, new, TURTLE) == (DiffKind.TRIPLES, 0, 0, 0)
 
 
 def test_a_blank_node_of_which_one_thing_changed_is_still_the_same_node(compared):
@@ -50,13 +50,13 @@ def test_a_blank_node_of_which_one_thing_changed_is_still_the_same_node(compared
 def test_labels_that_shift_between_exports_are_no_difference(counts):
     old = "".join(f'_:b{n} <http://e.org/p> "{n}" .\n' for n in range(50))
     new = "".join(f'_:b{n + 1} <http://e.org/p> "{n}" .\n' for n in range(50))
-    assert counts(old, new, NT) == (Kind.TRIPLES, 0, 0, 0)
+    assert counts(old, new, NT) == (DiffKind.TRIPLES, 0, 0, 0)
 
 
 def test_one_of_two_equal_blank_nodes_can_go(counts):
     one, two = "<e:a> <e:p> [ <e:q> 1 ] .", "<e:a> <e:p> [ <e:q> 1 ] , [ <e:q> 1 ] ."
     kind, added, removed, _ = counts(two, one, TURTLE)
-    assert kind is Kind.TRIPLES
+    assert kind is DiffKind.TRIPLES
     assert removed - added == 2
 
 
@@ -73,19 +73,19 @@ def test_relative_addresses_are_resolved_with_the_base(compared):
 
 def test_quads_are_compared_with_their_graphs(counts):
     old = "<e:a> <e:b> <e:c> <e:g> .\n<e:a> <e:b> <e:c> .\n"
-    assert counts(old, "<e:a> <e:b> <e:c> .\n", "application/n-quads") == (Kind.TRIPLES, 0, 1, 0)
+    assert counts(old, "<e:a> <e:b> <e:c> .\n", "application/n-quads") == (DiffKind.TRIPLES, 0, 1, 0)
 
 
 def test_json_ld_whose_context_is_elsewhere_is_compared_as_json(compared):
     ld = "application/ld+json"
     found = compared('{"@context":"https://e.org/c","a":1}', '{"@context":"https://e.org/c","a":2}', ld)
-    assert (found.kind, found.changed) == (Kind.JSON, 1)
+    assert (found.kind, found.changed) == (DiffKind.JSON, 1)
     assert found.notes[0].startswith("not compared as triples: ")
 
 
 def test_what_is_not_turtle_is_compared_as_lines(compared):
     found = compared("<e:a> <e:b> <e:c> .\n", "<e:a> <e:b>\n", TURTLE)
-    assert found.kind is Kind.LINES
+    assert found.kind is DiffKind.LINES
     assert found.notes[0].startswith("not compared as triples: not Turtle: ")
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tamias.archive.quality import METRICS, Got, Told, dataset_metrics, points, rating, told_of
+from tamias.archive.quality import METRICS, ClaimedDescription, Got, dataset_metrics, points, rating, told_of
 from tamias.archive.quality.mqa import INDICATORS, indicator_points
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
@@ -190,7 +190,7 @@ def test_points_have_a_word(total, word):
 
 def test_what_is_kept_of_a_description_survives_json():
     told = told_of(PERFECT)
-    assert msgspec.json.decode(msgspec.json.encode(told), type=Told) == told
+    assert msgspec.json.decode(msgspec.json.encode(told), type=ClaimedDescription) == told
 
 
 def test_signs_that_no_database_keeps_are_replaced():

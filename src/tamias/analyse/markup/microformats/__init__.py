@@ -8,7 +8,7 @@ from typing import Final
 from tamias.analyse.markup.microformats.items import microformats
 from tamias.analyse.markup.microformats.names import LAYOUT
 from tamias.analyse.markup.microformats.quads import quads
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem, Quads
 
 _VERSION_1 = (
@@ -30,7 +30,7 @@ LEAST_ROOM = 1_000_000
 MOST_ROOM = 20_000_000
 
 
-def extract(page: Page) -> Iterator[Finding]:
+def extract(page: MarkupPage) -> Iterator[Finding]:
     """The microformats of the page, unless they repeat its text beyond eight times its size."""
     room = min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_BYTE * len(page.data)))
     found, complete = microformats(page.tree, base=page.base, room=room)

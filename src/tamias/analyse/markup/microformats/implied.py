@@ -3,13 +3,13 @@
 from lxml import etree
 
 from tamias.analyse.markup.microformats.names import root_of
-from tamias.analyse.markup.microformats.text import HTML_SPACE, Source, children, tag
+from tamias.analyse.markup.microformats.text import HTML_SPACE, TextSource, children, tag
 from tamias.analyse.markup.microformats.values import Value, image
 
 _NAMING = {"img": "alt", "area": "alt", "abbr": "title"}
 
 
-def name(element: etree._Element, source: Source) -> str:
+def name(element: etree._Element, source: TextSource) -> str:
     """The `alt` or `title` of the element, of its only child, or of that one's only child; else its text."""
     own = _naming(element)
     if own is None:
@@ -21,7 +21,7 @@ def name(element: etree._Element, source: Source) -> str:
     return source.text(element) if own is None else own.strip(HTML_SPACE)
 
 
-def photo(element: etree._Element, source: Source) -> Value | None:
+def photo(element: etree._Element, source: TextSource) -> Value | None:
     """The image that the element is, or that stands alone in it."""
     for shown in (element, *_alone(element, {"img": "src", "object": "data"})):
         if tag(shown) == "img" and shown.get("src") is not None:
@@ -31,7 +31,7 @@ def photo(element: etree._Element, source: Source) -> Value | None:
     return None
 
 
-def url(element: etree._Element, source: Source) -> str | None:
+def url(element: etree._Element, source: TextSource) -> str | None:
     """The address that the element links to, or the one link that stands alone in it."""
     for link in (element, *_alone(element, {"a": "href", "area": "href"})):
         if tag(link) in {"a", "area"} and link.get("href") is not None:

@@ -13,8 +13,8 @@ from tamias.analyse.markup.microformats.includes import with_includes
 from tamias.analyse.markup.microformats.names import Property, Root, properties_of, root_of
 from tamias.analyse.markup.microformats.text import (
     Budget,
-    Source,
-    TooMuchError,
+    RepeatedTextError,
+    TextSource,
     children,
     matching,
     tag,
@@ -30,13 +30,13 @@ _RELATED = etree.XPath("descendant-or-self::*[@rel and @href]")
 
 def microformats(tree: etree._Element, *, base: str, room: int) -> tuple[dict[str, Any], bool]:
     """The items and relations of a page, and whether all of them fitted into `room` characters."""
-    source = Source(base, Budget(room))
+    source = TextSource(base, Budget(room))
     items: list[dict[str, Any]] = []
     complete = True
     try:
         for element, root in _outermost(with_includes(tree, source.budget)):
             items.append(_Item(element, root, source, 0).as_json())
-    except TooMuchError:
+    except RepeatedTextError:
         complete = False
     return {"items": items, "rels": _relations(tree, source)}, complete
 
@@ -53,7 +53,7 @@ def _outermost(tree: etree._Element) -> list[tuple[etree._Element, Root]]:
     return list(found.items())
 
 
-def _relations(tree: etree._Element, source: Source) -> dict[str, list[str]]:
+def _relations(tree: etree._Element, source: TextSource) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     for element in matching(_RELATED, tree):
         if tag(element) in {"a", "area", "link"}:
@@ -66,7 +66,7 @@ def _relations(tree: etree._Element, source: Source) -> dict[str, list[str]]:
 class _Item:
     """One item while it is read."""
 
-    def __init__(self, element: etree._Element, root: Root, source: Source, depth: int) -> None:
+    def __init__(self, element: etree._Element, root: Root, source: TextSource, depth: int) -> None:
         self._element = element
         self._root = root
         self._source = source

@@ -21,7 +21,7 @@ _RAW = frozenset({"script", "style", "noscript", "iframe", "noembed", "noframes"
 _ADDRESSES = frozenset({"href", "src", "cite", "data", "poster"})
 
 
-class TooMuchError(Exception):
+class RepeatedTextError(Exception):
     """A page whose microformats repeat its text beyond measure."""
 
 
@@ -32,13 +32,13 @@ class Budget:
         self.room = room
 
     def spend(self, amount: int) -> None:
-        """Raises `TooMuchError` where there is no room left."""
+        """Raises `RepeatedTextError` where there is no room left."""
         self.room -= amount
         if self.room < 0:
-            raise TooMuchError
+            raise RepeatedTextError
 
 
-class Source:
+class TextSource:
     """What turns elements of one page into text: its base, and the budget."""
 
     def __init__(self, base: str, budget: Budget) -> None:

@@ -7,13 +7,13 @@ from lxml import etree
 
 from tamias.analyse.markup.microformats.dates import joined
 from tamias.analyse.markup.microformats.names import Root, properties_of, root_of
-from tamias.analyse.markup.microformats.text import Source, children, tag, words
+from tamias.analyse.markup.microformats.text import TextSource, children, tag, words
 
 Value = str | dict[str, Any]
 """A text, or as in the microformats' JSON an image with its `alt`, content with its `html`, or an item."""
 
 
-def read_value(prefix: str, element: etree._Element, source: Source, item: Root) -> Value:
+def read_value(prefix: str, element: etree._Element, source: TextSource, item: Root) -> Value:
     """What the element says as a property of `item` with this prefix."""
     if prefix == "e":
         return {"value": source.text(element), "html": source.inner_html(element)}
@@ -22,13 +22,13 @@ def read_value(prefix: str, element: etree._Element, source: Source, item: Root)
     return _moment(element, source, item) if prefix == "dt" else _phrase(element, source, item)
 
 
-def image(element: etree._Element, source: Source) -> Value:
+def image(element: etree._Element, source: TextSource) -> Value:
     """The address of an image, with its `alt` where it has one."""
     where, alt = source.address(element.get("src") or ""), element.get("alt")
     return where if alt is None else {"value": where, "alt": alt}
 
 
-def _phrase(element: etree._Element, source: Source, item: Root) -> str:
+def _phrase(element: etree._Element, source: TextSource, item: Root) -> str:
     parts = list(_parts(element, item))
     if parts:
         return "".join(_part(part, source) for part in parts)
@@ -37,7 +37,7 @@ def _phrase(element: etree._Element, source: Source, item: Root) -> str:
     return source.text(element) if said is None else said
 
 
-def _address(element: etree._Element, source: Source, item: Root) -> Value:
+def _address(element: etree._Element, source: TextSource, item: Root) -> Value:
     """An address made absolute. In version 1 an image has no `alt` of its own."""
     if tag(element) == "img" and not item.classic and element.get("src") is not None:
         return image(element, source)
@@ -48,7 +48,7 @@ def _address(element: etree._Element, source: Source, item: Root) -> Value:
     return source.address(_spelled(element, source, item) if found is None else found)
 
 
-def _spelled(element: etree._Element, source: Source, item: Root) -> str:
+def _spelled(element: etree._Element, source: TextSource, item: Root) -> str:
     """An address that stands as text."""
     parts = list(_parts(element, item))
     if parts:
@@ -57,7 +57,7 @@ def _spelled(element: etree._Element, source: Source, item: Root) -> str:
     return source.text(element) if said is None else said
 
 
-def _moment(element: etree._Element, source: Source, item: Root) -> str:
+def _moment(element: etree._Element, source: TextSource, item: Root) -> str:
     """A date or time; where it is written in pieces they are joined."""
     together = joined(_piece(part, source) for part in _parts(element, item))
     if together:
@@ -81,14 +81,14 @@ def _parts(element: etree._Element, item: Root) -> Iterator[etree._Element]:
             waiting.extend(children(child)[::-1])
 
 
-def _part(part: etree._Element, source: Source) -> str:
+def _part(part: etree._Element, source: TextSource) -> str:
     if "value" not in words(part.get("class")):
         return part.get("title") or ""
     said = _said(part, {"img": "alt", "area": "alt", "data": "value", "abbr": "title"})
     return source.text(part) if said is None else said
 
 
-def _piece(part: etree._Element, source: Source) -> str:
+def _piece(part: etree._Element, source: TextSource) -> str:
     """A part of a date, which may also be told by `datetime`."""
     said = _said(part, {"time": "datetime", "ins": "datetime", "del": "datetime"})
     return _part(part, source) if said is None or "value" not in words(part.get("class")) else said

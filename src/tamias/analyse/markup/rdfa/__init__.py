@@ -11,13 +11,13 @@ import msgspec
 from lxml import etree
 from pyoxigraph import BlankNode, NamedNode
 
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.copy import copy_patterns
-from tamias.analyse.markup.rdfa.host import Host, Language, host_of
+from tamias.analyse.markup.rdfa.host import HostLanguage, Language, host_of
 from tamias.analyse.markup.rdfa.names import Names, Scope
 from tamias.analyse.markup.rdfa.terms import RDF, RDFA
 from tamias.analyse.markup.rdfa.values import Values
-from tamias.analyse.markup.statements import Node, Statements, Term
+from tamias.analyse.markup.statements import MarkupStatements, Node, Term
 from tamias.model.finding import Finding
 
 GATE = (
@@ -41,9 +41,9 @@ _ADDRESSES = frozenset({"href", "src"})
 _MARKS = (_ATTRIBUTES | _ADDRESSES) - {"vocab"}
 
 
-def extract(page: Page) -> Iterator[Finding]:
+def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of the page."""
-    statements = Statements(page, "RDFa")
+    statements = MarkupStatements(page, "RDFa")
     with statements.bounded():
         _Walk(page, statements).walk()
         copy_patterns(statements)
@@ -89,7 +89,7 @@ class _Parts(msgspec.Struct):
 class _Marked:
     """One element's attributes, those that name resources as nodes."""
 
-    def __init__(self, element: etree._Element, scope: Scope, host: Host, names: Names) -> None:
+    def __init__(self, element: etree._Element, scope: Scope, host: HostLanguage, names: Names) -> None:
         get = element.get
         self.element = element
         self.property = get("property")
@@ -109,7 +109,7 @@ class _Marked:
         """What the element points at, in RDFa 1.1."""
         return self.resource or self.href or self.src
 
-    def _relations(self, attribute: str, host: Host) -> str | None:
+    def _relations(self, attribute: str, host: HostLanguage) -> str | None:
         """In HTML the words of `rel` are left to links where a `property` stands beside them."""
         value = self.element.get(attribute)
         if value is None or host.language is not Language.HTML or host.is_old or self.property is None:
@@ -120,7 +120,7 @@ class _Marked:
 class _Walk:
     """Goes through one document."""
 
-    def __init__(self, page: Page, statements: Statements) -> None:
+    def __init__(self, page: MarkupPage, statements: MarkupStatements) -> None:
         self._page = page
         self._root = page.tree
         self._host = host_of(page)
@@ -290,7 +290,7 @@ def _incomplete(
     return (*found, *(_Incomplete(predicate, is_reverse=True) for predicate in backward))
 
 
-def _outline(page: Page) -> dict[etree._Element, list[etree._Element]]:
+def _outline(page: MarkupPage) -> dict[etree._Element, list[etree._Element]]:
     """The tree of what is to be visited: elements of ours and those around them, in document order."""
     inner: dict[etree._Element, list[etree._Element]] = {page.tree: []}
     hanging = {element for element, names in page.telling if _is_hanging(names)}

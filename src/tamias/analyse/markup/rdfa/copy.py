@@ -3,7 +3,7 @@
 from pyoxigraph import BlankNode, NamedNode, Quad, Triple
 
 from tamias.analyse.markup.rdfa.terms import RDF, RDFA
-from tamias.analyse.markup.statements import Statements
+from tamias.analyse.markup.statements import MarkupStatements
 
 _TYPE = NamedNode(RDF + "type")
 _COPY = NamedNode(RDFA + "copy")
@@ -12,7 +12,7 @@ _PATTERN = NamedNode(RDFA + "Pattern")
 Subjects = set[NamedNode | BlankNode | Triple]
 
 
-def copy_patterns(statements: Statements) -> None:
+def copy_patterns(statements: MarkupStatements) -> None:
     """Copies, over and over while patterns copy others, and takes the patterns that were used away."""
     quads = statements.quads()
     patterns = {quad.subject for quad in quads if quad.predicate == _TYPE and quad.object == _PATTERN}

@@ -5,7 +5,7 @@ from enum import Enum
 
 import msgspec
 
-from tamias.analyse.markup.page import Page
+from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import LINK_TERMS, OPEN_GRAPH, PREFIXES, TERMS, XHTML_TERMS
 
 _PAGE_PREFIXES = {**OPEN_GRAPH, **PREFIXES}
@@ -20,7 +20,7 @@ class Language(Enum):
     XML = "SVG and other XML"
 
 
-class Host(msgspec.Struct, frozen=True):
+class HostLanguage(msgspec.Struct, frozen=True):
     """What the document's language decides."""
 
     language: Language
@@ -34,18 +34,18 @@ class Host(msgspec.Struct, frozen=True):
         return self.language is not Language.XML
 
 
-def host_of(page: Page) -> Host:
+def host_of(page: MarkupPage) -> HostLanguage:
     """The host language by media type and document type; the version by what the document says of itself."""
     told = page.tree.get("version") or ""
     said = _RDFA_VERSION.search(told) or _RDFA_VERSION.search(page.doctype)
     language = _language(page, told)
     if said and said[1] == "1.0":
-        return Host(language, True, {}, LINK_TERMS)
+        return HostLanguage(language, True, {}, LINK_TERMS)
     prefixes = PREFIXES if language is Language.XML else _PAGE_PREFIXES
-    return Host(language, False, prefixes, XHTML_TERMS if language is Language.XHTML else TERMS)
+    return HostLanguage(language, False, prefixes, XHTML_TERMS if language is Language.XHTML else TERMS)
 
 
-def _language(page: Page, told: str) -> Language:
+def _language(page: MarkupPage, told: str) -> Language:
     if page.is_xml:
         return Language.XML
     doctype = page.doctype.upper()

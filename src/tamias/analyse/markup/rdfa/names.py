@@ -9,10 +9,10 @@ from lxml import etree
 from pyoxigraph import BlankNode, NamedNode
 
 from tamias.analyse.markup.iri import is_absolute, resolved
-from tamias.analyse.markup.page import Page
-from tamias.analyse.markup.rdfa.host import Host, Language
+from tamias.analyse.markup.page import MarkupPage
+from tamias.analyse.markup.rdfa.host import HostLanguage, Language
 from tamias.analyse.markup.rdfa.terms import XHV
-from tamias.analyse.markup.statements import Node, Statements, TooMuchError
+from tamias.analyse.markup.statements import MarkupStatements, Node, TooMuchError
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _TERM = re.compile(r"[^\W\d][\w.\-/·]*")
@@ -38,7 +38,7 @@ class Scope(msgspec.Struct, frozen=True):
 class Names:
     """Makes nodes of names for one document."""
 
-    def __init__(self, host: Host, statements: Statements, page: Page) -> None:
+    def __init__(self, host: HostLanguage, statements: MarkupStatements, page: MarkupPage) -> None:
         self._host = host
         self._statements = statements
         self._page = page

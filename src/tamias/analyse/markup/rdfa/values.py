@@ -7,10 +7,10 @@ from lxml import etree, html
 from pyoxigraph import Literal, NamedNode
 
 from tamias.analyse.markup.dates import date_type
-from tamias.analyse.markup.rdfa.host import Host, Language
+from tamias.analyse.markup.rdfa.host import HostLanguage, Language
 from tamias.analyse.markup.rdfa.names import Names, Scope
 from tamias.analyse.markup.rdfa.terms import RDF
-from tamias.analyse.markup.statements import Statements, TooMuchError
+from tamias.analyse.markup.statements import MarkupStatements, TooMuchError
 
 _XML_LITERAL = NamedNode(RDF + "XMLLiteral")
 _HTML_LITERAL = NamedNode(RDF + "HTML")
@@ -28,7 +28,7 @@ def text_of(element: etree._Element) -> str:
 class Values:
     """Makes the literals of one document."""
 
-    def __init__(self, host: Host, names: Names, statements: Statements) -> None:
+    def __init__(self, host: HostLanguage, names: Names, statements: MarkupStatements) -> None:
         self._host = host
         self._names = names
         self._statements = statements

@@ -12,8 +12,8 @@ from tamias.analyse.chunks import utf8_chunks
 from tamias.analyse.profile.encoding import CHUNK, found_encoding
 from tamias.analyse.profile.files.geography import Atlas
 from tamias.analyse.profile.files.json_items import Items
-from tamias.analyse.profile.files.places import Place, Places
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.files.places import JsonPlace, Places
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.profile import Geography, PathProfile, Structure
 
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
@@ -38,7 +38,7 @@ class Shape:
         if place is not None:
             self._add(value, place)
 
-    def _add(self, value: Any, place: Place) -> None:
+    def _add(self, value: Any, place: JsonPlace) -> None:
         waiting = [(value, place, 0)]
         while waiting:
             value, place, depth = waiting.pop()
@@ -96,7 +96,7 @@ class JsonReader:
         """Its structure, and what it maps if it is GeoJSON. What is no JSON at all has neither."""
         try:
             self._read()
-        except LimitReached as limit:
+        except ProfileLimit as limit:
             self._complete = False
             self._problems.append(str(limit))
         if not self._shape.paths:
@@ -166,7 +166,7 @@ class JsonReader:
                 f"{too_long} items of more than {self._limits.item} bytes left out (limit profile.item)"
             )
         if self._path.stat().st_size > self._limits.bytes:
-            raise LimitReached(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+            raise ProfileLimit(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
 
     def _tell_nothing(self) -> None:
         if not self._problems:

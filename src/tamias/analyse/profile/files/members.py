@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tamias.analyse.profile.files import zips
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.content.containers.limits import MAX_ENTRIES
 from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
@@ -31,8 +31,8 @@ def archive_members(
             if len(listed) < limits.members:
                 listed.append(member)
             if count == MAX_ENTRIES:
-                raise LimitReached(f"members beyond the first {MAX_ENTRIES} not counted")
-    except LimitReached as limit:
+                raise ProfileLimit(f"members beyond the first {MAX_ENTRIES} not counted")
+    except ProfileLimit as limit:
         complete = False
         problems.append(str(limit))
     except Exception as error:  # noqa: BLE001 - the readers of archives raise whatever the bytes make them

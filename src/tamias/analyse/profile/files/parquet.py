@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tamias.analyse.profile.limits import MIB, LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.limits import MIB, ProfileLimit, ProfileLimits, Watch
 from tamias.analyse.profile.scratch import workbench
-from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.form import ColumnForm
 from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
 from tamias.model.profile import ColumnProfile, TableProfile
 
@@ -32,9 +32,9 @@ _STATISTICS = """
 
 
 def parquet_table(path: Path, name: str, folder: Path, limits: ProfileLimits, watch: Watch) -> TableProfile:
-    """The table of a Parquet file; raises `LimitReached`, or `duckdb.Error` for a footer that is none."""
+    """The table of a Parquet file; raises `ProfileLimit`, or `duckdb.Error` for a footer that is none."""
     if _footer_size(path) > LONGEST_FOOTER:
-        raise LimitReached(f"a footer of more than {LONGEST_FOOTER} bytes")
+        raise ProfileLimit(f"a footer of more than {LONGEST_FOOTER} bytes")
     with workbench([path], folder, limits, watch) as tables:
         rows = tables.execute("SELECT num_rows FROM parquet_file_metadata(?)", [str(path)]).fetchall()
         leaves = tables.execute(_LEAVES, [str(path)]).fetchall()
@@ -70,7 +70,7 @@ def _column(
         nulls=None if known is None or known[1] is None else int(known[1]),
         min=_cut(least, limits),
         max=_cut(most, limits),
-        meaning=meaning_of(ColumnSample(name=name, form=Form(datatype=datatype), values=values)),
+        meaning=meaning_of(ColumnSample(name=name, form=ColumnForm(datatype=datatype), values=values)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tamias.model.profile import PathProfile
 
 
-class Place:
+class JsonPlace:
     """One place, such as `$.features[].id`, what stood there, and the places below it."""
 
     __slots__ = ("below", "counts", "path")
@@ -14,7 +14,7 @@ class Place:
     def __init__(self, path: str) -> None:
         self.path = path
         self.counts: dict[str, int] = {}
-        self.below: dict[Any, Place] = {}
+        self.below: dict[Any, JsonPlace] = {}
 
     def count(self, kind: str) -> None:
         """One more of a kind stands there."""
@@ -26,18 +26,18 @@ class Places:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._all: dict[str, Place] = {}
+        self._all: dict[str, JsonPlace] = {}
         self.complete = True
 
-    def at(self, path: str) -> Place | None:
+    def at(self, path: str) -> JsonPlace | None:
         """The place of a path; None where there are too many already."""
         place = self._all.get(path)
         if place is None and len(self._all) < self._most:
-            place = self._all[path] = Place(path)
+            place = self._all[path] = JsonPlace(path)
         self.complete &= place is not None
         return place
 
-    def below(self, place: Place, key: Any, step: Callable[[Any], str]) -> Place | None:
+    def below(self, place: JsonPlace, key: Any, step: Callable[[Any], str]) -> JsonPlace | None:
         """The place that a key leads to; `step` says how the key is written in a path."""
         known = place.below.get(key)
         if known is None:

@@ -6,8 +6,8 @@ from typing import cast
 
 from lxml import etree
 
-from tamias.analyse.profile.files.places import Place, Places
-from tamias.analyse.profile.limits import LimitReached, ProfileLimits, Watch
+from tamias.analyse.profile.files.places import JsonPlace, Places
+from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.profile import Structure
 
 _CHUNK = 1 << 16
@@ -22,8 +22,8 @@ class XmlReader:
         self._watch = watch
         self._problems = problems
         self._places = Places(limits.paths)
-        self._root = Place("")
-        self._open: list[Place | None] = []
+        self._root = JsonPlace("")
+        self._open: list[JsonPlace | None] = []
         self._namespaces: dict[str, None] = {}
         self._depth = 0
         self._elements = 0
@@ -41,7 +41,7 @@ class XmlReader:
         except etree.XMLSyntaxError as error:
             self._complete = False
             self._problems.append(f"no well-formed XML: {error.msg}")
-        except LimitReached as limit:
+        except ProfileLimit as limit:
             self._complete = False
             self._problems.append(str(limit))
         return self._structure() if self._elements else None
@@ -53,7 +53,7 @@ class XmlReader:
                 self._watch.check()
                 left -= len(chunk)
                 if left < 0:
-                    raise LimitReached(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
+                    raise ProfileLimit(f"not read beyond {self._limits.bytes} bytes (limit profile.bytes)")
                 try:
                     parser.feed(chunk)
                 finally:

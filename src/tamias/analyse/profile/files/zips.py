@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamias.analyse.profile.limits import LimitReached
+from tamias.analyse.profile.limits import ProfileLimit
 from tamias.content.containers.directory import bounded_zip
 from tamias.model.document import LimitExceeded
 
@@ -31,12 +31,12 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}")
 
 @contextmanager
 def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """An archive; raises `LimitReached`, or one of `FAULTS`."""
+    """An archive; raises `ProfileLimit`, or one of `FAULTS`."""
     with path.open("rb") as file:
         try:
             archive = bounded_zip(file)
         except LimitExceeded as limit:
-            raise LimitReached(f"{limit}, not read") from None
+            raise ProfileLimit(f"{limit}, not read") from None
         with archive:
             yield archive
 

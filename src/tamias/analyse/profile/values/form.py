@@ -28,7 +28,7 @@ TYPED_NULLS = (
 """Nor these, among numbers, times and truth values."""
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnForm(msgspec.Struct, frozen=True, kw_only=True):
     """How one column is written."""
 
     datatype: str
@@ -48,4 +48,4 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         return self.datatype in ("integer", "decimal", "double")
 
 
-TEXT = Form(datatype="string")
+TEXT = ColumnForm(datatype="string")

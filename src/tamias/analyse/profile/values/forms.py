@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, Form
+from tamias.analyse.profile.values.form import TEXT, TYPED_NULLS, ColumnForm
 from tamias.analyse.profile.values.number_forms import number_form
 from tamias.analyse.profile.values.time_forms import time_form
 
@@ -16,7 +16,7 @@ TRUTHS = (
 """Yes and no, in many tongues."""
 
 
-def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> Form:
+def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> ColumnForm:
     """The form of a column. `values` are trimmed and not empty; the other arguments as in `number_form`."""
     told = [value for value in values if value.lower() not in TYPED_NULLS]
     if not told:
@@ -24,7 +24,7 @@ def form_of(values: Sequence[str], sign: str | None, delimiter: str | None) -> F
     return _truth(told) or time_form(told) or number_form(told, sign, delimiter) or TEXT
 
 
-def _truth(values: Sequence[str]) -> Form | None:
+def _truth(values: Sequence[str]) -> ColumnForm | None:
     seen = {value.lower() for value in values}
     if len(seen) > 2:
         return None
@@ -32,7 +32,7 @@ def _truth(values: Sequence[str]) -> Form | None:
     if not pairs:
         return None
     yes, no = pairs[0]
-    return Form(
+    return ColumnForm(
         datatype="boolean",
         format=f"{yes}|{no}",
         sql=f"CASE lower({{v}}) WHEN '{yes}' THEN true WHEN '{no}' THEN false END",

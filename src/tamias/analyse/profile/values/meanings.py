@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tamias.analyse.profile.values import checks
-from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.form import ColumnForm
 from tamias.analyse.profile.values.names import country_codes, country_names, folded, language_codes
 from tamias.analyse.profile.values.words import says
 from tamias.model.profile import Meaning
@@ -56,7 +56,7 @@ class ColumnSample(msgspec.Struct, frozen=True, kw_only=True):
     """What a guess is made from."""
 
     name: str
-    form: Form
+    form: ColumnForm
     values: Sequence[str]
     """Different ones, trimmed."""
     unique: bool = False

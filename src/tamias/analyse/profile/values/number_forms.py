@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.form import ColumnForm
 
 FITTING = 0.95
 """The share of a sample that must be of a form."""
@@ -42,7 +42,7 @@ def decimal_sign(columns: Sequence[Sequence[str]]) -> str | None:
     return None
 
 
-def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) -> Form | None:
+def number_form(values: Sequence[str], sign: str | None, delimiter: str | None) -> ColumnForm | None:
     """The form of a column of numbers; None if it is none.
 
     `sign` is the table's decimal sign, where it is known. A code such as `00601` is no number.
@@ -91,11 +91,11 @@ def _chosen(
     return next((style for style in styles if style[0] == sign), styles[0])
 
 
-def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: bool) -> Form:
+def _form(style: tuple[str, str], bare: list[str], unit: str | None, *, odd: bool) -> ColumnForm:
     decimal, group = style
     whole = not any(decimal in value or "e" in value.lower() for value in bare)
     big = whole and max(len(value) for value in bare) > 36
-    return Form(
+    return ColumnForm(
         datatype="string" if big else "integer" if whole else "decimal",
         format=None if whole and not group else _shown(decimal, group, whole=whole),
         sql="{v}" if big else _sql(decimal, group, "HUGEINT" if whole else "DOUBLE"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.analyse.profile.values.form import Form
+from tamias.analyse.profile.values.form import ColumnForm
 from tamias.analyse.profile.values.number_forms import FITTING
 
 _CLOCK = re.compile(
@@ -52,7 +52,7 @@ _DAYS = (
 )  # fmt: skip
 
 
-def time_form(values: Sequence[str]) -> Form | None:
+def time_form(values: Sequence[str]) -> ColumnForm | None:
     """The form of a column of dates, times, or both; None if it is none of them."""
     least = FITTING * len(values)
     if sum(_TIME.fullmatch(value) is not None for value in values) >= least:
@@ -60,7 +60,7 @@ def time_form(values: Sequence[str]) -> Form | None:
     if sum(_YEAR_MONTH.fullmatch(value) is not None for value in values) >= least:
         if all(_is_season(value) for value in values):
             return None
-        return Form(datatype="gYearMonth", sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')")
+        return ColumnForm(datatype="gYearMonth", sql="nullif(regexp_extract({v}, '^\\d{{4}}-\\d{{2}}$'), '')")
     clocks = [found for value in values if (found := _CLOCK.fullmatch(value))]
     if len(clocks) < least:
         return _date(values, least)
@@ -69,14 +69,14 @@ def time_form(values: Sequence[str]) -> Form | None:
     return None if form is None or form.format is None else _with_clock(form.format, clocks, odd=form.odd)
 
 
-def _date(values: Sequence[str], least: float) -> Form | None:
+def _date(values: Sequence[str], least: float) -> ColumnForm | None:
     likely = [day for day in _DAYS if any(map(day.pattern.fullmatch, values[:5]))]
     fits = [(sum(day.pattern.fullmatch(value) is not None for value in values), day) for day in likely]
     most = max((count for count, _ in fits), default=0)
     if most < least or not fits:
         return None
     best = [day for count, day in fits if count == most]
-    return Form(
+    return ColumnForm(
         datatype="date",
         format=best[0].shown,
         sql=f"TRY_CAST(try_strptime({{v}}, '{best[0].duckdb}') AS DATE)",
@@ -95,7 +95,7 @@ _ZONE_SQL = "regexp_replace(regexp_replace({v}, ' ?Z$', '+00:00'), ' ([+-])', '\
 """A zone as DuckDB's `%z` takes it."""
 
 
-def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Form:
+def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> ColumnForm:
     day = next(each.duckdb for each in _DAYS if each.shown == shown)
     gap = "T" if clocks[0]["gap"] == "T" else " "
     hours = [f"{day}{gap}%H:%M", f"{day}{gap}%H:%M:%S", f"{day}{gap}%H:%M:%S.%n"]
@@ -107,7 +107,7 @@ def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Fo
     value = f"try_strptime({{v}}, [{listed}])"
     if zoned:
         value = f"timezone('UTC', {value.format(v=_ZONE_SQL)})"
-    return Form(
+    return ColumnForm(
         datatype="dateTime",
         format=f"{shown}{mark}HH:mm{second}" + ("X" if zoned else ""),
         sql=value,
@@ -116,9 +116,9 @@ def _with_clock(shown: str, clocks: Sequence[re.Match[str]], *, odd: bool) -> Fo
     )
 
 
-def _of_day(values: Sequence[str]) -> Form:
+def _of_day(values: Sequence[str]) -> ColumnForm:
     seconds = any(value.count(":") == 2 for value in values)
-    return Form(
+    return ColumnForm(
         datatype="time",
         format="HH:mm:ss" if seconds else "HH:mm",
         sql="TRY_CAST(CASE WHEN {v} SIMILAR TO '\\d\\d?:\\d\\d' THEN {v} || ':00' ELSE {v} END AS TIME)",
