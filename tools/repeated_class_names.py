@@ -48,7 +48,6 @@ ALLOWED: dict[str, int] = {
     "Told": 3,
     "Version": 2,
     "Wanted": 3,
-    "_QueueGone": 2,
 }
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from tamias.model.capture import Capture, Request, Stop
 from tamias.model.document import Document
-from tamias.model.figures import FrontierFigures
 from tamias.model.finding import Finding
 from tamias.model.harvest import Harvest, HarvestStep
 from tamias.model.item import Item, PutCount
@@ -18,6 +17,7 @@ from tamias.model.lease import Lease, Return
 from tamias.model.page import Page
 from tamias.model.record import Extent
 from tamias.model.seed import Seed
+from tamias.model.stats import FrontierStats
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;
@@ -105,7 +105,7 @@ class Frontier(Protocol):
         """Repairs what should never need it: sleeping hosts, ended leases. Returns how many."""
         ...
 
-    def figures(self) -> FrontierFigures:
+    def figures(self) -> FrontierStats:
         """Counts and times. Costs grow with the number of hosts, not of URLs."""
         ...
 

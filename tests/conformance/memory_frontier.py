@@ -9,11 +9,11 @@ from tamias.frontier.keys import hash64
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
 from tamias.model.cut import BY_DEPTH, REOPENED
-from tamias.model.figures import CrawlFigures, FrontierFigures
 from tamias.model.item import NEVER, Item, PutCount, priority_class
 from tamias.model.kind import kind_of
 from tamias.model.lease import Done, Lease, Return, Task, Unreachable
 from tamias.model.outcome import Outcome
+from tamias.model.stats import CrawlStats, FrontierStats
 from tamias.protocols import Record
 
 
@@ -118,11 +118,11 @@ class MemoryFrontier:
     def sweep(self) -> int:
         return 0
 
-    def figures(self) -> FrontierFigures:
+    def figures(self) -> FrontierStats:
         now = self.now()
         hosts = list(self._hosts.values())
         crawls = sorted({crawl for host in hosts for crawl, _ in host.urls} | {1})
-        return FrontierFigures(
+        return FrontierStats(
             now=now,
             hosts=len(hosts),
             leased=sum(host.token is not None and host.lease_end >= now for host in hosts),
@@ -243,7 +243,7 @@ def _lease(host: _Host, wanted: list[_Url], per_host: int) -> Lease:
     )  # fmt: skip
 
 
-def _crawl(crawl: int, hosts: list[_Host], now: int, lease_filter: LeaseFilter, again: int) -> CrawlFigures:
+def _crawl(crawl: int, hosts: list[_Host], now: int, lease_filter: LeaseFilter, again: int) -> CrawlStats:
     def fits(url: _Url) -> bool:
         return url.task.crawl == crawl and (
             lease_filter.interest is None or lease_filter.interest.fits(url.task.tags)
@@ -253,7 +253,7 @@ def _crawl(crawl: int, hosts: list[_Host], now: int, lease_filter: LeaseFilter, 
     mine = [(host, urls) for host, urls in mine if urls]
     waiting = [(host, [url for url in urls if url.due < NEVER]) for host, urls in mine]
     waiting = [(host, urls) for host, urls in waiting if urls]
-    return CrawlFigures(
+    return CrawlStats(
         crawl=crawl,
         name="default" if crawl == 1 else str(crawl),
         known=sum(len(urls) for _, urls in mine),

@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.cli.console.options import Place, common, say, say_json
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.figures import FrontierFigures
+from tamias.model.stats import FrontierStats
 
 LOOK_SECONDS = 1.0
 
@@ -41,7 +41,7 @@ def command(place: Place, once: bool) -> None:
         database.close()
 
 
-def _tell(place: Place, figures: FrontierFigures, paused: str | None) -> None:
+def _tell(place: Place, figures: FrontierStats, paused: str | None) -> None:
     if place.json:
         say_json({**msgspec.structs.asdict(figures), "paused": paused})
         return

@@ -29,10 +29,10 @@ from tamias.database.connect import Database
 from tamias.frontier.due.unreachable import deferred
 from tamias.frontier.service.state import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
-from tamias.model.figures import CrawlFigures
 from tamias.model.item import Item
 from tamias.model.outcome import Outcome
 from tamias.model.seed import Seed
+from tamias.model.stats import CrawlStats
 from tamias.settings import Settings
 
 LOOK_SECONDS = 0.25
@@ -40,7 +40,7 @@ LONGEST_LOOK_SECONDS = 3.0
 LOOK_PART = 10
 """Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
 
-NOTHING = CrawlFigures(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
+NOTHING = CrawlStats(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
 """Of a crawl that somebody deleted."""
 
 
@@ -220,7 +220,7 @@ class Supervisor:
         self._thread.close()
         self._database.close()
 
-    async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlFigures) -> None:
+    async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlStats) -> None:
         working = asyncio.create_task(self._pool.run(self._settings.crawl.max_urls))
         pause = LOOK_SECONDS
         try:
@@ -235,7 +235,7 @@ class Supervisor:
             self._pool.stop()
             await working
 
-    async def _look(self, before: CrawlFigures) -> CrawlFigures:
+    async def _look(self, before: CrawlStats) -> CrawlStats:
         """How it stands; while there is no room on the disk the database may be away."""
         try:
             return await self._thread.run(self._figures)
@@ -248,13 +248,13 @@ class Supervisor:
         self._ended = Ended.INTERRUPTED
         self._pool.stop()
 
-    def _figures(self) -> CrawlFigures:
+    def _figures(self) -> CrawlStats:
         self._tending.step()
         crawl = self._crawl if self._until is Until.DONE else WATCH
         found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
         return next(found, NOTHING)
 
-    def _verdict(self, figures: CrawlFigures) -> Ended | None:
+    def _verdict(self, figures: CrawlStats) -> Ended | None:
         if self._until is Until.STOPPED:
             return None
         if figures.open <= 0 or (self._until is Until.VISITED and self._rests(figures)):
@@ -275,7 +275,7 @@ class Supervisor:
         """Visits under way, also those whose hosts were given back before their documents were read."""
         return sum(each.in_flight for each in self._pool.working)
 
-    def _rests(self, figures: CrawlFigures) -> bool:
+    def _rests(self, figures: CrawlStats) -> bool:
         """Whether nothing is under way, nor left of what was due when it began."""
         return not (figures.leased or self._in_flight()) and (
             figures.next_due is None or figures.next_due > self._begun_at
@@ -291,7 +291,7 @@ class Supervisor:
         if self._database.embedded is None and worker:
             recover_worker(self._session, self._frontier, self._data, worker)
 
-    def _snapshot(self, figures: CrawlFigures) -> Snapshot:
+    def _snapshot(self, figures: CrawlStats) -> Snapshot:
         all_progress = self._pool.progress
         outcomes: dict[str, int] = {}
         for each in all_progress:

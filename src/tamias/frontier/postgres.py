@@ -19,9 +19,9 @@ from tamias.frontier.put import Hash, ItemPut, Same
 from tamias.frontier.queries import done_by
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
-from tamias.model.figures import FrontierFigures
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, Lease, Return, Task
+from tamias.model.stats import FrontierStats
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
@@ -158,7 +158,7 @@ class PostgresFrontier:
     def sweep(self) -> int:
         return sum(self._session.transact(partial(self._sweep_bucket, bucket)) for bucket in self._section)
 
-    def figures(self) -> FrontierFigures:
+    def figures(self) -> FrontierStats:
         return self._session.transact(self._figures)
 
     def _bucket_turn(self) -> Iterator[int]:
@@ -288,7 +288,7 @@ class PostgresFrontier:
             _do(cursor, "refresh_hosts", hosts)
         return len(hosts["qid"])
 
-    def _figures(self, cursor: Cursor) -> FrontierFigures:
+    def _figures(self, cursor: Cursor) -> FrontierStats:
         interest = self._lease_filter.interest
         wanted = {
             "now": self.now(),
@@ -299,7 +299,7 @@ class PostgresFrontier:
         hosts = [_all(cursor, "host_figures", each)[0] for each in asked]
         queues = [row for each in asked for row in _all(cursor, "crawl_figures", each)]
         crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()
-        return FrontierFigures(
+        return FrontierStats(
             now=self.now(),
             hosts=sum(row[0] for row in hosts),
             leased=sum(row[1] for row in hosts),

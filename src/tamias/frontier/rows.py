@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
-from tamias.model.figures import CrawlFigures
 from tamias.model.item import CLASSES
 from tamias.model.lease import Done, Lease, Return, Task
 from tamias.model.outcome import Outcome
+from tamias.model.stats import CrawlStats
 
 Row = tuple[Any, ...]
 
@@ -123,11 +123,11 @@ def release_columns(bucket: int, returns: list[Return]) -> dict[str, Any]:
     }
 
 
-def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlFigures:
+def crawl_figures(crawl: int, name: str, rows: list[Row]) -> CrawlStats:
     """The rows of one crawl from `crawl_figures`, one for each bucket, added up."""
     waiting = [row[5] for row in rows if row[5] is not None]
     due = [row[6] for row in rows if row[6] is not None]
-    return CrawlFigures(
+    return CrawlStats(
         crawl=crawl,
         name=name,
         known=sum(row[1] for row in rows),

@@ -216,7 +216,7 @@ def _inserted(cursor: Cursor, where: dict[str, Any], places: list[Place]) -> tup
         "spelling": Texts([place.row.spelling for place in places]),
         "tags": Texts(["\t".join(place.row.tags) if place.row.tags else None for place in places]),
     }
-    rows = rows_of(cursor, "put_told", columns)
+    rows = rows_of(cursor, "put_external", columns)
     if len(rows) == len(places):
         return places, []
     keys = set(rows)
@@ -235,7 +235,7 @@ def _wake(cursor: Cursor, where: dict[str, Any], new: list[Place], told: list[Pl
     if told:
         news = {**where, **_keys(told), **_news(told, where["now"])}
         done_by(cursor, "count_settled", news)
-        done_by(cursor, "tell_known", news)
+        done_by(cursor, "update_known", news)
         retag(cursor, where["bucket"], _retagged(cursor, where, told))
         done_by(cursor, "refresh_queues", {**where, "qid": _hosts(told)})
     known = {**where, "qid": _hosts(place for place in [*new, *told] if place.row.known)}

@@ -4,7 +4,7 @@
 -- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
 -- may of its URLs.
 
--- name: put_told
+-- name: put_external
 -- Inserts URLs as clients tell of them, except where another put was faster; otherwise like put_urls.
 INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, url, spelling, metadata, tags)
 SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, %(score)b::float8, new.url,
@@ -18,7 +18,7 @@ ORDER BY new.qid, new.crawl, new.uid
 ON CONFLICT DO NOTHING
 RETURNING qid, crawl, uid
 
--- name: tell_known
+-- name: update_known
 -- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
 UPDATE url
 SET due = news.due, held_until = NULL, metadata = news.metadata::jsonb

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
-from tamias.model.figures import FrontierFigures
+from tamias.model.stats import FrontierStats
 from tamias.serve.http.endpoints import Answer, Endpoint
 from tamias.serve.http.problems import Problem
 from tamias.serve.http.responses import json_answer
@@ -67,7 +67,7 @@ def _alive(desk: Desk) -> None:
     desk.rows("alive", {})
 
 
-def _figures(desk: Desk) -> tuple[Basic, FrontierFigures, list[Blocked]]:
+def _figures(desk: Desk) -> tuple[Basic, FrontierStats, list[Blocked]]:
     return basic_figures(desk.session), desk.frontier.figures(), blocked_figures(desk.session)
 
 
@@ -80,7 +80,7 @@ def _archive(basic: Basic) -> Iterator[str]:
     yield from _one("tamias_stored_bytes", "gauge", "Bytes that they take on disk", basic.stored_bytes)
 
 
-def _frontier(figures: FrontierFigures) -> Iterator[str]:
+def _frontier(figures: FrontierStats) -> Iterator[str]:
     hosts = {'{state="known"}': figures.hosts, '{state="leased"}': figures.leased}
     yield from _many("tamias_frontier_hosts", "gauge", "Hosts", {**hosts, '{state="ready"}': figures.ready})
     urls: dict[str, float] = {}

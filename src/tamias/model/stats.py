@@ -3,7 +3,7 @@
 import msgspec
 
 
-class CrawlFigures(msgspec.Struct, frozen=True, kw_only=True):
+class CrawlStats(msgspec.Struct, frozen=True, kw_only=True):
     """One crawl: URLs known, URLs still open, hosts, and when it goes on."""
 
     crawl: int
@@ -21,11 +21,11 @@ class CrawlFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How many URLs were opened once more after their visit."""
 
 
-class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
+class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """The whole frontier at one moment, in its own time."""
 
     now: int
     hosts: int
     leased: int
     ready: int
-    crawls: tuple[CrawlFigures, ...]
+    crawls: tuple[CrawlStats, ...]
