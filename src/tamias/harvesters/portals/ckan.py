@@ -1,21 +1,34 @@
 """Harvester for CKAN: its action API by pages, one by one where that fails, its catalogue files otherwise."""
 
-from collections.abc import AsyncIterator
-from typing import Any
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Position
+from tamias.harvesters.kit.paging import (
+    BAD,
+    MOST_PAGE,
+    PageTrouble,
+    RecordPage,
+    found,
+    opening,
+    place_of,
+    read_listing,
+    state_of,
+)
+from tamias.harvesters.kit.position import Position, read_to_the_end
+from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots, through
-from tamias.harvesters.portals.ckan_names import read_one_by_one
-from tamias.harvesters.portals.ckan_record import dataset_of
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.model.capture import Request
-from tamias.model.dataset import Dataset
+from tamias.model.capture import Capture, Request
+from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.finding import Problem
 from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.outcome import Outcome
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 1000
@@ -106,3 +119,298 @@ async def _found(url: str, client: PoliteClient) -> Position:
             continue
         return Position(root=root, size=PAGE_RECORDS, title=status.site_title or "", requests=asked)
     return Position(root=candidates[0], size=PAGE_RECORDS, requests=len(candidates))
+
+
+MOST_FAULTS = 100
+_NAMES = 1000
+_STEP_RECORDS = 20
+"""Each costs a request, and so much is repeated at the most after a crash."""
+
+
+class _Names(msgspec.Struct):
+    result: list[str]
+
+
+class _Package(msgspec.Struct):
+    result: msgspec.Raw
+
+
+async def read_one_by_one(place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+    """Every dataset of the list of names; the place's offset counts names."""
+    names = await _names(place, client)
+    while not isinstance(names, PageTrouble) and names:
+        trouble: PageTrouble | None = None
+        for first in range(0, len(names), _STEP_RECORDS):
+            step, trouble = await _part(names[first : first + _STEP_RECORDS], place, client)
+            yield step
+            if trouble:
+                break
+        names = trouble or await _names(place, client)
+    if isinstance(names, PageTrouble):
+        yield HarvestStep(state=state_of(place), end=names.end())
+    else:
+        place.total = place.offset
+        yield HarvestStep(state=state_of(place), end=read_to_the_end(place))
+
+
+async def _names(place: Position, client: PoliteClient) -> list[str] | PageTrouble:
+    """The names from the offset on; a CKAN that knows no limit gives all of them at once."""
+    url = f"{place.root}api/3/action/package_list?limit={_NAMES}&offset={place.offset}"
+    place.requests += 1
+    capture = await client.ask(Request(url=url, accept="application/json"))
+    if capture.outcome is not Outcome.OK or capture.body is None:
+        return _trouble(capture)
+    try:
+        names = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Names).result
+    except BAD as error:
+        return PageTrouble(Outcome.FAILED, f"CKAN {url}: not the JSON of a list of names ({error})"[:1000])
+    return names if len(names) <= _NAMES else names[place.offset :]
+
+
+async def _part(
+    names: list[str], place: Position, client: PoliteClient
+) -> tuple[HarvestStep, PageTrouble | None]:
+    datasets: list[Dataset] = []
+    problems: list[Problem] = []
+    trouble: PageTrouble | None = None
+    for name in names:
+        shown = await _shown(name, place, client)
+        if isinstance(shown, PageTrouble) and (shown.retry_after_ms or place.lost >= MOST_FAULTS):
+            trouble = shown
+            break
+        place.offset += 1
+        if isinstance(shown, Dataset):
+            datasets.append(shown)
+            place.taken += 1
+        else:
+            place.lost += 1
+            problems.append(Problem(shown.reason))
+    return HarvestStep(state=state_of(place), findings=[*found(datasets, place.root), *problems]), trouble
+
+
+async def _shown(name: str, place: Position, client: PoliteClient) -> Dataset | PageTrouble:
+    url = f"{place.root}api/3/action/package_show?id={quote(name, safe='')}"
+    place.requests += 1
+    capture = await client.ask(Request(url=url, accept="application/json"))
+    if capture.outcome is not Outcome.OK or capture.body is None:
+        return _trouble(capture)
+    try:
+        raw = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Package).result
+        return dataset_of(msgspec.json.decode(raw), place.root)
+    except BAD as error:
+        return PageTrouble(Outcome.FAILED, f"CKAN {place.root}: record {name!r} left out: {error}"[:1000])
+
+
+def _trouble(capture: Capture) -> PageTrouble:
+    return PageTrouble(
+        capture.outcome, f"CKAN {capture.url}: {capture.reason}", capture.retry, capture.retry_after_ms
+    )
+
+
+_SERVICES: Final = frozenset({"csw", "sparql", "wcs", "wfs", "wms", "wmts"})
+_DIGESTS: Final = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
+
+
+def dataset_of(package: dict[str, Any], root: str) -> Dataset:
+    """The dataset. Raises `ValueError` for a package without an identifier."""
+    own = text(package.get("id")) or text(package.get("name"))
+    if own is None:
+        raise ValueError("it has neither id nor name")
+    fields = _Fields(package)
+    page = f"{root}dataset/{own}"
+    return Dataset(
+        iri=_iri(fields.text("uri")) or page,
+        record=own,
+        title=fields.text("title", "title_translated") or text(package.get("name")) or own,
+        description=fields.text("notes", "notes_translated", "description"),
+        identifiers=texts([fields.text("identifier", "guid") or own]),
+        keywords=tuple(_keywords(package)),
+        themes=tuple(theme for theme in fields.texts("theme") if _iri(theme)),
+        groups=tuple(_groups(package)),
+        landing_page=_page(text(package.get("url"))) or f"{root}dataset/{text(package.get('name')) or own}",
+        licence=_page(text(package.get("license_url"))) or fields.text("license_title", "license_id"),
+        rights=fields.text("rights"),
+        access_rights=fields.text("access_rights"),
+        publisher=_publisher(fields, root),
+        creator=_agent(fields.text("author"), fields.text("author_email")),
+        contact=_contact(fields),
+        issued=fields.text("issued", "metadata_created"),
+        modified=fields.text("modified", "metadata_modified"),
+        record_issued=text(package.get("metadata_created")),
+        record_modified=text(package.get("metadata_modified")),
+        frequency=fields.text("frequency", "accrual_periodicity", "update_frequency"),
+        language=fields.texts("language"),
+        spatial=tuple(_places(fields)),
+        temporal=tuple(_periods(fields)),
+        version=fields.text("version", "dcat_version"),
+        provenance=fields.text("provenance"),
+        conforms_to=fields.texts("conforms_to"),
+        distributions=tuple(_distributions(package, page)),
+    )
+
+
+class _Fields:
+    """The package's own fields and its extras under one roof: schemas put the same thing here or there."""
+
+    def __init__(self, package: dict[str, Any]) -> None:
+        extras = package.get("extras")
+        self._values = (
+            dict(extras)
+            if isinstance(extras, dict)
+            else {str(each.get("key")): each.get("value") for each in tables(extras)}
+        )
+        self._values.update((key, value) for key, value in package.items() if value not in (None, "", [], {}))
+
+    def text(self, *names: str) -> str | None:
+        """The first of these fields that says something."""
+        return next((said for name in names if (said := one_text(self._values.get(name)))), None)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A field that is an object."""
+        return table(self._values.get(name))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A field's texts, be it a list, a list in JSON, or divided by commas."""
+        return several(self._values.get(name))
+
+
+def one_text(value: Any) -> str | None:
+    """A text; of several languages the English one, else the first.
+
+    >>> one_text({"de": "Baum", "en": "Tree"}), one_text(["a"]), one_text(" ")
+    ('Tree', None, None)
+    """
+    if isinstance(value, dict):
+        return text(value.get("en")) or next(filter(None, map(text, value.values())), None)
+    return text(value)
+
+
+def several(value: Any) -> tuple[str, ...]:
+    """The texts of a list, of a list written as JSON, or between commas.
+
+    >>> several('["a", "b"]'), several("a, b"), several(["a"]), several("{a,b}")
+    (('a', 'b'), ('a', 'b'), ('a',), ('a', 'b'))
+    """
+    if not isinstance(value, str):
+        return texts(value)
+    if value.lstrip().startswith("["):
+        try:
+            return texts(msgspec.json.decode(value.encode("utf-8", "replace")))
+        except (msgspec.DecodeError, RecursionError):
+            pass
+    return texts(value.strip("{}").split(","))
+
+
+def checksum_of(value: str | None) -> tuple[str, str] | None:
+    """The algorithm and digits of a hash, told by its prefix or by its length.
+
+    >>> checksum_of("sha1:" + "0" * 40)[0], checksum_of("f" * 32)[0], checksum_of("v2")
+    ('sha1', 'md5', None)
+    """
+    match = re.fullmatch(r"(?:([A-Za-z0-9-]{2,12}):)?([0-9A-Fa-f]{32,128})", value or "")
+    if match is None or not (match[1] or len(match[2]) in _DIGESTS):
+        return None
+    return match[1] or _DIGESTS[len(match[2])], match[2]
+
+
+def _iri(value: str | None) -> str | None:
+    return value if sound_iri(value) else None
+
+
+def _page(value: str | None) -> str | None:
+    return value if sound_iri(value, web=True) else None
+
+
+def _keywords(package: dict[str, Any]) -> Iterator[str]:
+    for tag in package.get("tags") or () if isinstance(package.get("tags"), list) else ():
+        word = text(table(tag).get("display_name")) or text(table(tag).get("name")) or text(tag)
+        if word:
+            yield word
+
+
+def _groups(package: dict[str, Any]) -> Iterator[str]:
+    for group in tables(package.get("groups")):
+        if name := one_text(group.get("title")) or text(group.get("display_name")) or text(group.get("name")):
+            yield name
+
+
+def _publisher(fields: _Fields, root: str) -> Agent | None:
+    """The publisher that the extras name, else the organisation; its IRI is the organisation's."""
+    organisation = fields.table("organization")
+    name = one_text(organisation.get("title")) or text(organisation.get("name"))
+    key = text(organisation.get("id")) or text(organisation.get("name"))
+    said = fields.text("publisher_name")
+    if not (said or name):
+        return None
+    return Agent(
+        name=said or name or "",
+        iri=_iri(fields.text("publisher_uri")) or (f"{root}organization/{key}" if key and not said else None),
+        email=fields.text("publisher_email"),
+        homepage=_page(fields.text("publisher_url")),
+        kind=_iri(fields.text("publisher_type")),
+    )
+
+
+def _agent(name: str | None, email: str | None, iri: str | None = None) -> Agent | None:
+    return Agent(name=name or email or "", email=email, iri=iri) if name or email else None
+
+
+def _contact(fields: _Fields) -> Agent | None:
+    return _agent(
+        fields.text("contact_name", "maintainer", "author"),
+        fields.text("contact_email", "maintainer_email", "author_email"),
+        _iri(fields.text("contact_uri")),
+    )
+
+
+def _places(fields: _Fields) -> Iterator[str]:
+    named = (fields.text(name) for name in ("spatial_uri", "spatial", "spatial_text"))
+    yield from dict.fromkeys(place for place in named if place)
+
+
+def _periods(fields: _Fields) -> Iterator[Period]:
+    start = fields.text("temporal_start", "temporal_coverage_from", "temporal_coverage-from")
+    end = fields.text("temporal_end", "temporal_coverage_to", "temporal_coverage-to")
+    if start or end:
+        yield Period(start, end)
+
+
+def _distributions(package: dict[str, Any], page: str) -> Iterator[Distribution]:
+    for resource in tables(package.get("resources")):
+        url, key = text(resource.get("url")), text(resource.get("id"))
+        if url is None:
+            continue
+        form = text(resource.get("format"))
+        kind = service_kind(form, url)
+        name, digits = checksum_of(text(resource.get("hash"))) or (None, None)
+        yield Distribution(
+            url=url,
+            iri=_iri(text(resource.get("uri"))) or (f"{page}/resource/{key}" if key else None),
+            title=one_text(resource.get("name")),
+            description=one_text(resource.get("description")),
+            media_type=text(resource.get("mimetype")),
+            format=form,
+            licence=_page(text(resource.get("license"))) or text(resource.get("license")),
+            rights=text(resource.get("rights")),
+            byte_size=count(resource.get("size")),
+            sha256=digits if name == "sha256" else None,
+            checksum=(name, digits) if name and digits and name != "sha256" else None,
+            issued=text(resource.get("issued")) or text(resource.get("created")),
+            modified=text(resource.get("modified")) or text(resource.get("last_modified")),
+            language=several(resource.get("language")),
+            conforms_to=several(resource.get("conforms_to")),
+            service=url if kind else None,
+            service_kind=kind,
+        )
+
+
+def service_kind(form: str | None, url: str) -> str | None:
+    """The kind of service that a format's name or an address speaks of.
+
+    >>> service_kind("api/sparql", "https://example.org/"), service_kind("CSV", "https://example.org/a.csv")
+    ('sparql', None)
+    """
+    word = (form or "").lower().removeprefix("api/").removeprefix("ogc ").removeprefix("ogc:")
+    if word in _SERVICES:
+        return word
+    return "sparql" if url.partition("?")[0].rstrip("/").lower().endswith("/sparql") else None

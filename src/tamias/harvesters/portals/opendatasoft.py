@@ -11,7 +11,7 @@ from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
-from tamias.harvesters.portals.ckan_record import one_text
+from tamias.harvesters.portals.ckan import one_text
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 from tamias.model.harvest import Harvest, HarvestStep
 from tamias.protocols import PoliteClient

@@ -9,7 +9,7 @@ from pyoxigraph import RdfFormat, parse, serialize
 from tamias.harvesters.kit.dcat import dataset_quads
 from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.terms import day_or_moment, mailbox, sound_iri, text_literal
-from tamias.harvesters.portals import arcgis, ckan_record, opendatasoft, socrata, udata
+from tamias.harvesters.portals import arcgis, ckan, opendatasoft, socrata, udata
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 ROOT = "https://data.example.org/"
@@ -27,7 +27,7 @@ JSON = st.recursive(
 )
 
 RECORDS = {
-    ckan_record.dataset_of: (
+    ckan.dataset_of: (
         "id name title notes url license_url organization groups tags extras resources theme language "
         "spatial metadata_created metadata_modified contact_email publisher_name version"
     ),

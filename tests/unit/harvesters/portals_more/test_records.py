@@ -7,7 +7,7 @@ from lxml import etree
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.dcat import dataset_quads
-from tamias.harvesters.portals import dataverse_record, invenio_record, oai_records
+from tamias.harvesters.portals import dataverse, oai_records, zenodo
 from tamias.harvesters.portals.oai_xml import elements, local
 from tamias.model.dataset import Period
 from tamias.model.finding import Problem
@@ -31,10 +31,10 @@ ODD = st.recursive(
     "read",
     [
         lambda odd: pod.dataset_of(odd if isinstance(odd, dict) else {}, ROOT),
-        lambda odd: invenio_record.dataset_of(odd, ROOT),
-        lambda odd: dataverse_record.listed(odd, ROOT),
-        lambda odd: dataverse_record.exported(odd, "doi:10.1/x", ROOT),
-        lambda odd: dataverse_record.exported({"datasetVersion": odd}, "doi:10.1/x", ROOT),
+        lambda odd: zenodo.dataset_of(odd, ROOT),
+        lambda odd: dataverse.listed(odd, ROOT),
+        lambda odd: dataverse.exported(odd, "doi:10.1/x", ROOT),
+        lambda odd: dataverse.exported({"datasetVersion": odd}, "doi:10.1/x", ROOT),
     ],
     ids=["data.json", "InvenioRDM", "Dataverse search", "Dataverse export", "Dataverse version"],
 )
@@ -117,6 +117,6 @@ def test_a_checksum_says_its_algorithm():
         {"key": "b", "checksum": "md5:bb"},
         {"key": "c", "checksum": "cc"},
     ]
-    found = invenio_record.dataset_of({"id": 1, "metadata": {"title": "T"}, "files": files}, ROOT)
+    found = zenodo.dataset_of({"id": 1, "metadata": {"title": "T"}, "files": files}, ROOT)
     told = [(each.sha256, each.checksum) for each in found.distributions]
     assert told == [("aa", None), (None, ("md5", "bb")), (None, ("md5", "cc"))]
