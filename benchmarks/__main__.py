@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.cli.main import run as run_command
 
 PROGRAM = "python -m benchmarks"
@@ -29,7 +29,7 @@ def command() -> None:
 @click.option("--versions", type=int, default=10, show_default=True, help="Versions of each dataset.")
 @click.option("--resources", type=int, default=100_000, show_default=True, help="Small resources of 50 kB.")
 @common
-def archive(place: Place, size: int, versions: int, resources: int) -> int:
+def archive(place: CommonOptions, size: int, versions: int, resources: int) -> int:
     """Size, speed and memory of keeping versions, beside zstd file by file, borg and restic.
 
     Example: python -m benchmarks archive --size 2000000 --resources 1000
@@ -46,7 +46,7 @@ def archive(place: Place, size: int, versions: int, resources: int) -> int:
 @click.option("--target", help="With --grpc: measure the empty URLFrontier server at this HOST:PORT instead.")
 @common
 def frontier(
-    place: Place, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None
+    place: CommonOptions, sizes: tuple[int, ...], clients: tuple[int, ...], grpc: bool, target: str | None
 ) -> int:
     """Put, lease and finish at growing sizes, beside the obvious one-table queue; or the gRPC service.
 
@@ -67,7 +67,7 @@ def frontier(
 @click.option("--shards", type=int, multiple=True, help="Sizes of cluster to simulate. [1, 2, 4, ... 64]")
 @click.option("--workers", type=int, default=8, show_default=True, help="Workers for each shard.")
 @common
-def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> int:
+def cluster(place: CommonOptions, size: int, shards: tuple[int, ...], workers: int) -> int:
     """Simulates a frontier on many servers from costs measured on one in the same run.
 
     Example: python -m benchmarks cluster --size 50000 --shards 1 --shards 16
@@ -99,7 +99,7 @@ def cluster(place: Place, size: int, shards: tuple[int, ...], workers: int) -> i
 )
 @common
 def faults(  # noqa: PLR0917 (click passes them by name)
-    place: Place, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
+    place: CommonOptions, names: tuple[str, ...], quick: bool, full: bool, seed: int, hostile: Path | None,
     soak: Path | None, scorecard: Path | None,
 ) -> int:  # fmt: skip
     """Breaks one thing after another, F1 to F14, and holds a figure against each promise.
@@ -127,7 +127,7 @@ def faults(  # noqa: PLR0917 (click passes them by name)
 @click.option("--crowd", is_flag=True, help="Ten good hosts in a crowd of 122 bombs and traps instead.")
 @common
 def hostile(
-    place: Place, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
+    place: CommonOptions, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
     serve: int | None, crowd: bool,
 ) -> int:  # fmt: skip
     """Good sites among attacks H1 to H28: what is contained, and what it costs. See docs/hostile-web.md.
@@ -154,7 +154,7 @@ def hostile(
     "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
 )
 @common
-def kills(place: Place, kills: int, urls: int, seed: int) -> int:
+def kills(place: CommonOptions, kills: int, urls: int, seed: int) -> int:
     """A synthetic crawl through the frontier alone, while workers, keeper and server are killed at random.
 
     Example: python -m benchmarks kills --kills 20 --urls 2000
@@ -176,7 +176,7 @@ def kills(place: Place, kills: int, urls: int, seed: int) -> int:
 @click.option("--site", type=click.Path(path_type=Path), help="Keep the site here for the next run.")
 @common
 def crawl(  # noqa: PLR0917 (click passes them by name)
-    place: Place, pages: int, hosts: int, links: int, workers: int | None, peers: tuple[str, ...],
+    place: CommonOptions, pages: int, hosts: int, links: int, workers: int | None, peers: tuple[str, ...],
     install_peers: bool, site: Path | None,
 ) -> int:  # fmt: skip
     """Crawls a static site behind nginx, beside Scrapy and wget.
@@ -231,7 +231,8 @@ def crawl(  # noqa: PLR0917 (click passes them by name)
 @click.option("--profile", is_flag=True, help="Tell where the time goes, by step of a URL's path.")
 @common
 def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
-    place: Place, experiments: tuple[str, ...], nodes: int | None, triples: int | None, seed: int | None,
+    place: CommonOptions, experiments: tuple[str, ...], nodes: int | None, triples: int | None,
+    seed: int | None,
     pages: int, hosts: int, seconds: float, max_time: float, known: int, rdfa_suite: Path | None,
     peers: tuple[str, ...], install_peers: bool, report: Path | None, profile: bool,
 ) -> int:  # fmt: skip
@@ -262,7 +263,7 @@ def dataweb(  # noqa: PLR0913, PLR0917 (click passes them by name)
 @command.command()
 @click.option("--triples", type=int, default=200_000, show_default=True, help="Triples in each document.")
 @common
-def formats(place: Place, triples: int) -> int:
+def formats(place: CommonOptions, triples: int) -> int:
     """Triples a second of every format through analysis and storing, beside the bare parsers.
 
     Example: python -m benchmarks formats --triples 20000
@@ -276,7 +277,7 @@ def formats(place: Place, triples: int) -> int:
 @click.option("--datasets", type=int, default=10_000, show_default=True, help="Datasets of the large portal.")
 @click.option("--small", type=int, default=2_000, show_default=True, help="Datasets of the small one.")
 @common
-def portal(place: Place, datasets: int, small: int) -> int:
+def portal(place: CommonOptions, datasets: int, small: int) -> int:
     """Datasets a second from a local CKAN, and its memory at two sizes, beside a plain loop.
 
     Example: python -m benchmarks portal --datasets 5000 --small 1000
@@ -293,7 +294,7 @@ def portal(place: Place, datasets: int, small: int) -> int:
     "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
 )
 @common
-def schedule(place: Place, pages: int, days: int, seed: int) -> int:
+def schedule(place: CommonOptions, pages: int, days: int, seed: int) -> int:
     """Freshness and versions caught by each rule of visiting at the same budget, beside an oracle.
 
     Example: python -m benchmarks schedule --pages 500 --days 120
@@ -309,7 +310,7 @@ def schedule(place: Place, pages: int, days: int, seed: int) -> int:
 @click.option("--pages", type=click.IntRange(1), default=8, show_default=True, help="Pages of each host.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same chances.")
 @common
-def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int:
+def soak(place: CommonOptions, minutes: float, hosts: int, pages: int, seed: int) -> int:
     """A changing web is archived while processes die and join, the database is killed and the disk fills.
 
     Example: python -m benchmarks soak --minutes 5
@@ -341,7 +342,7 @@ def soak(place: Place, minutes: float, hosts: int, pages: int, seed: int) -> int
 )
 @common
 def serve(
-    place: Place, datasets: int, versions: int, seconds: float, catalogue: int, silent: int
+    place: CommonOptions, datasets: int, versions: int, seconds: float, catalogue: int, silent: int
 ) -> int:  # fmt: skip
     """Requests a second of the service over a large archive, by wrk, beside a bare Starlette handler.
 
@@ -356,7 +357,7 @@ def serve(
 @click.option("--triples", type=int, default=1_000_000, show_default=True, help="Statements of the endpoint.")
 @click.option("--cap", type=int, default=10_000, show_default=True, help="The most rows it gives at once.")
 @common
-def sparql(place: Place, triples: int, cap: int) -> int:
+def sparql(place: CommonOptions, triples: int, cap: int) -> int:
     """Copies a SPARQL endpoint that caps its answers, beside a plain loop of LIMIT and OFFSET.
 
     Example: python -m benchmarks sparql --triples 50000 --cap 1000
@@ -382,7 +383,7 @@ def sparql(place: Place, triples: int, cap: int) -> int:
     help="Folder of keywords.sql, language.sql and semantic.sql.",
 )
 @common
-def strategy(place: Place, hosts: int, pages: int, of_kind: int, strategies: Path) -> int:
+def strategy(place: CommonOptions, hosts: int, pages: int, of_kind: int, strategies: Path) -> int:
     """How soon crawls by the example strategies find what they look for, beside a breadth-first one.
 
     Example: python -m benchmarks strategy --hosts 100 --pages 10 --of-kind 6
@@ -398,11 +399,11 @@ def _repeated(words: Sequence[str]) -> str:
     return f"{PROGRAM} {shlex.join(Path(word).name if word.startswith('/') else word for word in words)}"
 
 
-def _out(place: Place) -> Callable[[str], None]:
+def _out(place: CommonOptions) -> Callable[[str], None]:
     return (lambda _line: None) if place.json else say
 
 
-def _print_report(place: Place, report: dict[str, object]) -> int:
+def _print_report(place: CommonOptions, report: dict[str, object]) -> int:
     if place.json:
         say_json(report)
     return 0 if report.get("ok", True) else 1

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.dataweb.report.blocks import Block, Figure, TableBlock, TextBlock, Title
 from benchmarks.dataweb.scale import Leg, Scale
-from tamias.cli.console.plots import Line, plot
+from tamias.cli.console.plots import Curve, plot
 
 COLUMNS = (
     "crawl", "fetched", "URLs known", "s", "pages/s", "pages/s, last/second tenth", "CPU ms/page",
@@ -26,10 +26,12 @@ def scaled(scale: Scale) -> Iterator[Block]:
     yield TableBlock([COLUMNS, *(row(name, leg) for name, leg in legs)])
     yield from (TextBlock(f"**{leg.fault}.**") for _, leg in legs if leg.fault)
     yield from (TextBlock(ended(name, leg)) for name, leg in legs)
-    paces = [Line(name, [(each.seconds, each.pages_per_second) for each in leg.tenths]) for name, leg in legs]
+    paces = [
+        Curve(name, [(each.seconds, each.pages_per_second) for each in leg.tenths]) for name, leg in legs
+    ]
     yield Figure("scale-pace", "Pages a second, by tenth of the pages", plot(paces, "seconds", "pages/s"))
     yield Figure("scale-cpu", "Processor time for a page, by tenth", plot(costs(legs), "seconds", "ms/page"))
-    memory = [Line(name, points) for name, points in memory_by_name(scale.first)]
+    memory = [Curve(name, points) for name, points in memory_by_name(scale.first)]
     yield Figure("scale-memory", "Memory over time, from one seed", plot(memory, "seconds", "MB"))
 
 
@@ -58,11 +60,11 @@ def ended(name: str, leg: Leg) -> str:
     return f"The crawl {name} was ended by `--max-time` while there was work on all hosts."
 
 
-def costs(legs: list[tuple[str, Leg]]) -> list[Line]:
+def costs(legs: list[tuple[str, Leg]]) -> list[Curve]:
     """Processor time for a page: the whole, and the database's part."""
-    whole = [Line(name, [(each.seconds, each.cpu_ms) for each in leg.tenths]) for name, leg in legs]
+    whole = [Curve(name, [(each.seconds, each.cpu_ms) for each in leg.tenths]) for name, leg in legs]
     part = [
-        Line("its database", [(each.seconds, each.database_ms) for each in leg.tenths]) for _, leg in legs
+        Curve("its database", [(each.seconds, each.database_ms) for each in leg.tenths]) for _, leg in legs
     ]
     return [line for pair in zip(whole, part, strict=True) for line in pair]
 

@@ -23,7 +23,7 @@ from benchmarks.dataweb.report.verdicts import verdicts
 from benchmarks.dataweb.serving.load import ServerSpeed
 from benchmarks.dataweb.trial import TrialOutcome
 from benchmarks.dataweb.truth import RecallScore
-from tamias.cli.console.plots import Line, bars, plot
+from tamias.cli.console.plots import Curve, bars, plot
 
 HEADING = "The Data Web benchmark"
 COLUMNS = (
@@ -155,7 +155,7 @@ def kinds_of(experiment: DataWebExperiment) -> Iterator[Block]:
         rows.append((f"{kind} ({expected})", *(f"{recall_of(score, kind):.4f}" for _, score in scored)))
     yield TableBlock(rows)
     shares = [
-        Line(name, [(turn, recall_of(score, kind)) for turn, kind in enumerate(kinds)])
+        Curve(name, [(turn, recall_of(score, kind)) for turn, kind in enumerate(kinds)])
         for name, score in scored
     ]
     yield Figure(f"{experiment.name}-recall", "Recall for each kind of node", bars(kinds, shares, "recall"))
@@ -189,13 +189,13 @@ def again(experiment: DataWebExperiment) -> Iterator[Block]:
 
 def curves(experiment: DataWebExperiment) -> Iterator[Block]:
     """Triples, processor time and memory over time."""
-    triples = [Line(each.name, each.account.curve) for each in experiment.outcomes]
+    triples = [Curve(each.name, each.account.curve) for each in experiment.outcomes]
     yield Figure(
         f"{experiment.name}-triples", "Triples handed out over time", plot(triples, "seconds", "triples")
     )
-    used = [Line(each.name, cpu_of(each)) for each in experiment.outcomes]
+    used = [Curve(each.name, cpu_of(each)) for each in experiment.outcomes]
     yield Figure(f"{experiment.name}-cpu", "Processor time used, whole tree", plot(used, "seconds", "CPU s"))
-    memory = [Line(each.name, memory_of(each)) for each in experiment.outcomes]
+    memory = [Curve(each.name, memory_of(each)) for each in experiment.outcomes]
     yield Figure(f"{experiment.name}-memory", "Memory over time, whole tree", plot(memory, "seconds", "MB"))
 
 

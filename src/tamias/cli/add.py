@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.seed import TRUSTED, Seed
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @common
 def command(
-    place: Place,
+    place: CommonOptions,
     urls: tuple[str, ...],
     *,
     portal: bool,
@@ -72,7 +72,9 @@ def command(
     return 0
 
 
-def _add(place: Place, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]) -> "Added":
+def _add(
+    place: CommonOptions, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]
+) -> "Added":
     from tamias.crawl.admit import Admission, same_url, seed_items
     from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
@@ -134,7 +136,7 @@ def _text(query_file: Path) -> str:
         raise UsageError(f"cannot read the query {query_file}: {error}") from error
 
 
-def _tell(place: Place, added: "Added") -> None:
+def _tell(place: CommonOptions, added: "Added") -> None:
     if place.json:
         say_json(added)
         return

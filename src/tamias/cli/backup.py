@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @common
-def command(place: Place, folder: Path) -> int:
+def command(place: CommonOptions, folder: Path) -> int:
     """Takes a snapshot of the database and all that it names, while others go on working.
 
     A folder takes any number of snapshots: bytes that are there already are not copied again. Not in it are

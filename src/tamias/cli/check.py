@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import FreedSpace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 )
 @click.option("--rebuild", is_flag=True, help="Make the catalogue of the SPARQL endpoint anew.")
 @common
-def command(place: Place, repair: bool, rebuild: bool) -> int:
+def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
     """Reads blobs, versions, segments and WARC files to the last byte and says what is damaged.
 
     Ends with 1 when something is, and stays so.
@@ -44,7 +44,7 @@ def command(place: Place, repair: bool, rebuild: bool) -> int:
     return 1 if left else 0
 
 
-def _rebuild(place: Place, database: "Database") -> None:
+def _rebuild(place: CommonOptions, database: "Database") -> None:
     from tamias.crawl.catalogue.catalogue import rebuild
 
     documents = rebuild(database, place.data, place.settings().settings.serve)
@@ -52,7 +52,9 @@ def _rebuild(place: Place, database: "Database") -> None:
         say(f"rebuilt   the catalogue, with {documents:,} crawled documents")
 
 
-def _checked(place: Place, checkup: "Checkup", repair: bool) -> tuple[list["Fault"], "FreedSpace | None"]:
+def _checked(
+    place: CommonOptions, checkup: "Checkup", repair: bool
+) -> tuple[list["Fault"], "FreedSpace | None"]:
     faults = []
     for fault in checkup.faults():
         faults.append(fault)

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def command() -> None:
     "--shards", type=click.IntRange(1, 64_000), default=32, show_default=True, help="Of each table."
 )
 @common
-def init(place: Place, shards: int) -> None:
+def init(place: CommonOptions, shards: int) -> None:
     """Distributes the tables by bucket, where the server is the coordinator of a Citus cluster.
 
     Example: tamias cluster init --db postgresql://coordinator/tamias
@@ -52,7 +52,7 @@ def init(place: Place, shards: int) -> None:
 )
 @click.option("--buckets", type=click.IntRange(1, 32_768), required=True, help="A power of two.")
 @common
-def rebucket(place: Place, target: str, buckets: int) -> None:
+def rebucket(place: CommonOptions, target: str, buckets: int) -> None:
     """Copies the data into a new database with another number of buckets, all or nothing.
 
     Nothing may crawl meanwhile. The folder of the data stays the same: name it with the new --db.

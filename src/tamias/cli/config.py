@@ -2,7 +2,7 @@
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.settings import all_settings
 
 PAGE_HEAD = """# Settings
@@ -26,7 +26,7 @@ def command() -> None:
 
 @command.command()
 @common
-def show(place: Place) -> None:
+def show(place: CommonOptions) -> None:
     """Lists every setting with its value and the place it came from.
 
     Example: TAMIAS_FETCH__DELAY=0.5 tamias config show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the shares as SVG too.")
 @common
 def command(
-    place: Place,
+    place: CommonOptions,
     listed: Path,
     top: int,
     known: bool,
@@ -91,14 +91,14 @@ def _write_csv(report: "CoverageReport", file: TextIO) -> None:
 
 
 def _draw(report: "CoverageReport", file: TextIO) -> None:
-    from tamias.cli.console.plots import Line, plot
+    from tamias.cli.console.plots import Curve, plot
 
     lines = []
     for name, steps in (("URLs", report.by_url), ("domains", report.by_domain)):
         lines += [
-            Line(name, [(step.depth, 100 * step.share) for step in steps]),
-            Line(f"{name}, top {report.top}", [(step.depth, 100 * step.top_share) for step in steps]),
-            Line(f"{name}, weighted", [(step.depth, 100 * step.weighted_share) for step in steps]),
+            Curve(name, [(step.depth, 100 * step.share) for step in steps]),
+            Curve(f"{name}, top {report.top}", [(step.depth, 100 * step.top_share) for step in steps]),
+            Curve(f"{name}, weighted", [(step.depth, 100 * step.weighted_share) for step in steps]),
         ]
     file.write(plot(lines, "depth", "% covered"))
 

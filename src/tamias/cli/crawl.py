@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import Place, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.crawl.commit.deliver import checked
@@ -79,7 +79,7 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched first, and why not what would not.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
-    place: Place,
+    place: CommonOptions,
     seeds: tuple[str, ...],
     seed_files: tuple[str, ...],
     sinks: tuple[str, ...],
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
 
 def _crawl(
-    place: Place,
+    place: CommonOptions,
     flags: dict[str, object],
     seeds: list[Seed],
     sinks: tuple[str, ...],
@@ -168,7 +168,7 @@ def _tell_deliveries(supervisor: "Supervisor") -> None:
         click.echo(f"not delivered: {printable(refused)}", err=True)
 
 
-def _tell_end(place: Place, end: "Snapshot") -> None:
+def _tell_end(place: CommonOptions, end: "Snapshot") -> None:
     if place.json:
         say_json(end)
     if place.verbosity >= 0:
@@ -204,7 +204,13 @@ def _number(database: "Database", name: str | None) -> int:
 
 
 def _policy(
-    place: Place, database: "Database", flags: dict[str, object], seeds: list[Seed], crawl: int, *, keep: bool
+    place: CommonOptions,
+    database: "Database",
+    flags: dict[str, object],
+    seeds: list[Seed],
+    crawl: int,
+    *,
+    keep: bool,
 ) -> tuple[Settings, list[str]]:
     """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
     from tamias.crawl.policy import read_policy, widened, write_policy
@@ -247,7 +253,7 @@ def check_kinds(seeds: Iterable[Seed]) -> None:
             raise UsageError(f"Unknown source type '{seed.kind}'. {hint}")
 
 
-async def _dry_run(place: Place, settings: Settings, seeds: list[Seed]) -> int:
+async def _dry_run(place: CommonOptions, settings: Settings, seeds: list[Seed]) -> int:
     from tamias.crawl.dry_run import dry_run
 
     if not seeds:
@@ -281,6 +287,6 @@ def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:
     return found + [seed for file in files for seed in many.seeds(str(Path(file)))]
 
 
-def _warn(place: Place, settings: Settings) -> None:
+def _warn(place: CommonOptions, settings: Settings) -> None:
     if place.verbosity >= 0 and settings.fetch.contact == CONTACT_PAGE:
         click.echo("tamias: no --contact is set; servers are told about the crawler, not about you", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.errors import UsageError
@@ -29,7 +29,7 @@ OUTCOMES = tuple(each.word for each in Outcome if each is not Outcome.NEW)
 @click.option("--match", help="With reopen: URLs that match this regular expression.")
 @common
 def command(
-    place: Place,
+    place: CommonOptions,
     action: str,
     name: str | None,
     max_urls: int | None,
@@ -95,7 +95,7 @@ def _reopen(session: "Session", crawl: int, which: ReopenFilter) -> str:
     return {0: "nothing matches", 1: "1 URL is due again"}.get(count, f"{count:,} URLs are due again")
 
 
-def _list(place: Place, session: "Session") -> None:
+def _list(place: CommonOptions, session: "Session") -> None:
     found = crawls.crawls(session)
     if place.json:
         say_json(found)
@@ -109,7 +109,7 @@ def _list(place: Place, session: "Session") -> None:
             say(f"  {name.replace('__', '.')} = {flags[name]}")
 
 
-def _tell(place: Place, name: str, done: str) -> None:
+def _tell(place: CommonOptions, name: str, done: str) -> None:
     if place.json:
         say_json({"crawl": name, "done": done})
     else:

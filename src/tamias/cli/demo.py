@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from pyoxigraph import Quad
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.cli.console.progress import Display
 from tamias.crawl.supervisor import Snapshot, Supervisor, Until
 from tamias.model.errors import UsageError
@@ -65,7 +65,7 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
     "--nodes", type=click.IntRange(3, 200), default=12, show_default=True, help="Hosts of the Data Web."
 )
 @common
-def command(place: Place, once: bool, nodes: int) -> int:
+def command(place: CommonOptions, once: bool, nodes: int) -> int:
     """Builds a small Data Web on loopback addresses, crawls and archives it, and serves the pages.
 
     Compares what was found with what is there. Without a terminal, or with --once, it ends after that.
@@ -87,7 +87,7 @@ def command(place: Place, once: bool, nodes: int) -> int:
     return 0 if crawled.ok else 1
 
 
-def _fresh_folder(place: Place) -> Path:
+def _fresh_folder(place: CommonOptions) -> Path:
     source = click.get_current_context().get_parameter_source("data")
     data = USUAL_FOLDER if source is ParameterSource.DEFAULT else place.data
     if data.exists() and any(data.iterdir()) and not (data / MARK).exists():
@@ -98,13 +98,13 @@ def _fresh_folder(place: Place) -> Path:
     return data
 
 
-def _announce(place: Place, web: "DataWeb", nodes: int) -> None:
+def _announce(place: CommonOptions, web: "DataWeb", nodes: int) -> None:
     if not place.json:
         say(f"A Data Web of {nodes} hosts, 127.0.0.x:{web.port}: Linked Data, dumps, pages, robots.txt.")
         say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
 
 
-def _crawl(place: Place, settings: Settings, seeds: tuple[str, ...]) -> Snapshot:
+def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> Snapshot:
     with (
         closing(Supervisor(place.data, place.db, settings, seeds)) as supervisor,
         closing(Display(place)) as display,
@@ -113,7 +113,7 @@ def _crawl(place: Place, settings: Settings, seeds: tuple[str, ...]) -> Snapshot
         return asyncio.run(supervisor.run(_silent if place.json else display.show))
 
 
-def _compared(place: Place, web: "DataWeb", end: Snapshot) -> Crawled:
+def _compared(place: CommonOptions, web: "DataWeb", end: Snapshot) -> Crawled:
     from tamias.demo.expected import missing
     from tamias.demo.log import max_in_flight, requests_of_disallowed
 
@@ -126,7 +126,7 @@ def _compared(place: Place, web: "DataWeb", end: Snapshot) -> Crawled:
     )
 
 
-def _exported(place: Place) -> list[Quad]:
+def _exported(place: CommonOptions) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
     from tamias.crawl.export.corpus import data_quads
@@ -140,7 +140,7 @@ def _exported(place: Place) -> list[Quad]:
     return list(parse(text, format=RdfFormat.N_QUADS))
 
 
-def _archive(place: Place, settings: Settings, web: "DataWeb") -> Archived:
+def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
     from tamias.demo.watched import put_watched
 
@@ -165,7 +165,7 @@ def _archive(place: Place, settings: Settings, web: "DataWeb") -> Archived:
         )
 
 
-def _watch(place: Place, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
+def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
     from tamias.crawl.admit import Admission, same_url
     from tamias.crawl.revisit.watching import Wanted, Watcher
     from tamias.database.connect import Database
@@ -182,7 +182,7 @@ def _watch(place: Place, settings: Settings, urls: Sequence[str], *, again: bool
             watcher.add([Wanted(url=url) for url in urls])
 
 
-def _visit(place: Place, settings: Settings) -> None:
+def _visit(place: CommonOptions, settings: Settings) -> None:
     with closing(Supervisor(place.data, place.db, settings, (), until=Until.VISITED)) as supervisor:
         supervisor.put_seeds(())
         asyncio.run(supervisor.run(_silent))
@@ -192,7 +192,7 @@ def _silent(_: Snapshot) -> None:
     """Shows nothing."""
 
 
-def _tell(place: Place, crawled: Crawled, archived: Archived) -> None:
+def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     if place.json:
         say_json({**msgspec.to_builtins(crawled), "archive": archived, "ok": crawled.ok})
         return
@@ -220,11 +220,11 @@ def _tell(place: Place, crawled: Crawled, archived: Archived) -> None:
         say(f"  tamias {words} --data {place.data}")
 
 
-def _serve(place: Place, settings: Settings) -> None:
+def _serve(place: CommonOptions, settings: Settings) -> None:
     from tamias.serve.http.secret import find_secret
-    from tamias.serve.run import Plan, run
+    from tamias.serve.run import ServicePlan, run
 
-    plan = Plan(
+    plan = ServicePlan(
         data=place.data.absolute(),
         db=place.db,
         settings=settings,

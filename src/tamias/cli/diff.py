@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import click
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 
@@ -20,7 +20,7 @@ from tamias.model.errors import UsageError
 @click.option("--sparql-update", is_flag=True, help="Print SPARQL that turns the old graph into the new one.")
 @common
 def command(
-    place: Place,
+    place: CommonOptions,
     url: str,
     a: str | None,
     b: str | None,
@@ -52,7 +52,7 @@ def command(
         say(line)
 
 
-def _portal(place: Place, url: str, a: str | None, b: str | None, key: str | None) -> None:
+def _portal(place: CommonOptions, url: str, a: str | None, b: str | None, key: str | None) -> None:
     from tamias.archive.diffs.text import collection_lines
 
     if a is None or key is not None:

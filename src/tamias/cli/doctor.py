@@ -11,13 +11,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import TamiasError
 
 _GIGABYTE = 1 << 30
 
 
-class Check(msgspec.Struct, frozen=True):
+class MachineCheck(msgspec.Struct, frozen=True):
     """One thing looked at."""
 
     name: str
@@ -27,7 +27,7 @@ class Check(msgspec.Struct, frozen=True):
 
 @click.command()
 @common
-def command(place: Place) -> int:
+def command(place: CommonOptions) -> int:
     """Checks Python, the libraries, the database, the disk and the limits of this machine.
 
     Example: tamias doctor --data ./tamias-data
@@ -49,13 +49,13 @@ def command(place: Place) -> int:
     return 0 if all(each.ok for each in checks) else 1
 
 
-def _check(name: str, look: Callable[[], str]) -> Check:
+def _check(name: str, look: Callable[[], str]) -> MachineCheck:
     try:
-        return Check(name, True, look())
+        return MachineCheck(name, True, look())
     except TamiasError as error:
-        return Check(name, False, str(error))
+        return MachineCheck(name, False, str(error))
     except (OSError, ImportError) as error:
-        return Check(name, False, f"{type(error).__name__}: {error}")
+        return MachineCheck(name, False, f"{type(error).__name__}: {error}")
 
 
 def _python() -> str:
@@ -70,7 +70,7 @@ def _libraries() -> str:
     return f"{pycurl.version.split()[1]}, psycopg {psycopg.__version__}, pyoxigraph {pyoxigraph.__version__}"
 
 
-def _settings(place: Place) -> str:
+def _settings(place: CommonOptions) -> str:
     changed = {key: origin for key, origin in place.settings().origins.items() if origin != "default"}
     return ", ".join(f"{key} from {origin}" for key, origin in changed.items()) or "all as they come"
 
@@ -109,7 +109,7 @@ def _sandbox() -> str:
     )
 
 
-def _database(place: Place) -> str:
+def _database(place: CommonOptions) -> str:
     from tamias.database.connect import Database
     from tamias.database.roles import powers, trouble
 

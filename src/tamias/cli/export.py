@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 import click
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common
+from tamias.cli.console.options import CommonOptions, common
 from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
@@ -60,7 +60,7 @@ PACKAGES = ("bagit", "ro-crate")
 )
 @common
 def command(
-    place: Place, form: Any, graph: str, history: bool, urls: tuple[str, ...], output: Path | None
+    place: CommonOptions, form: Any, graph: str, history: bool, urls: tuple[str, ...], output: Path | None
 ) -> None:
     """Writes the crawled quads, one named graph for each document; or what was exchanged, and all versions.
 
@@ -79,7 +79,7 @@ def command(
         _quads(place, form, graph, history, output)
 
 
-def _quads(place: Place, form: Any, graph: str, history: bool, output: Path | None) -> None:
+def _quads(place: CommonOptions, form: Any, graph: str, history: bool, output: Path | None) -> None:
     from tamias.database.connect import Database
 
     with (
@@ -113,7 +113,7 @@ def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> Tamias
     )
 
 
-def _frontier(place: Place, output: Path | None) -> None:
+def _frontier(place: CommonOptions, output: Path | None) -> None:
     """All known URLs, as the JSON lines of a URLFrontier."""
     from tamias.database.connect import Database
     from tamias.sinks.urlfrontier_lines import urlfrontier_lines
@@ -138,7 +138,7 @@ def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
     return write
 
 
-def _exchanges(place: Place, form: str, urls: tuple[str, ...], output: Path | None) -> None:
+def _exchanges(place: CommonOptions, form: str, urls: tuple[str, ...], output: Path | None) -> None:
     """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
     from tamias.sinks.warc.wacz import export_wacz
     from tamias.sinks.warc.warc_files import export_warc

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import ConfigError
 
 
@@ -28,7 +28,8 @@ from tamias.model.errors import ConfigError
 @click.option("--forbid", multiple=True, metavar="TAG", help="Give out no URL that has this tag.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
-    place: Place, host: str, port: int, delay: float | None, tls_cert: Path | None, tls_key: Path | None,
+    place: CommonOptions, host: str, port: int, delay: float | None, tls_cert: Path | None,
+    tls_key: Path | None,
     token_file: Path | None, threads: int, buckets: str | None, require: tuple[str, ...],
     forbid: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -68,7 +69,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         serve(database, options, lambda address: _tell(place, address))
 
 
-def _tell(place: Place, address: str) -> None:
+def _tell(place: CommonOptions, address: str) -> None:
     if place.json:
         say_json({"address": address})
     else:

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common, say_json
+from tamias.cli.console.options import CommonOptions, common, say_json
 from tamias.cli.console.output import to_file, to_stdout
 from tamias.model.errors import UsageError
 
@@ -19,7 +19,7 @@ from tamias.model.errors import UsageError
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [stdout]")
 @common
-def command(place: Place, url: str, at: str | None, number: int | None, output: Path | None) -> None:
+def command(place: CommonOptions, url: str, at: str | None, number: int | None, output: Path | None) -> None:
     """Gives out a version exactly as it was captured: the current one unless another is named.
 
     Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv

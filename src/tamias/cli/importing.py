@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place
+from tamias.cli.console.options import CommonOptions
 from tamias.model.seed import Seed
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def told_apart(
 
 
 def take_imports(
-    place: Place,
+    place: CommonOptions,
     database: "Database",
     settings: "Settings",
     near: Sequence[str],

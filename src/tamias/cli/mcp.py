@@ -5,19 +5,19 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.console.options import Place, common
+from tamias.cli.console.options import CommonOptions, common
 
 
 @click.command()
 @common
-def command(place: Place) -> None:
+def command(place: CommonOptions) -> None:
     """Speaks the Model Context Protocol on stdin and stdout: tools that search, compare and read the archive.
 
     An assistant starts it by itself; put the command into its configuration.
 
     Example: tamias mcp --data ./tamias-data
     """
-    from tamias.serve.mcp.stdio import Reading, converse
+    from tamias.serve.mcp.stdio import LazyArchive, converse
 
-    with closing(Reading(place.data, place.db, place.settings().settings)) as reading:
+    with closing(LazyArchive(place.data, place.db, place.settings().settings)) as reading:
         converse(reading, sys.stdin.buffer, sys.stdout.buffer)

@@ -2,13 +2,13 @@
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.plugins import GROUPS, installed
 
 
 @click.command()
 @common
-def command(place: Place) -> None:
+def command(place: CommonOptions) -> None:
     """Lists the seeds, filters, fetchers, analysers and sinks that are installed.
 
     Example: tamias plugins --json

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from tamias.cli.console.options import Place, common, printable, say
+from tamias.cli.console.options import CommonOptions, common, printable, say
 from tamias.cli.console.output import to_stdout
 from tamias.model.errors import UsageError
 
@@ -36,7 +36,7 @@ _LONGEST_QUERY = 1 << 20
     help="How to write the answer; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
 )
 @common
-def command(place: Place, sparql: str, form: str | None) -> None:
+def command(place: CommonOptions, sparql: str, form: str | None) -> None:
     """Asks the catalogue and the crawled graphs, all together or one by one with GRAPH.
 
     SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat,
@@ -52,7 +52,7 @@ def command(place: Place, sparql: str, form: str | None) -> None:
             to_stdout(lambda out: _copy(content, out))
 
 
-def _ask(place: Place, query: str, accept: str) -> "Answer":
+def _ask(place: CommonOptions, query: str, accept: str) -> "Answer":
     from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
     from tamias.database.connect import Database
 

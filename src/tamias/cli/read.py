@@ -7,7 +7,7 @@ from itertools import islice
 import click
 from pyoxigraph import Quad, serialize
 
-from tamias.cli.console.options import Place, common, printable, say, say_json
+from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.content.formats import FORMATS, JSON_LD, NQUADS, TRIG, TURTLE, syntax_of
 from tamias.crawl.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
@@ -35,7 +35,7 @@ WRITTEN = {FORMATS[kind].writer or kind: syntax_of(kind) for kind in (NQUADS, TU
 @click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
-    place: Place,
+    place: CommonOptions,
     sources: tuple[str, ...],
     base: str | None,
     media_type: str | None,

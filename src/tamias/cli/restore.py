@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True))
 @click.option("--snapshot", metavar="TIME", help="Which one, as 'tamias backup' named it. [the newest]")
 @common
-def command(place: Place, folder: Path, snapshot: str | None) -> int:
+def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
     """Brings a snapshot back into a --data (and a --db) that hold nothing; every byte is verified.
 
     Workers and leases of the old life are gone; what was due is due. The SPARQL store is made anew by

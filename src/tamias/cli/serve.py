@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import Place, common, say_json
+from tamias.cli.console.options import CommonOptions, common, say_json
 
 if TYPE_CHECKING:
     from tamias.crawl.policy import Policy
     from tamias.serve.http.secret import Secret
-    from tamias.serve.run import Plan
+    from tamias.serve.run import ServicePlan
 
 
 @click.command()
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--contact", help="Page or address about you, sent with every request.")
 @common
 def command(
-    place: Place,
+    place: CommonOptions,
     *,
     host: str,
     port: int,
@@ -51,7 +51,7 @@ def command(
     Example: tamias serve --port 8080 --contact https://example.org/about
     """
     from tamias.serve.http.secret import find_secret
-    from tamias.serve.run import Plan, check_place, run
+    from tamias.serve.run import ServicePlan, check_place, run
 
     flags = {
         "fetch__delay": delay,
@@ -66,7 +66,7 @@ def command(
     check_place(host, port, secret)
     policy = _policy(place, given)
     settings = place.settings(**{**policy.flags, **given}).settings
-    plan = Plan(
+    plan = ServicePlan(
         data=place.data.absolute(),
         db=place.db,
         settings=settings,
@@ -79,7 +79,7 @@ def command(
     return 0
 
 
-def _policy(place: Place, given: dict[str, Any]) -> "Policy":
+def _policy(place: CommonOptions, given: dict[str, Any]) -> "Policy":
     """What a crawl on the same data was told, for the workers go on with that as well."""
     from tamias.crawl.policy import read_policy
     from tamias.database.connect import Database
@@ -92,7 +92,7 @@ def _policy(place: Place, given: dict[str, Any]) -> "Policy":
         return read_policy(session)
 
 
-def _tell(place: Place, plan: "Plan", secret: "Secret") -> None:
+def _tell(place: CommonOptions, plan: "ServicePlan", secret: "Secret") -> None:
     name = f"[{plan.host}]" if ":" in plan.host else plan.host
     address = f"http://{name}:{plan.port}"
     if place.json:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--joins", is_flag=True, help="Instead: columns whose values are among those of another table.")
 @click.option("--url", help="With --joins: of this resource only.")
 @common
-def command(place: Place, joins: bool, url: str | None) -> None:
+def command(place: CommonOptions, joins: bool, url: str | None) -> None:
     """Figures of the corpus: URLs, hosts, attempts by outcome, quads, bytes, resources and their versions.
 
     Example: tamias stats --json
@@ -30,7 +30,7 @@ def command(place: Place, joins: bool, url: str | None) -> None:
         _tell_figures(place)
 
 
-def _tell_joins(place: Place, url: str | None) -> None:
+def _tell_joins(place: CommonOptions, url: str | None) -> None:
     from tamias.archive.joins import read_joins
 
     with archive_at(place) as archive:
@@ -50,7 +50,7 @@ def _column(column: "TableColumn") -> str:
     return f"{column.name} ({column.distinct:,}) of {column.url}{table}"
 
 
-def _tell_figures(place: Place) -> None:
+def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
     from tamias.archive.figures import basic_figures
     from tamias.database.connect import Database

@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.stats import FrontierStats
 
@@ -16,7 +16,7 @@ LOOK_SECONDS = 1.0
 @click.command()
 @click.option("--once", is_flag=True, help="One snapshot, then end.")
 @common
-def command(place: Place, once: bool) -> None:
+def command(place: CommonOptions, once: bool) -> None:
     """Shows crawls, hosts and leases; live on a terminal.
 
     Example: tamias status --once --json
@@ -41,7 +41,7 @@ def command(place: Place, once: bool) -> None:
         database.close()
 
 
-def _tell(place: Place, figures: FrontierStats, paused: str | None) -> None:
+def _tell(place: CommonOptions, figures: FrontierStats, paused: str | None) -> None:
     if place.json:
         say_json({**msgspec.structs.asdict(figures), "paused": paused})
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def command() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Check it and try it on a sample, and change nothing.")
 @common
-def apply(place: Place, file: Path, dry_run: bool) -> None:
+def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
     """Checks the functions in FILE, tries them on a sample of the known URLs, and puts them in force.
 
     Example: tamias strategy apply focus.sql --dry-run
@@ -61,7 +61,7 @@ def apply(place: Place, file: Path, dry_run: bool) -> None:
 
 @command.command("list")
 @common
-def list_all(place: Place) -> None:
+def list_all(place: CommonOptions) -> None:
     """All strategies that were ever brought, and what became of them.
 
     Example: tamias strategy list
@@ -83,7 +83,7 @@ def list_all(place: Place) -> None:
 @command.command()
 @click.argument("number", type=int, required=False)
 @common
-def show(place: Place, number: int | None) -> None:
+def show(place: CommonOptions, number: int | None) -> None:
     """The strategy in force, or the one of this number: its text.
 
     Example: tamias strategy show 3
@@ -116,7 +116,7 @@ def show(place: Place, number: int | None) -> None:
 @command.command()
 @click.argument("number", type=int, required=False)
 @common
-def rollback(place: Place, number: int | None) -> None:
+def rollback(place: CommonOptions, number: int | None) -> None:
     """Puts an earlier strategy in force again: that of this number, or the one that held last before.
 
     Example: tamias strategy rollback
@@ -130,7 +130,7 @@ def rollback(place: Place, number: int | None) -> None:
 
 @command.command()
 @common
-def off(place: Place) -> None:
+def off(place: CommonOptions) -> None:
     """No strategy from now on: the usual order, the deeper the later.
 
     Example: tamias strategy off
@@ -155,7 +155,7 @@ def off(place: Place) -> None:
 )
 @common
 def try_url(
-    place: Place, url: str, anchor: str | None, left: str | None, right: str | None, depth: int
+    place: CommonOptions, url: str, anchor: str | None, left: str | None, right: str | None, depth: int
 ) -> None:
     """What the strategy in force says of URL, with the links that are kept of it or the one you describe.
 
@@ -196,7 +196,7 @@ def try_url(
 
 
 @contextmanager
-def _session(place: Place) -> Iterator["Session"]:
+def _session(place: CommonOptions) -> Iterator["Session"]:
     from tamias.database.connect import Database
 
     database = Database(place.data, place.db, buckets=place.settings().settings.frontier.buckets)

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import click
 
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 
@@ -13,7 +13,7 @@ from tamias.model.errors import UsageError
 @click.argument("changes", metavar="+TAG|-TAG...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--crawl", default="default", show_default=True, help="Of this crawl.")
 @common
-def command(place: Place, target: str, changes: tuple[str, ...], crawl: str) -> None:
+def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: str) -> None:
     """Gives tags to a URL, or to all that fit a pattern with *; takes tags away; without changes, tells them.
 
     Example: tamias tag 'https://example.org/data/*' +open -draft
@@ -48,7 +48,7 @@ def command(place: Place, target: str, changes: tuple[str, ...], crawl: str) -> 
     _tell(place, {"url": url, "tags": tags}, f"{url}  {' '.join(tags)}")
 
 
-def _tell(place: Place, value: dict[str, object], line: str) -> None:
+def _tell(place: CommonOptions, value: dict[str, object], line: str) -> None:
     if place.json:
         say_json(value)
     else:

@@ -3,13 +3,13 @@
 import click
 
 from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import Place, common, say, say_json
+from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 
 @click.command()
 @click.argument("url")
 @common
-def command(place: Place, url: str) -> None:
+def command(place: CommonOptions, url: str) -> None:
     """Lists the versions of a resource, oldest first; URL may be in any spelling, or the resource's id.
 
     Example: tamias versions https://example.org/data.csv --json

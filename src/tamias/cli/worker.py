@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.options import Place, common, say_json
+from tamias.cli.console.options import CommonOptions, common, say_json
 from tamias.cli.console.progress import Display
 from tamias.model.errors import ConfigError, UsageError
 
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
-    place: Place, frontier: str | None, workers: int | None, concurrency: int | None, crawl_name: str | None,
+    place: CommonOptions, frontier: str | None, workers: int | None, concurrency: int | None,
+    crawl_name: str | None,
     scratch: Path | None, token_file: Path | None, allow_private: bool, tls: bool, tls_ca: Path | None,
 ) -> int:  # fmt: skip
     """Runs workers until they are stopped. What they do, the crawl was told by those who began it.
@@ -68,7 +69,9 @@ def command(  # noqa: PLR0917 (click passes them by name)
         return _at_service(place, own, target, Path(folder), workers, concurrency)
 
 
-def _at_database(place: Place, crawl: str | None, workers: int | None, concurrency: int | None) -> int:
+def _at_database(
+    place: CommonOptions, crawl: str | None, workers: int | None, concurrency: int | None
+) -> int:
     from tamias.crawl.policy import CRAWL, read_policy
     from tamias.crawl.supervisor import Supervisor, Until
     from tamias.database.connect import Database
@@ -98,7 +101,7 @@ def _at_database(place: Place, crawl: str | None, workers: int | None, concurren
 
 
 def _at_service(
-    place: Place,
+    place: CommonOptions,
     own: "Settings",
     target: "Target",
     scratch: Path,

@@ -26,7 +26,7 @@ from tamias.serve.events import stream
 from tamias.serve.events.webhooks import routes as webhooks
 from tamias.serve.feeds import ldes
 from tamias.serve.http import health
-from tamias.serve.http.endpoints import Answer, Directly, Endpoint, routes
+from tamias.serve.http.endpoints import Directly, Endpoint, ResponseSpec, routes
 from tamias.serve.http.host_check import KnownNames
 from tamias.serve.http.openapi import describe_api
 from tamias.serve.http.traffic import TrafficCounter
@@ -73,7 +73,7 @@ def application(
         path="/api/v1/openapi.json",
         handle=openapi,
         about="This description",
-        answers={200: Answer("An OpenAPI document", media_types=("application/json",))},
+        answers={200: ResponseSpec("An OpenAPI document", media_types=("application/json",))},
     )
     usual = msgspec.structs.replace(about, path="/openapi.json")
     direct = routes([*table, about, usual], service)

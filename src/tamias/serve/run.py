@@ -25,7 +25,7 @@ from tamias.model.faults import refuse_faults
 from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
 from tamias.serve.http.secret import VARIABLE, Secret
-from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.side import SparqlSide
 from tamias.settings import ServeSettings, Settings
@@ -45,7 +45,7 @@ GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run."""
 
     data: Path
@@ -89,27 +89,27 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def run(plan: Plan, secret: Secret, ready: Callable[[], None]) -> None:
+def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
     """Serves until a signal comes; `ready` is called when requests are answered."""
     with ExitStack() as stack:
         settings = msgspec.structs.replace(plan.settings, serve=_addressed(plan))
         owner = stack.enter_context(closing(_database(plan)))
-        back_room = stack.enter_context(closing(Desks(owner, plan.data, settings, BACK_ROOM_THREADS)))
+        background = stack.enter_context(closing(SessionPool(owner, plan.data, settings, BACK_ROOM_THREADS)))
         sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
-        desks = stack.enter_context(closing(Desks(database, plan.data, settings)))
+        pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
         crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
-        service = Service(plan.data, settings, desks, secret)
+        service = Service(plan.data, settings, pool, secret)
         web = application(service, sparql.endpoints)
-        uvloop.run(_run(plan, web, service, back_room, crawl, ready))
+        uvloop.run(_run(plan, web, service, background, crawl, ready))
 
 
-def _database(plan: Plan, role: Role | None = None) -> Database:
+def _database(plan: ServicePlan, role: Role | None = None) -> Database:
     buckets = plan.settings.frontier.buckets
     return Database(plan.data, plan.db, buckets=buckets, patience=PATIENCE_SECONDS, role=role)
 
 
-def _addressed(plan: Plan) -> ServeSettings:
+def _addressed(plan: ServicePlan) -> ServeSettings:
     """With the address that files have in the catalogue: where we listen, unless told otherwise."""
     serve = plan.settings.serve
     if serve.address != ServeSettings().address:
@@ -118,25 +118,25 @@ def _addressed(plan: Plan) -> ServeSettings:
     return msgspec.structs.replace(serve, address=f"http://{host}:{plan.port}")
 
 
-def _supervisor(plan: Plan) -> Supervisor:
+def _supervisor(plan: ServicePlan) -> Supervisor:
     supervisor = Supervisor(plan.data, plan.db, plan.settings, plan.seeds, until=Until.STOPPED)
     supervisor.put_seeds(())
     return supervisor
 
 
 async def _run(
-    plan: Plan,
+    plan: ServicePlan,
     app: ASGIApp,
     service: Service,
-    back_room: Desks,
+    background: SessionPool,
     crawl: Supervisor | None,
     ready: Callable[[], None],
 ) -> None:
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
-    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, back_room, crawl))
-    sender = Sender(back_room, allow_private=plan.settings.permit.allow_private)
+    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, background, crawl))
+    sender = Sender(background, allow_private=plan.settings.permit.allow_private)
     sending = asyncio.create_task(sender.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
     for task in (sending, other):
@@ -158,7 +158,7 @@ async def _stopped() -> None:
     await stop.wait()
 
 
-async def _crawled(service: Service, back_room: Desks, crawl: Supervisor) -> None:
+async def _crawled(service: Service, background: SessionPool, crawl: Supervisor) -> None:
     """The crawl, which ends at a signal, and its schedule."""
     latest: Snapshot | None = None
 
@@ -167,18 +167,18 @@ async def _crawled(service: Service, back_room: Desks, crawl: Supervisor) -> Non
         latest = now
 
     service.crawl = lambda: latest
-    schedule = asyncio.create_task(_schedule(back_room))
+    schedule = asyncio.create_task(_schedule(background))
     try:
         await crawl.run(show)
     finally:
         schedule.cancel()
 
 
-async def _schedule(back_room: Desks) -> None:
+async def _schedule(background: SessionPool) -> None:
     """Shares out the visits, looks into new versions and measures, again and again."""
     while True:
         with suppress(TamiasError):
-            await back_room.ask(lambda desk: keep_house(desk.session, desk.reader, desk.settings))
+            await background.run(lambda db: keep_house(db.session, db.reader, db.settings))
         await asyncio.sleep(SCHEDULE_SECONDS)
 
 

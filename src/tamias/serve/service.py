@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tamias.serve.events.hub import EventHub
 from tamias.serve.http.secret import Secret
-from tamias.serve.http.traffic import Traffic
+from tamias.serve.http.traffic import RequestCounts
 from tamias.serve.queries.history import Histories
-from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.replay.usage import Usages
 from tamias.settings import Settings
 
@@ -24,24 +24,24 @@ class Service:
         self,
         data: Path,
         settings: Settings,
-        desks: Desks,
+        pool: SessionPool,
         secret: Secret,
         crawl: "Callable[[], Snapshot | None]" = lambda: None,
     ) -> None:
         self.data = data
         self.settings = settings
-        self.desks = desks
+        self.pool = pool
         self.secret = secret
         self.crawl = crawl
         """How the crawl beside it stands; None where there is none."""
-        self.histories = Histories(desks, frozenset(settings.filters.session_names))
-        self.usages = Usages(desks)
-        self.traffic = Traffic()
+        self.histories = Histories(pool, frozenset(settings.filters.session_names))
+        self.usages = Usages(pool)
+        self.traffic = RequestCounts()
 
     @cached_property
     def events(self) -> EventHub:
         """What happens, for those who listen."""
-        return EventHub(self.desks, self._crawl_now)
+        return EventHub(self.pool, self._crawl_now)
 
     def _crawl_now(self) -> "Snapshot | None":
         """`crawl` may be another function later."""

@@ -4,7 +4,7 @@ import asyncio
 
 from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.http2 import MOST_HELD, Connection
+from tamias.serve.urlfrontier.grpc.http2 import MOST_HELD, Http2Connection
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _TURNS = 50
@@ -44,7 +44,7 @@ async def _echo(call: Call) -> None:
 async def _feed(data: bytes) -> None:
     connections = Connections(10, 10)
     for start in (_PREFACE + data, data):
-        connection, transport = Connection(_echo, connections), _Transport()
+        connection, transport = Http2Connection(_echo, connections), _Transport()
         connection.connection_made(transport)
         connection.data_received(start)
         for _ in range(_TURNS):

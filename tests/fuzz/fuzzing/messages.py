@@ -9,7 +9,7 @@ from tamias.crawl.remote import wire
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.model.item import Item
 from tamias.model.url_key import DEFAULT_SESSION_NAMES
-from tamias.serve.urlfrontier.grpc.status import Refused
+from tamias.serve.urlfrontier.grpc.status import CallError
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
@@ -29,7 +29,7 @@ def urlfrontier(data: bytes) -> None:
     for kind in (_ITEM, _BATCH, _INFO):
         try:
             told = parsed(kind, data)
-        except Refused:
+        except CallError:
             continue
         for info in _infos(told):
             _take(info)
@@ -62,7 +62,7 @@ def workers(data: bytes) -> None:
     try:
         value = value_of(data[1:], kind)
         parsed(_PARCEL, data[1:])
-    except Refused:
+    except CallError:
         return
     again = wire.unpacked(wire.packed(value), kind)
     assert wire.packed(again) == wire.packed(value)

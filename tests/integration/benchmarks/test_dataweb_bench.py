@@ -28,7 +28,7 @@ from benchmarks.dataweb.web.w3c import check_suite, suite_pages
 from benchmarks.dataweb.web.web import build_web
 from benchmarks.measuring.ports import free_ports
 from benchmarks.measuring.proc import Glance
-from tamias.cli.console.plots import Line, bars
+from tamias.cli.console.plots import Curve, bars
 from tamias.model.errors import UsageError
 
 PORTS = Ports(18_800, 18_801)
@@ -261,7 +261,7 @@ def test_a_crawl_whose_time_was_over_is_not_at_fault(tmp_path):
 
 def test_bars_stand_for_every_place_and_crawler():
     drawn = bars(
-        ("dump", "rdfa"), [Line("one", [(0, 1.0), (1, 0.5)]), Line("two", [(0, 0.0), (1, 1.0)])], "recall"
+        ("dump", "rdfa"), [Curve("one", [(0, 1.0), (1, 0.5)]), Curve("two", [(0, 0.0), (1, 1.0)])], "recall"
     )
     assert drawn.count("<rect") == 4 + 1  # and the ground they stand on
     assert "rdfa" in drawn

@@ -8,7 +8,7 @@ import pytest
 
 from tamias.serve.queries import history_cache
 from tamias.serve.queries.history import Histories
-from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.settings import Settings
 
 from .conftest import DAY, START, Filled
@@ -32,11 +32,11 @@ def asking(archive, work):
     """Runs the work with histories of the archive."""
 
     async def run():
-        desks = Desks(archive.database, archive.data, Settings())
+        pool = SessionPool(archive.database, archive.data, Settings())
         try:
-            await work(Histories(desks, frozenset()))
+            await work(Histories(pool, frozenset()))
         finally:
-            desks.close()
+            pool.close()
 
     asyncio.run(run())
 

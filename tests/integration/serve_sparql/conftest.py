@@ -24,7 +24,7 @@ from tamias.model.url import host
 from tamias.model.url_key import url_key
 from tamias.serve.app import application
 from tamias.serve.http.secret import Secret
-from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
@@ -172,12 +172,12 @@ def client_of():
     def serve(corpus, catalogue):
         endpoint = SparqlEndpoint(catalogue)
         settings = Settings()
-        desks = Desks(corpus.database, corpus.data, settings, 2)
-        service = Service(corpus.data, settings, desks, Secret("secret", "a test", chosen=True))
+        pool = SessionPool(corpus.database, corpus.data, settings, 2)
+        service = Service(corpus.data, settings, pool, Secret("secret", "a test", chosen=True))
         app = application(service, sparql_endpoints(endpoint))
         yield Client(app)
         endpoint.close()
-        desks.close()
+        pool.close()
 
     return serve
 

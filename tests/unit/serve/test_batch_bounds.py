@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.serve.urlfrontier.grpc.status import Refused
+from tamias.serve.urlfrontier.grpc.status import CallError
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, check_number_of_items, parsed
 
@@ -17,17 +17,17 @@ TOO_MANY = EMPTY_ITEM * (MOST_OF_A_BATCH + 1)
     ids=["nothing", "name", "number", "4 bytes", "8 bytes", "unknown text"],
 )
 def test_too_many_items_are_counted_behind_any_field(before):
-    with pytest.raises(Refused, match="at most"):
+    with pytest.raises(CallError, match="at most"):
         check_number_of_items(before + TOO_MANY)
 
 
 def test_an_item_is_counted_however_its_tag_is_written():
-    with pytest.raises(Refused, match="at most"):
+    with pytest.raises(CallError, match="at most"):
         check_number_of_items(b"\x92\x00\0" * (MOST_OF_A_BATCH + 1))
 
 
 def test_a_group_cannot_hide_items():
-    with pytest.raises(Refused, match="groups"):
+    with pytest.raises(CallError, match="groups"):
         check_number_of_items(b"\x1b\x1c" + TOO_MANY)
 
 
@@ -40,5 +40,5 @@ def test_the_largest_batch_is_taken():
 def test_a_batch_that_is_cut_off_is_left_to_the_parser():
     raw = b"\x0a\x80\x80\x20" + b"n" * (1 << 19) + b"\x12\x7f"
     check_number_of_items(raw)
-    with pytest.raises(Refused, match="cannot be read"):
+    with pytest.raises(CallError, match="cannot be read"):
         parsed(BATCH, raw)

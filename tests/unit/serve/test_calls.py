@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
-from tamias.serve.urlfrontier.grpc.status import Refused
+from tamias.serve.urlfrontier.grpc.status import CallError
 
 
 class Silence:
@@ -49,17 +49,17 @@ def test_messages_come_out_whole_however_they_are_cut(size):
 
 
 def test_a_message_that_is_cut_off_is_told():
-    with pytest.raises(Refused, match="cut off"):
+    with pytest.raises(CallError, match="cut off"):
         read([framed(b"abc")[:-1]])
 
 
 def test_a_compressed_message_is_refused():
-    with pytest.raises(Refused, match="compressed"):
+    with pytest.raises(CallError, match="compressed"):
         read([b"\1" + framed(b"abc")[1:]])
 
 
 def test_a_message_that_says_it_is_huge_is_refused_before_it_comes():
-    with pytest.raises(Refused, match=str(MAX_MESSAGE)):
+    with pytest.raises(CallError, match=str(MAX_MESSAGE)):
         read([b"\0\xff\xff\xff\xff"])
 
 

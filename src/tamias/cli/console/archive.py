@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from tamias.cli.console.options import Place
+from tamias.cli.console.options import CommonOptions
 
 if TYPE_CHECKING:
     from tamias.archive.library import ArchiveReader
 
 
-def archive_at(place: Place) -> "ArchiveReader":
+def archive_at(place: CommonOptions) -> "ArchiveReader":
     """The archive, for reading."""
     from tamias.archive.library import ArchiveReader
 

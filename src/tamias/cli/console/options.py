@@ -14,7 +14,7 @@ from tamias.settings import Resolved, resolve
 Function = Callable[..., Any]
 
 
-class Place(msgspec.Struct, frozen=True):
+class CommonOptions(msgspec.Struct, frozen=True):
     """Where the data is and how results are told."""
 
     data: Path
@@ -51,7 +51,7 @@ def common(function: Function) -> Function:
         data: Path, db: str | None, config: Path | None, as_json: bool, quiet: int, verbose: int, **words: Any
     ) -> Any:
         _logging(verbose - quiet)
-        place = Place(data, db or None, config or _usual_config(), as_json, verbose - quiet)
+        place = CommonOptions(data, db or None, config or _usual_config(), as_json, verbose - quiet)
         return function(place=place, **words)
 
     return wrapped  # fmt: skip

@@ -11,14 +11,14 @@ MOST_POINTS = 200
 COLOURS = ("#1f5fa8", "#c2541c", "#3c8d40", "#7a4ba0", "#8a6d1a", "#555555")
 
 
-class Line(msgspec.Struct, frozen=True):
+class Curve(msgspec.Struct, frozen=True):
     """One curve."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
-def plot(lines: Sequence[Line], across: str, up: str) -> str:
+def plot(lines: Sequence[Curve], across: str, up: str) -> str:
     """The curves over one another, with their names at the side."""
     furthest = max((point[0] for line in lines for point in line.points), default=0) or 1.0
     highest = max((point[1] for line in lines for point in line.points), default=0) or 1.0
@@ -31,7 +31,7 @@ def plot(lines: Sequence[Line], across: str, up: str) -> str:
     return drawing(parts)
 
 
-def bars(places: Sequence[str], lines: Sequence[Line], up: str) -> str:
+def bars(places: Sequence[str], lines: Sequence[Curve], up: str) -> str:
     """One group of bars for each place, one bar in it for each line; values from 0 to 1."""
     parts = [frame(up), *(mark(turn / 4, 1.0) for turn in range(5))]
     group = (WIDTH - LEFT - RIGHT) / max(1, len(places))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tamias.cli.console.options import Place
+from tamias.cli.console.options import CommonOptions
 
 if TYPE_CHECKING:
     from tamias.crawl.supervisor import Snapshot
@@ -21,7 +21,7 @@ MOST_TOLD = 5
 class Display:
     """Shows snapshots; cheap enough to forget about."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CommonOptions) -> None:
         self._json = place.json
         self._quiet = place.verbosity < 0
         self._live = sys.stderr.isatty() and not place.json and not self._quiet

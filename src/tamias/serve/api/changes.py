@@ -12,16 +12,16 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.serve.feeds.atom import ATOM, atom
-from tamias.serve.feeds.entries import Entry, Feed
+from tamias.serve.feeds.entries import Feed, FeedEntry
 from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
-from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter, since, until
-from tamias.serve.http.problems import Problem
-from tamias.serve.http.responses import Page, page_answer
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.responses import ListPage, page_answer
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.queries import rows as page_rows
 from tamias.serve.pages.search import LONGEST_SEARCH, query
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
 
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9a-f]{24})-([0-9]{1,9})")
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
     """One version and the resource it is of."""
 
     kind: Literal["new", "changed", "noise"]
@@ -78,7 +78,7 @@ async def _feed(request: Request, service: Service, path: str) -> Feed:
     return feed_of(request, path, changes, after, about)
 
 
-def feed_of(request: Request, path: str, changes: list[Change], after: str | None, about: str) -> Feed:
+def feed_of(request: Request, path: str, changes: list[VersionChange], after: str | None, about: str) -> Feed:
     """A page of changes as a feed; `about` says which changes these are."""
     base = base_of(request)
     asked = {key: value for key, value in request.query_params.items() if key != "secret"}
@@ -107,14 +107,14 @@ def span(request: Request) -> dict[str, Any]:
 
 def page_of(
     rows: Sequence[Row], most: int, hidden: Container[str], base: str
-) -> tuple[list[Change], str | None]:
+) -> tuple[list[VersionChange], str | None]:
     """Changes without those of hidden resources, and where the next page begins."""
     last = rows[-1] if len(rows) == most else None
     told = [_change(row, base) for row in rows if row[0] not in hidden]
     return told, f"{last[2]}-{last[0]}-{last[1]}" if last else None
 
 
-async def _changes(request: Request, service: Service) -> tuple[list[Change], str | None]:
+async def _changes(request: Request, service: Service) -> tuple[list[VersionChange], str | None]:
     base, named = base_of(request), parameter(request, "dataset")
     asked = {
         **span(request),
@@ -124,27 +124,27 @@ async def _changes(request: Request, service: Service) -> tuple[list[Change], st
     }
     words = parameter(request, "q")
     if words is not None and len(words) > LONGEST_SEARCH:
-        raise Problem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
+        raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
     if words is None:
-        rows = await service.desks.ask(lambda desk: desk.rows("changes_of", {**asked, "words": None}))
+        rows = await service.pool.run(lambda db: db.rows("changes_of", {**asked, "words": None}))
         return page_of(rows, asked["limit"], (), base)
-    rows, hidden = await service.desks.ask(partial(_found, asked=asked, words=words))
+    rows, hidden = await service.pool.run(partial(_found, asked=asked, words=words))
     shown = () if has_secret(request, service.secret) else hidden
     return page_of(rows, asked["limit"], shown, base)
 
 
-def _found(desk: Desk, asked: dict[str, Any], words: str) -> tuple[list[Row], frozenset[str]]:
+def _found(db: ServiceSession, asked: dict[str, Any], words: str) -> tuple[list[Row], frozenset[str]]:
     """What a search for words finds, and what of it only the owner may see there."""
-    parts = page_rows(desk, "words", text=words)[0][0]
+    parts = page_rows(db, "words", text=words)[0][0]
     if not parts:
         return [], frozenset()
-    rows = desk.rows("changes_of", {**asked, "words": query(parts, " & ")})
-    return rows, unlisted(desk, (row[0] for row in rows))
+    rows = db.rows("changes_of", {**asked, "words": query(parts, " & ")})
+    return rows, unlisted(db, (row[0] for row in rows))
 
 
-def _change(row: Row, base: str) -> Change:
+def _change(row: Row, base: str) -> VersionChange:
     resource, number, captured_at, digest, size, media_type, noise, url, title = row
-    return Change(
+    return VersionChange(
         kind="new" if number == 1 else "noise" if noise else "changed",
         url=url,
         title=title,
@@ -159,9 +159,9 @@ def _change(row: Row, base: str) -> Change:
     )
 
 
-def _entry(change: Change, base: str) -> Entry:
+def _entry(change: VersionChange, base: str) -> FeedEntry:
     said = {"new": "first seen", "changed": "changed", "noise": "other bytes, the same content"}
-    return Entry(
+    return FeedEntry(
         id=f"urn:tamias:version:{change.id}",
         title=f"{change.title or change.url}: version {change.number}",
         updated=change.captured_at,
@@ -190,20 +190,20 @@ ENDPOINTS = [
         handle=as_json,
         about="New versions, from the newest to the oldest",
         parameters=_PARAMETERS,
-        answers={200: Answer("Changes", Page[Change], (ATOM, JSON_FEED))},
+        answers={200: ResponseSpec("Changes", ListPage[VersionChange], (ATOM, JSON_FEED))},
     ),
     Endpoint(
         path="/api/v1/changes.atom",
         handle=as_atom,
         about="The same as an Atom feed",
         parameters=_PARAMETERS,
-        answers={200: Answer("A feed", media_types=(ATOM,))},
+        answers={200: ResponseSpec("A feed", media_types=(ATOM,))},
     ),
     Endpoint(
         path="/api/v1/changes.feed.json",
         handle=as_json_feed,
         about="The same as a JSON Feed",
         parameters=_PARAMETERS,
-        answers={200: Answer("A feed", media_types=(JSON_FEED,))},
+        answers={200: ResponseSpec("A feed", media_types=(JSON_FEED,))},
     ),
 ]

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from tamias.archive.descriptions import DatasetDescription, describe
 from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource
-from tamias.serve.http.endpoints import PAGED, URL, Answer, Endpoint, path_parameter
+from tamias.serve.http.endpoints import PAGED, URL, Endpoint, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, cursor, limit, media_type, path_behind, url_behind
-from tamias.serve.http.responses import Page, encoded, page_answer, send_encoded
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.http.responses import ListPage, encoded, page_answer, send_encoded
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 ID_CURSOR = re.compile(r"[0-9a-f]{24}")
@@ -40,9 +40,9 @@ async def by_type(request: Request, service: Service) -> Response:
     return await _page(request, service, media_type=media_type(path_behind(request, _BY_TYPE)))
 
 
-def described(desk: Desk, resources: list[Resource], base: str) -> list[DatasetDescription]:
+def described(db: ServiceSession, resources: list[Resource], base: str) -> list[DatasetDescription]:
     """Resources as JSON tells them, with their versions."""
-    versions = read_versions(desk.session, [resource.id for resource in resources])
+    versions = read_versions(db.session, [resource.id for resource in resources])
     return [describe(resource, versions[resource.id], base) for resource in resources]
 
 
@@ -53,12 +53,12 @@ async def _page(
     page = partial(
         page_of_resources, after=after[0] if after else "", limit=most, host=host, media_type=media_type
     )
-    items = await service.desks.ask(lambda desk: described(desk, page(desk.session), base))
+    items = await service.pool.run(lambda db: described(db, page(db.session), base))
     return page_answer(request, items, items[-1].id if len(items) == most else None)
 
 
-_ONE = Answer("The dataset with its versions, oldest first", DatasetDescription)
-_SOME = Answer("Datasets in the order of their ids", Page[DatasetDescription])
+_ONE = ResponseSpec("The dataset with its versions, oldest first", DatasetDescription)
+_SOME = ResponseSpec("Datasets in the order of their ids", ListPage[DatasetDescription])
 
 ENDPOINTS = [
     Endpoint(

@@ -11,12 +11,12 @@ from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
 from tamias.archive.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.endpoints import ID, URL, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.endpoints import ID, URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import media_type, own_parameters, parameter, path_behind, url_behind
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
-from tamias.serve.queries.history import History
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.queries.history import ResourceHistory
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.replay.delivery import FOR_EVER, as_attachment, begun, deliver
 from tamias.serve.replay.zips import zipped
 from tamias.serve.service import Service
@@ -42,7 +42,7 @@ async def by_id(request: Request, service: Service) -> Response:
     """The version of an id; of a dataset's id, its current version."""
     named = _VERSION_ID.fullmatch(path_behind(request, _BY_ID))
     if named is None:
-        raise Problem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
+        raise HttpProblem(404, "a version's id is 24 hexadecimal digits, an underscore and a number")
     resource, version = _chosen(await service.histories.find(named[1]), None, named[2])
     headers = as_attachment(resource, version)
     return await deliver(
@@ -54,10 +54,10 @@ async def by_type(request: Request, service: Service) -> Response:
     """Every version of a media type as one zip."""
     wanted = media_type(path_behind(request, _BY_TYPE))
     latest = parameter(request, "versions") == "latest"
-    found = _all_of(service.desks, wanted, latest=latest)
+    found = _all_of(service.pool, wanted, latest=latest)
     first = await anext(found, None)
     if first is None:
-        raise Problem(404, f"the archive has no version of {wanted}")
+        raise HttpProblem(404, f"the archive has no version of {wanted}")
     return await zip_answer(request, service, _again(first, found), wanted.replace("/", "-"))
 
 
@@ -68,11 +68,11 @@ async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[F
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
     withheld = None if has_secret(request, service.secret) else service.usages.withheld
-    content = await begun(zipped(service.desks, wanted, withheld))
+    content = await begun(zipped(service.pool, wanted, withheld))
     return StreamingResponse(content, headers=headers, media_type="application/zip")
 
 
-def _chosen(found: History, at: str | None, number: str | None) -> Found:
+def _chosen(found: ResourceHistory, at: str | None, number: str | None) -> Found:
     resource, versions = found.resource, found.versions
     if number is not None:
         fits = [version for version in versions if str(version.number) == number]
@@ -87,10 +87,10 @@ def _chosen(found: History, at: str | None, number: str | None) -> Found:
     return resource, fits[-1]
 
 
-async def _all_of(desks: Desks, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
+async def _all_of(pool: SessionPool, wanted: str, *, latest: bool) -> AsyncIterator[Found]:
     after = ""
-    while resources := await desks.ask(partial(_some_of, after=after, wanted=wanted)):
-        versions = await desks.ask(partial(_versions, resources=resources))
+    while resources := await pool.run(partial(_some_of, after=after, wanted=wanted)):
+        versions = await pool.run(partial(_versions, resources=resources))
         for resource in resources:
             fits = [each for each in versions[resource.id] if each.media_type == wanted]
             for version in fits[-1:] if latest else fits:
@@ -98,12 +98,12 @@ async def _all_of(desks: Desks, wanted: str, *, latest: bool) -> AsyncIterator[F
         after = resources[-1].id
 
 
-def _some_of(desk: Desk, after: str, wanted: str) -> list[Resource]:
-    return page_of_resources(desk.session, after, _AT_ONCE, media_type=wanted)
+def _some_of(db: ServiceSession, after: str, wanted: str) -> list[Resource]:
+    return page_of_resources(db.session, after, _AT_ONCE, media_type=wanted)
 
 
-def _versions(desk: Desk, resources: list[Resource]) -> dict[str, list[Version]]:
-    return read_versions(desk.session, [resource.id for resource in resources])
+def _versions(db: ServiceSession, resources: list[Resource]) -> dict[str, list[Version]]:
+    return read_versions(db.session, [resource.id for resource in resources])
 
 
 async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Found]:
@@ -112,10 +112,12 @@ async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Foun
         yield each
 
 
-_BYTES = Answer("The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",))
-_PART = Answer("The part that was asked for", media_types=("*/*",))
-_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=("application/zip",))
-_UNCHANGED = Answer("The client has it already")
+_BYTES = ResponseSpec(
+    "The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",)
+)
+_PART = ResponseSpec("The part that was asked for", media_types=("*/*",))
+_ZIP = ResponseSpec("A zip with all files and manifest.jsonl", media_types=("application/zip",))
+_UNCHANGED = ResponseSpec("The client has it already")
 
 ENDPOINTS = [
     Endpoint(

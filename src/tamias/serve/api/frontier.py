@@ -14,11 +14,11 @@ from tamias.frontier import crawls as side_by_side
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.service.queues import Queues
 from tamias.model.errors import UsageError
-from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import cursor, limit, parameter
-from tamias.serve.http.problems import Problem
-from tamias.serve.http.responses import Page, json_answer, page_answer
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.responses import ListPage, json_answer, page_answer
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 SQL = statements("tamias.serve.api", "frontier.sql")
@@ -100,14 +100,14 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
 
 async def figures(request: Request, service: Service) -> Response:
     """All of it in figures."""
-    return json_answer(request, await service.desks.ask(_figures))
+    return json_answer(request, await service.pool.run(_figures))
 
 
 async def queues(request: Request, service: Service) -> Response:
     """A page of queues."""
     most, after, crawl = limit(request), cursor(request, _CURSOR), _text(request, "crawl")
     place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST, 0, 0)
-    rows = await service.desks.ask(partial(_queues, place=place, crawl=crawl, most=most))
+    rows = await service.pool.run(partial(_queues, place=place, crawl=crawl, most=most))
     last = rows[-1] if len(rows) == most else None
     following = ",".join(str(each) for each in last[:4]) if last else None
     return page_answer(request, [_queue(row[1:]) for row in rows], following)
@@ -116,14 +116,14 @@ async def queues(request: Request, service: Service) -> Response:
 async def host(request: Request, service: Service) -> Response:
     """One host."""
     name = request.path_params["host"]
-    return json_answer(request, await service.desks.ask(partial(_host, name=name)))
+    return json_answer(request, await service.pool.run(partial(_host, name=name)))
 
 
 async def blocks(request: Request, service: Service) -> Response:
     """A page of the hosts that are left in peace."""
     most, after = limit(request), cursor(request, _BLOCK_CURSOR)
     place = tuple(int(each) for each in after.groups()) if after else (0, _FIRST)
-    rows = await service.desks.ask(partial(_blocks, place=place, most=most))
+    rows = await service.pool.run(partial(_blocks, place=place, most=most))
     following = f"{rows[-1][0]},{rows[-1][1]}" if len(rows) == most else None
     items = [BlockedHost(name, _moment(until)) for _, _, name, until in rows]
     return page_answer(request, items, following)
@@ -152,19 +152,19 @@ async def unblock(request: Request, service: Service) -> Response:
     return json_answer(request, Steered(host=await _steer_host(request, service, 0), state="open"))
 
 
-def place_of(desk: Desk, name: str) -> dict[str, int]:
+def place_of(db: ServiceSession, name: str) -> dict[str, int]:
     """Where the queues of a host are."""
     qid = host_hash(name)
-    return {"bucket": bucket_of(qid, desk.frontier.buckets), "qid": qid, "now": desk.session.now()}
+    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "now": db.session.now()}
 
 
-def rows_of(desk: Desk, name: str, asked: dict[str, Any]) -> list[Row]:
+def rows_of(db: ServiceSession, name: str, asked: dict[str, Any]) -> list[Row]:
     """What one statement of `frontier.sql` reads."""
-    return desk.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+    return db.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
 
 
-def _figures(desk: Desk) -> FrontierState:
-    now = desk.frontier.figures()
+def _figures(db: ServiceSession) -> FrontierState:
+    now = db.frontier.figures()
     return FrontierState(
         at=rfc3339(now.now),
         hosts=now.hosts,
@@ -179,42 +179,44 @@ def _figures(desk: Desk) -> FrontierState:
                 open=each.open,
                 hosts=each.hosts,
             )
-            for each in side_by_side.crawls(desk.session)
+            for each in side_by_side.crawls(db.session)
         ],
     )
 
 
-def _queues(desk: Desk, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:
+def _queues(db: ServiceSession, place: tuple[int, ...], crawl: str | None, most: int) -> list[Row]:
     """Rows with their buckets, across buckets."""
     found: list[Row] = []
     first, qid, after_crawl, lane = place
-    for bucket in range(first, desk.frontier.buckets):
+    for bucket in range(first, db.frontier.buckets):
         asked = {"bucket": bucket, "qid": qid, "after_crawl": after_crawl, "lane": lane, "crawl": crawl}
-        asked |= {"now": desk.session.now(), "limit": most - len(found)}
-        found += [(bucket, *row) for row in rows_of(desk, "page_queues", asked)]
+        asked |= {"now": db.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(db, "page_queues", asked)]
         if len(found) == most:
             break
         qid, after_crawl, lane = _FIRST, 0, 0
     return found
 
 
-def _blocks(desk: Desk, place: tuple[int, ...], most: int) -> list[Row]:
+def _blocks(db: ServiceSession, place: tuple[int, ...], most: int) -> list[Row]:
     found: list[Row] = []
     first, qid = place
-    for bucket in range(first, desk.frontier.buckets):
-        asked = {"bucket": bucket, "qid": qid, "now": desk.session.now(), "limit": most - len(found)}
-        found += [(bucket, *row) for row in rows_of(desk, "page_blocks", asked)]
+    for bucket in range(first, db.frontier.buckets):
+        asked = {"bucket": bucket, "qid": qid, "now": db.session.now(), "limit": most - len(found)}
+        found += [(bucket, *row) for row in rows_of(db, "page_blocks", asked)]
         if len(found) == most:
             break
         qid = _FIRST
     return found
 
 
-def _host(desk: Desk, name: str) -> HostState:
-    place = place_of(desk, _checked(name))
-    found = rows_of(desk, "one_host", place)
+def _host(db: ServiceSession, name: str) -> HostState:
+    place = place_of(db, _checked(name))
+    found = rows_of(db, "one_host", place)
     if not found or found[0][0] != name:
-        raise Problem(404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain")
+        raise HttpProblem(
+            404, f"the frontier knows no host {name[:200]!r}; a queue may be that of its domain"
+        )
     key, delay_ms, blocked_until, ready_at, leased = found[0]
     return HostState(
         host=key,
@@ -222,7 +224,7 @@ def _host(desk: Desk, name: str) -> HostState:
         blocked_until=_later(blocked_until, place["now"]),
         ready_at=_moment(ready_at),
         leased=leased,
-        queues=[_queue(row) for row in rows_of(desk, "host_queues", place)],
+        queues=[_queue(row) for row in rows_of(db, "host_queues", place)],
     )
 
 
@@ -238,29 +240,29 @@ def _queue(row: Row) -> QueueState:
 async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:
     name = _text(request, "crawl")
     if name is None:
-        raise Problem(400, "say which crawl: ?crawl=NAME")
+        raise HttpProblem(400, "say which crawl: ?crawl=NAME")
 
-    def steer(desk: Desk) -> None:
+    def steer(db: ServiceSession) -> None:
         try:
-            number = side_by_side.named(desk.session, name)
+            number = side_by_side.named(db.session, name)
         except UsageError as error:
-            raise Problem(404, str(error)) from error
-        change(desk.session, number)
+            raise HttpProblem(404, str(error)) from error
+        change(db.session, number)
 
-    await service.desks.ask(steer)
+    await service.pool.run(steer)
     return json_answer(request, Steered(crawl=name, state=state))
 
 
 async def _steer_host(request: Request, service: Service, until: int) -> str:
     name = _text(request, "host")
     if name is None:
-        raise Problem(400, "say which host: ?host=NAME")
+        raise HttpProblem(400, "say which host: ?host=NAME")
 
-    def steer(desk: Desk) -> None:
-        _host(desk, name)
-        Queues(desk.session, same_url=str.__eq__).pause(name, until)
+    def steer(db: ServiceSession) -> None:
+        _host(db, name)
+        Queues(db.session, same_url=str.__eq__).pause(name, until)
 
-    await service.desks.ask(steer)
+    await service.pool.run(steer)
     return name
 
 
@@ -271,7 +273,9 @@ def _text(request: Request, name: str) -> str | None:
 
 def _checked(name: str) -> str:
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Problem(400, f"a name has {LONGEST_NAME} characters at most, none of them a control character")
+        raise HttpProblem(
+            400, f"a name has {LONGEST_NAME} characters at most, none of them a control character"
+        )
     return name
 
 
@@ -292,28 +296,28 @@ ENDPOINTS = [
         path="/api/v1/frontier",
         handle=figures,
         about="The frontier in figures: hosts, and what each crawl has",
-        answers={200: Answer("Figures", FrontierState)},
+        answers={200: ResponseSpec("Figures", FrontierState)},
     ),
     Endpoint(
         path="/api/v1/frontier/queues",
         handle=queues,
         about="The queues, all or of one crawl",
         parameters=(Parameter("crawl", "of this crawl"), *PAGED),
-        answers={200: Answer("Queues", Page[QueueState])},
+        answers={200: ResponseSpec("Queues", ListPage[QueueState])},
     ),
     Endpoint(
         path="/api/v1/frontier/hosts/{host}",
         handle=host,
         about="How politely a host is asked, and its queues",
         parameters=(path_parameter("host", "the name of its queue, such as data.example.org"),),
-        answers={200: Answer("The host", HostState)},
+        answers={200: ResponseSpec("The host", HostState)},
     ),
     Endpoint(
         path="/api/v1/frontier/blocks",
         handle=blocks,
         about="The hosts that are left in peace for now",
         parameters=PAGED,
-        answers={200: Answer("Hosts", Page[BlockedHost])},
+        answers={200: ResponseSpec("Hosts", ListPage[BlockedHost])},
     ),
     Endpoint(
         method="POST",
@@ -321,7 +325,7 @@ ENDPOINTS = [
         handle=pause,
         about="Give out no URL of a crawl any more; what is under way is finished",
         parameters=(_CRAWL,),
-        answers={200: Answer("It is paused", Steered)},
+        answers={200: ResponseSpec("It is paused", Steered)},
         secret=True,
     ),
     Endpoint(
@@ -330,7 +334,7 @@ ENDPOINTS = [
         handle=resume,
         about="Let a crawl go on",
         parameters=(_CRAWL,),
-        answers={200: Answer("It goes on", Steered)},
+        answers={200: ResponseSpec("It goes on", Steered)},
         secret=True,
     ),
     Endpoint(
@@ -339,7 +343,7 @@ ENDPOINTS = [
         handle=block,
         about="Leave a host in peace",
         parameters=(_HOST, Parameter("until", "up to this time; for good unless told")),
-        answers={200: Answer("It is left in peace", Steered)},
+        answers={200: ResponseSpec("It is left in peace", Steered)},
         secret=True,
     ),
     Endpoint(
@@ -348,7 +352,7 @@ ENDPOINTS = [
         handle=unblock,
         about="Ask a host again",
         parameters=(_HOST,),
-        answers={200: Answer("It is asked again", Steered)},
+        answers={200: ResponseSpec("It is asked again", Steered)},
         secret=True,
     ),
 ]

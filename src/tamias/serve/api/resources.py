@@ -16,11 +16,11 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.resource import Resource, State
 from tamias.model.url import is_address
 from tamias.serve.api.datasets import ID_CURSOR
-from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, json_body, limit, media_type, parameter, stored_text
-from tamias.serve.http.problems import Problem
-from tamias.serve.http.responses import Page, json_answer, page_answer
-from tamias.serve.queries.thread_pool import SQL, Desk
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.responses import ListPage, json_answer, page_answer
+from tamias.serve.queries.thread_pool import SQL, ServiceSession
 from tamias.serve.service import Service
 
 MOST_BYTES = 64 * 1024
@@ -57,19 +57,19 @@ class NewResource(msgspec.Struct, frozen=True, kw_only=True):
     portal: str | None = None
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedUrl(msgspec.Struct, frozen=True):
     """An address that was not taken."""
 
     url: str
     reason: str
 
 
-class Taken(msgspec.Struct, frozen=True):
+class AddedUrls(msgspec.Struct, frozen=True):
     """What became of the addresses."""
 
     new: int
     known: int
-    refused: list[Refused]
+    refused: list[RefusedUrl]
 
 
 class Hastened(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ async def listing(request: Request, service: Service) -> Response:
         media_type=media_type(told) if told else None,
         portal=parameter(request, "portal"),
     )
-    found = await service.desks.ask(lambda desk: page(desk.session))
+    found = await service.pool.run(lambda db: page(db.session))
     base = base_of(request)
     items = [_described(each, base) for each in found]
     return page_answer(request, items, items[-1].id if len(items) == most else None)
@@ -102,26 +102,26 @@ async def listing(request: Request, service: Service) -> Response:
 async def add_one(request: Request, service: Service) -> Response:
     """Puts one under watch: 201 where it is new, 200 where it was known."""
     new = await json_body(request, NewResource, MOST_BYTES)
-    taken = await service.desks.ask(partial(add_wanted, wanted=[new]))
+    taken = await service.pool.run(partial(add_wanted, wanted=[new]))
     if taken.refused:
-        raise Problem(422, f"not taken: {taken.refused[0].reason}")
+        raise HttpProblem(422, f"not taken: {taken.refused[0].reason}")
     return json_answer(request, taken, 201 if taken.new else 200)
 
 
 async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
-    return json_answer(request, await service.desks.ask(partial(add_wanted, wanted=new)))
+    return json_answer(request, await service.pool.run(partial(add_wanted, wanted=new)))
 
 
 async def crawl(request: Request, service: Service) -> Response:
     """Makes a resource, or all of a host, due now."""
     named, domain = parameter(request, "id"), parameter(request, "domain")
     if (named is None) == (domain is None):
-        raise Problem(400, "say which: ?id=ID for one resource, or ?domain=HOST for all of a host")
-    told = await service.desks.ask(partial(_hasten, named=named, host=domain and domain.lower()))
+        raise HttpProblem(400, "say which: ?id=ID for one resource, or ?domain=HOST for all of a host")
+    told = await service.pool.run(partial(_hasten, named=named, host=domain and domain.lower()))
     if not told.resources:
-        raise Problem(404, f"nothing is under watch as {named or domain}")
+        raise HttpProblem(404, f"nothing is under watch as {named or domain}")
     return json_answer(request, told, 202)
 
 
@@ -140,13 +140,13 @@ def _described(resource: Resource, base: str) -> ResourceDescription:
     )
 
 
-def add_wanted(desk: Desk, wanted: list[NewResource]) -> Taken:
+def add_wanted(db: ServiceSession, wanted: list[NewResource]) -> AddedUrls:
     """Puts resources under watch; what is no address is told as refused."""
     good = [each for each in wanted if is_address(each.url)]
-    refused = [Refused(each.url, "it is no URL") for each in wanted if not is_address(each.url)]
-    added: Added = desk.watcher.add([_wanted(each) for each in good])
-    refused += [Refused(url, reason) for url, reason in added.refused]
-    return Taken(added.new, added.known, refused)
+    refused = [RefusedUrl(each.url, "it is no URL") for each in wanted if not is_address(each.url)]
+    added: Added = db.watcher.add([_wanted(each) for each in good])
+    refused += [RefusedUrl(url, reason) for url, reason in added.refused]
+    return AddedUrls(added.new, added.known, refused)
 
 
 def _wanted(new: NewResource) -> Wanted:
@@ -159,25 +159,25 @@ def _wanted(new: NewResource) -> Wanted:
     )
 
 
-def _hasten(desk: Desk, named: str | None, host: str | None) -> Hastened:
+def _hasten(db: ServiceSession, named: str | None, host: str | None) -> Hastened:
     after, resources, hastened = "", 0, 0
-    while rows := _wanted_now(desk, after, named, host):
-        items = [desk.admission.item(url, 0, WATCH) for _, url in rows]
-        hastened += make_due(desk.session, desk.frontier, items)
-        _note_wanted(desk, [resource for resource, _ in rows])
+    while rows := _wanted_now(db, after, named, host):
+        items = [db.admission.item(url, 0, WATCH) for _, url in rows]
+        hastened += make_due(db.session, db.frontier, items)
+        _note_wanted(db, [resource for resource, _ in rows])
         resources += len(rows)
         after = rows[-1][0]
     return Hastened(resources, hastened)
 
 
-def _wanted_now(desk: Desk, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
+def _wanted_now(db: ServiceSession, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
     asked = {"after": after, "resource": named, "host": host, "limit": _SQL_BATCH}
-    return desk.rows("wanted_now", asked)
+    return db.rows("wanted_now", asked)
 
 
-def _note_wanted(desk: Desk, resources: list[str]) -> None:
-    told = {"now": desk.session.now(), "resource": resources}
-    desk.session.transact(lambda cursor: cursor.execute(SQL["note_wanted"].text, told))
+def _note_wanted(db: ServiceSession, resources: list[str]) -> None:
+    told = {"now": db.session.now(), "resource": resources}
+    db.session.transact(lambda cursor: cursor.execute(SQL["note_wanted"].text, told))
 
 
 ENDPOINTS = [
@@ -191,14 +191,17 @@ ENDPOINTS = [
             Parameter("portal", "that this portal names"),
             *PAGED,
         ),
-        answers={200: Answer("Resources in the order of their ids", Page[ResourceDescription])},
+        answers={200: ResponseSpec("Resources in the order of their ids", ListPage[ResourceDescription])},
     ),
     Endpoint(
         method="POST",
         path="/api/v1/post/resource",
         handle=add_one,
         about="Put a resource under watch: every version of it will be kept",
-        answers={200: Answer("It was known", Taken), 201: Answer("It is under watch now", Taken)},
+        answers={
+            200: ResponseSpec("It was known", AddedUrls),
+            201: ResponseSpec("It is under watch now", AddedUrls),
+        },
         body=NewResource,
         secret=True,
     ),
@@ -207,7 +210,7 @@ ENDPOINTS = [
         path="/api/v1/post/resources",
         handle=add_many,
         about="Put many resources under watch",
-        answers={200: Answer("What became of them", Taken)},
+        answers={200: ResponseSpec("What became of them", AddedUrls)},
         body=NewResources,
         secret=True,
     ),
@@ -217,7 +220,7 @@ ENDPOINTS = [
         handle=crawl,
         about="Visit a resource, or all resources of a host, as soon as politeness allows",
         parameters=(Parameter("id", "a resource's id"), Parameter("domain", "a host")),
-        answers={202: Answer("They are due now", Hastened)},
+        answers={202: ResponseSpec("They are due now", Hastened)},
         secret=True,
     ),
 ]

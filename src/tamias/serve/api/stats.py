@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.figures import Basic, Figures, basic_figures, read_figures
-from tamias.serve.http.endpoints import Answer, Endpoint
+from tamias.serve.http.endpoints import Endpoint, ResponseSpec
 from tamias.serve.http.responses import json_answer
 from tamias.serve.pages.queries import lately
 from tamias.serve.service import Service
@@ -15,13 +15,13 @@ _SECONDS = 0.2
 
 async def basic(request: Request, service: Service) -> Response:
     """Six numbers."""
-    found = await lately(service, "basic", _SECONDS, lambda desk: basic_figures(desk.session))
+    found = await lately(service, "basic", _SECONDS, lambda db: basic_figures(db.session))
     return json_answer(request, found)
 
 
 async def figures(request: Request, service: Service) -> Response:
     """All of them."""
-    found = await lately(service, "figures", _SECONDS, lambda desk: read_figures(desk.session))
+    found = await lately(service, "figures", _SECONDS, lambda db: read_figures(db.session))
     return json_answer(request, found)
 
 
@@ -30,12 +30,12 @@ ENDPOINTS = [
         path="/api/v1/stats/basic",
         handle=basic,
         about="The archive in six numbers",
-        answers={200: Answer("The numbers", Basic)},
+        answers={200: ResponseSpec("The numbers", Basic)},
     ),
     Endpoint(
         path="/api/v1/stats",
         handle=figures,
         about="All figures: hosts, sizes, types, states, attempts, traffic, storage",
-        answers={200: Answer("The figures", Figures)},
+        answers={200: ResponseSpec("The figures", Figures)},
     ),
 ]

@@ -15,11 +15,11 @@ from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address
 from tamias.model.url_key import url_key
 from tamias.serve.api.frontier import rows_of
-from tamias.serve.http.endpoints import URL, Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import json_body, parameter
-from tamias.serve.http.problems import Problem
-from tamias.serve.http.responses import Page, json_answer
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.responses import ListPage, json_answer
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_BYTES = 64 * 1024
@@ -57,64 +57,64 @@ class AskedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 async def listing(request: Request, service: Service) -> Response:
     """All tags by the number of their URLs."""
-    return json_answer(request, Page(await service.desks.ask(_tags), None))
+    return json_answer(request, ListPage(await service.pool.run(_tags), None))
 
 
 async def of_url(request: Request, service: Service) -> Response:
     """Those of one URL."""
     url, crawl = parameter(request, "url"), parameter(request, "crawl") or DEFAULT
     if url is None:
-        raise Problem(400, "say of which URL: ?url=URL")
-    return json_answer(request, await service.desks.ask(partial(_of_url, url=url, crawl=crawl)))
+        raise HttpProblem(400, "say of which URL: ?url=URL")
+    return json_answer(request, await service.pool.run(partial(_of_url, url=url, crawl=crawl)))
 
 
 async def change(request: Request, service: Service) -> Response:
     """Gives tags and takes them away."""
     asked = await json_body(request, AskedChange, MOST_BYTES)
     if not asked.add and not asked.remove:
-        raise Problem(400, "name tags to give ('add') or to take away ('remove')")
+        raise HttpProblem(400, "name tags to give ('add') or to take away ('remove')")
     made = Change(add=_checked(asked.add), remove=_checked(asked.remove))
-    return json_answer(request, await service.desks.ask(partial(_change, asked=asked, made=made)))
+    return json_answer(request, await service.pool.run(partial(_change, asked=asked, made=made)))
 
 
-def _tags(desk: Desk) -> list[TagCount]:
+def _tags(db: ServiceSession) -> list[TagCount]:
     sums: dict[str, tuple[int, int]] = {}
-    for bucket in range(desk.frontier.buckets):
-        for tag, known, waiting in rows_of(desk, "tag_sums", {"bucket": bucket}):
+    for bucket in range(db.frontier.buckets):
+        for tag, known, waiting in rows_of(db, "tag_sums", {"bucket": bucket}):
             before = sums.get(tag, (0, 0))
             sums[tag] = before[0] + known, before[1] + waiting
     counted = [TagCount(tag, known, waiting) for tag, (known, waiting) in sums.items() if known]
     return sorted(counted, key=lambda each: (-each.urls, each.tag))[:MOST_TAGS]
 
 
-def _of_url(desk: Desk, url: str, crawl: str) -> UrlTags:
-    place = _place(desk, url, crawl)
-    found = _tagging(desk).tags(*place)
+def _of_url(db: ServiceSession, url: str, crawl: str) -> UrlTags:
+    place = _place(db, url, crawl)
+    found = _tagging(db).tags(*place)
     if found is None:
-        raise Problem(404, f"the crawl {crawl[:100]} does not know {url[:200]}")
+        raise HttpProblem(404, f"the crawl {crawl[:100]} does not know {url[:200]}")
     return UrlTags(url=place[2], crawl=crawl, tags=found)
 
 
-def _change(desk: Desk, asked: AskedChange, made: Change) -> UrlTags:
-    _tagging(desk).change(*_place(desk, asked.url, asked.crawl), made)
-    return _of_url(desk, asked.url, asked.crawl)
+def _change(db: ServiceSession, asked: AskedChange, made: Change) -> UrlTags:
+    _tagging(db).change(*_place(db, asked.url, asked.crawl), made)
+    return _of_url(db, asked.url, asked.crawl)
 
 
-def _tagging(desk: Desk) -> Tagging:
-    return Tagging(desk.session, same_url=same_url(frozenset(desk.settings.filters.session_names)))
+def _tagging(db: ServiceSession) -> Tagging:
+    return Tagging(db.session, same_url=same_url(frozenset(db.settings.filters.session_names)))
 
 
-def _place(desk: Desk, url: str, crawl: str) -> tuple[str, int, str, str]:
+def _place(db: ServiceSession, url: str, crawl: str) -> tuple[str, int, str, str]:
     """The queue, the crawl, the form to fetch and the key of a URL."""
     if not is_address(url):
-        raise Problem(400, f"{url[:200]!r} is no URL")
+        raise HttpProblem(400, f"{url[:200]!r} is no URL")
     fetched = fetch_url(url)
     try:
-        number = side_by_side.named(desk.session, crawl)
+        number = side_by_side.named(db.session, crawl)
     except UsageError as error:
-        raise Problem(404, str(error)) from error
-    names = frozenset(desk.settings.filters.session_names)
-    return queue_key(desk.settings.frontier.queue)(fetched), number, fetched, url_key(fetched, names)
+        raise HttpProblem(404, str(error)) from error
+    names = frozenset(db.settings.filters.session_names)
+    return queue_key(db.settings.frontier.queue)(fetched), number, fetched, url_key(fetched, names)
 
 
 def _checked(tags: list[str]) -> tuple[str, ...]:
@@ -128,21 +128,21 @@ ENDPOINTS = [
         path="/api/v1/tags",
         handle=listing,
         about="The tags of the frontier, by the number of URLs that have them",
-        answers={200: Answer("Tags", Page[TagCount])},
+        answers={200: ResponseSpec("Tags", ListPage[TagCount])},
     ),
     Endpoint(
         path="/api/v1/tags/of",
         handle=of_url,
         about="The tags of one URL",
         parameters=(Parameter("url", "its address", URL, required=True), _CRAWL),
-        answers={200: Answer("Its tags", UrlTags)},
+        answers={200: ResponseSpec("Its tags", UrlTags)},
     ),
     Endpoint(
         method="POST",
         path="/api/v1/tags",
         handle=change,
         about="Give tags to a URL of the frontier, or take them away",
-        answers={200: Answer("Its tags now", UrlTags)},
+        answers={200: ResponseSpec("Its tags now", UrlTags)},
         body=AskedChange,
         secret=True,
     ),

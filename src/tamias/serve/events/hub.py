@@ -11,8 +11,8 @@ import msgspec
 
 from tamias.model.errors import TamiasError
 from tamias.serve.events.log import Event, latest_event, read_events
-from tamias.serve.http.problems import Problem
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 if TYPE_CHECKING:
     from tamias.crawl.supervisor import Snapshot
@@ -24,7 +24,7 @@ AT_ONCE: Final = 500
 _LOOK_SECONDS: Final = 1.0
 
 
-class Rates(msgspec.Struct, frozen=True):
+class CrawlRates(msgspec.Struct, frozen=True):
     """How fast the crawl beside the service goes, a second."""
 
     visited: float
@@ -37,8 +37,8 @@ class Rates(msgspec.Struct, frozen=True):
 class EventHub:
     """Looks into the log while anybody waits for it."""
 
-    def __init__(self, desks: Desks, crawl: "Callable[[], Snapshot | None]") -> None:
-        self._desks = desks
+    def __init__(self, pool: SessionPool, crawl: "Callable[[], Snapshot | None]") -> None:
+        self._pool = pool
         self._crawl = crawl
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._news = asyncio.Event()
@@ -47,12 +47,12 @@ class EventHub:
         self._measured: tuple[float, Snapshot] | None = None
         self.latest = 0
         """The last event that was seen."""
-        self.rates: Rates | None = None
+        self.rates: CrawlRates | None = None
 
     def check_room(self) -> None:
-        """Raises `Problem` when too many listen."""
+        """Raises `HttpProblem` when too many listen."""
         if self._clients >= MOST_CLIENTS:
-            raise Problem(503, f"{MOST_CLIENTS} clients listen already", {"Retry-After": "30"})
+            raise HttpProblem(503, f"{MOST_CLIENTS} clients listen already", {"Retry-After": "30"})
 
     @contextmanager
     def client(self) -> Iterator[None]:
@@ -70,7 +70,7 @@ class EventHub:
         """From here on the log is followed."""
         if self._following is None:
             self._kept.clear()
-            self.latest = await self._desks.ask(lambda desk: latest_event(desk.session))
+            self.latest = await self._pool.run(lambda db: latest_event(db.session))
             if self._following is None:
                 self._following = asyncio.create_task(self._follow())
 
@@ -81,7 +81,7 @@ class EventHub:
         if self._kept and self._kept[0].id <= number + 1:
             return [event for event in self._kept if event.id > number][:AT_ONCE]
         until = self.latest
-        return await self._desks.ask(lambda desk: _page(desk, number, until))
+        return await self._pool.run(lambda db: _page(db, number, until))
 
     async def wait(self, seconds: float) -> None:
         """Until there is news, or so long."""
@@ -94,8 +94,8 @@ class EventHub:
     async def _follow(self) -> None:
         while True:
             try:
-                found = await self._desks.ask(lambda desk: _news(desk, self.latest))
-            except (Problem, TamiasError):
+                found = await self._pool.run(lambda db: _news(db, self.latest))
+            except (HttpProblem, TamiasError):
                 found = []  # a database that is away comes back
             measured = self._measure()
             if found:
@@ -113,7 +113,7 @@ class EventHub:
         if now is None or before is None:
             return False
         seconds, was = at - before[0], before[1]
-        self.rates = Rates(
+        self.rates = CrawlRates(
             visited=_speed(now.visited - was.visited, seconds),
             quads=_speed(now.quads - was.quads, seconds),
             bytes=_speed(now.bytes - was.bytes, seconds),
@@ -127,9 +127,9 @@ def _speed(done: int, seconds: float) -> float:
     return round(max(0.0, done / seconds), 2)
 
 
-def _news(desk: Desk, after: int) -> list[Event]:
-    return _page(desk, after, latest_event(desk.session))
+def _news(db: ServiceSession, after: int) -> list[Event]:
+    return _page(db, after, latest_event(db.session))
 
 
-def _page(desk: Desk, after: int, until: int) -> list[Event]:
-    return read_events(desk.session, after, until, AT_ONCE)
+def _page(db: ServiceSession, after: int, until: int) -> list[Event]:
+    return read_events(db.session, after, until, AT_ONCE)

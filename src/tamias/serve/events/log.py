@@ -35,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which events somebody wants to hear of."""
 
     kinds: tuple[Kind, ...] = KINDS
@@ -44,7 +44,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     portal: str | None = None
 
 
-ALL: Final = Wanted()
+ALL: Final = EventFilter()
 
 
 def latest_event(session: Session) -> int:
@@ -54,12 +54,14 @@ def latest_event(session: Session) -> int:
     return session.transact(latest)
 
 
-def read_events(session: Session, after: int, until: int, limit: int, wanted: Wanted = ALL) -> list[Event]:
+def read_events(
+    session: Session, after: int, until: int, limit: int, wanted: EventFilter = ALL
+) -> list[Event]:
     """Events after one number up to another."""
     return session.transact(lambda cursor: events_in(cursor, after, until, limit, wanted))
 
 
-def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: Wanted) -> list[Event]:
+def events_in(cursor: Cursor, after: int, until: int, limit: int, wanted: EventFilter) -> list[Event]:
     """The same, within a transaction."""
     asked = {"after": after, "until": until, "limit": limit, **msgspec.structs.asdict(wanted)}
     asked["kinds"] = list(wanted.kinds)

@@ -9,8 +9,8 @@ from starlette.responses import Response, StreamingResponse
 
 from tamias.serve.events.hub import EventHub
 from tamias.serve.events.log import latest_event
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.service import Service
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -22,11 +22,11 @@ async def stream(request: Request, service: Service) -> Response:
     """Everything from now on, or behind the event that the client saw last."""
     told = request.headers.get("last-event-id") or request.query_params.get("after")
     if told is not None and not (told.isascii() and told.isdecimal() and len(told) < 19):
-        raise Problem(400, "'Last-Event-ID' is the number of an event")
+        raise HttpProblem(400, "'Last-Event-ID' is the number of an event")
     if request.method == "HEAD":
         return Response(media_type=EVENT_STREAM, headers=_HEADERS)
     service.events.check_room()
-    newest = await service.desks.ask(lambda desk: latest_event(desk.session))
+    newest = await service.pool.run(lambda db: latest_event(db.session))
     after = newest if told is None else min(int(told), newest)
     return StreamingResponse(_told(service.events, after), media_type=EVENT_STREAM, headers=_HEADERS)
 
@@ -64,6 +64,6 @@ ENDPOINTS = [
             Parameter("Last-Event-ID", "go on behind this event", where="header"),
             Parameter("after", "the same, where no header can be set"),
         ),
-        answers={200: Answer("A stream that does not end", media_types=(EVENT_STREAM,))},
+        answers={200: ResponseSpec("A stream that does not end", media_types=(EVENT_STREAM,))},
     )
 ]

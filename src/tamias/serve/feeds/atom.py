@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from tamias.serve.feeds.entries import Entry, Feed
+from tamias.serve.feeds.entries import Feed, FeedEntry
 
 ATOM = "application/atom+xml"
 _UNFIT = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,7 +31,7 @@ def _lines(feed: Feed) -> Iterator[str]:
     yield "</feed>"
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: FeedEntry) -> Iterator[str]:
     yield "<entry>"
     yield _element("id", entry.id)
     yield _element("title", entry.title)

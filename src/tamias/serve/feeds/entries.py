@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of news."""
 
     id: str
@@ -27,4 +27,4 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     here: str
     further: str | None
-    entries: tuple[Entry, ...]
+    entries: tuple[FeedEntry, ...]

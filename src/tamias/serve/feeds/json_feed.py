@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.serve.feeds.entries import Entry, Feed
+from tamias.serve.feeds.entries import Feed, FeedEntry
 
 JSON_FEED = "application/feed+json"
 
@@ -21,7 +21,7 @@ def json_feed(feed: Feed) -> bytes:
     return msgspec.json.encode(told if feed.further is None else {**told, "next_url": feed.further})
 
 
-def _item(entry: Entry) -> dict[str, Any]:
+def _item(entry: FeedEntry) -> dict[str, Any]:
     file = {
         "url": entry.download,
         "mime_type": entry.media_type or "application/octet-stream",

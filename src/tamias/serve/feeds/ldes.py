@@ -12,11 +12,11 @@ from tamias.archive.catalogue.terms import address, media_type_iri, moment, text
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.database.sql import statements
 from tamias.serve.events.log import latest_event
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import number
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.published.serialisation import MEDIA_TYPES, rdf_answer, wanted_form
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 EVENTS_A_PAGE: Final = 200
@@ -32,7 +32,7 @@ Row = tuple[Any, ...]
 async def stream(request: Request, service: Service) -> Response:
     """One page. The first one is where a client begins."""
     page, bases = number(request, "page", 1, 1, MOST_PAGE), bases_of(service.settings.serve)
-    latest, rows = await service.desks.ask(lambda desk: _read(desk, page))
+    latest, rows = await service.pool.run(lambda db: _read(db, page))
     full = latest >= page * EVENTS_A_PAGE
     quads = [*_about(bases, page, rows, full=full)]
     for row in rows:
@@ -41,13 +41,13 @@ async def stream(request: Request, service: Service) -> Response:
     return await rdf_answer(request, quads, wanted_form(request) or "ttl", headers)
 
 
-def _read(desk: Desk, page: int) -> tuple[int, list[Row]]:
-    latest = latest_event(desk.session)
+def _read(db: ServiceSession, page: int) -> tuple[int, list[Row]]:
+    latest = latest_event(db.session)
     after = (page - 1) * EVENTS_A_PAGE
     if page > 1 and after > latest:
-        raise Problem(404, f"the event stream has no page {page}; it has {latest // EVENTS_A_PAGE + 1}")
+        raise HttpProblem(404, f"the event stream has no page {page}; it has {latest // EVENTS_A_PAGE + 1}")
     asked = {"after": after, "until": after + EVENTS_A_PAGE}
-    rows = desk.session.transact(lambda cursor: cursor.execute(_SQL["members"].text, asked).fetchall())
+    rows = db.session.transact(lambda cursor: cursor.execute(_SQL["members"].text, asked).fetchall())
     return latest, rows
 
 
@@ -110,6 +110,6 @@ ENDPOINTS = [
         handle=stream,
         about="Every version as a member of an event stream (LDES), oldest page first",
         parameters=(Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),),
-        answers={200: Answer("A page of the stream", media_types=tuple(MEDIA_TYPES.values()))},
+        answers={200: ResponseSpec("A page of the stream", media_types=tuple(MEDIA_TYPES.values()))},
     )
 ]

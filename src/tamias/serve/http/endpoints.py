@@ -31,7 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
     required: bool = False
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ResponseSpec(msgspec.Struct, frozen=True):
     """What a route gives when all is well."""
 
     about: str
@@ -50,7 +50,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     handle: Handle
     about: str
     parameters: tuple[Parameter, ...] = ()
-    answers: dict[int, Answer]
+    answers: dict[int, ResponseSpec]
     body: Any = None
     secret: bool = False
 

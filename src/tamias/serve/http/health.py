@@ -13,21 +13,21 @@ from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.stats import FrontierStats
-from tamias.serve.http.endpoints import Answer, Endpoint
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.endpoints import Endpoint, ResponseSpec
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 if TYPE_CHECKING:
     from tamias.crawl.supervisor import Snapshot
-    from tamias.serve.http.traffic import Traffic
+    from tamias.serve.http.traffic import RequestCounts
 
 PATIENCE_SECONDS = 3.0
 _BEGUN = time.time()
 
 
-class Health(msgspec.Struct, frozen=True):
+class HealthReport(msgspec.Struct, frozen=True):
     """All is well."""
 
     status: Literal["ok"]
@@ -39,17 +39,17 @@ class Health(msgspec.Struct, frozen=True):
 async def healthz(request: Request, service: Service) -> Response:
     """200 where the database answers in time, 503 otherwise."""
     try:
-        await asyncio.wait_for(service.desks.ask(_alive), PATIENCE_SECONDS)
+        await asyncio.wait_for(service.pool.run(_alive), PATIENCE_SECONDS)
     except TimeoutError:
         detail = f"the database did not answer within {PATIENCE_SECONDS:g} seconds"
-        raise Problem(503, detail, {"Retry-After": "5"}) from None
-    told = Health("ok", __version__, service.crawl() is not None)
+        raise HttpProblem(503, detail, {"Retry-After": "5"}) from None
+    told = HealthReport("ok", __version__, service.crawl() is not None)
     return json_answer(request, told, headers={"Cache-Control": "no-store"})
 
 
 async def metrics(_: Request, service: Service) -> Response:
     """Figures in Prometheus' text format."""
-    basic, frontier, blocked = await service.desks.ask(_figures)
+    basic, frontier, blocked = await service.pool.run(_figures)
     lines = [
         *_archive(basic),
         *_frontier(frontier),
@@ -63,12 +63,12 @@ async def metrics(_: Request, service: Service) -> Response:
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
-def _alive(desk: Desk) -> None:
-    desk.rows("alive", {})
+def _alive(db: ServiceSession) -> None:
+    db.rows("alive", {})
 
 
-def _figures(desk: Desk) -> tuple[Basic, FrontierStats, list[Blocked]]:
-    return basic_figures(desk.session), desk.frontier.figures(), blocked_figures(desk.session)
+def _figures(db: ServiceSession) -> tuple[Basic, FrontierStats, list[Blocked]]:
+    return basic_figures(db.session), db.frontier.figures(), blocked_figures(db.session)
 
 
 def _archive(basic: Basic) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _crawl(now: "Snapshot") -> Iterator[str]:
     yield from _many("tamias_crawl_outcomes_total", "counter", "Visits by outcome", outcomes)
 
 
-def _traffic(traffic: "Traffic") -> Iterator[str]:
+def _traffic(traffic: "RequestCounts") -> Iterator[str]:
     counts = {
         f'{{method="{method}",route="{_label(route)}",status="{status}"}}': float(n)
         for (method, route, status), n in sorted(traffic.requests.items())
@@ -144,12 +144,12 @@ ENDPOINTS = [
         path="/healthz",
         handle=healthz,
         about="Whether the service is well",
-        answers={200: Answer("It is", Health)},
+        answers={200: ResponseSpec("It is", HealthReport)},
     ),
     Endpoint(
         path="/metrics",
         handle=metrics,
         about="Figures for Prometheus",
-        answers={200: Answer("Figures", media_types=("text/plain",))},
+        answers={200: ResponseSpec("Figures", media_types=("text/plain",))},
     ),
 ]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 
 
 class KnownNames:
@@ -26,11 +26,11 @@ class KnownNames:
             return
         await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Problem | None:
+    def _refusal(self, scope: Scope) -> HttpProblem | None:
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
-            return Problem(400, "a request has one Host header (RFC 9112, section 3.2)")
+            return HttpProblem(400, "a request has one Host header (RFC 9112, section 3.2)")
         if _is_local(scope) and not self._knows(scope):
-            return Problem(421, "this is not the name of the service; if it is, set serve.address")
+            return HttpProblem(421, "this is not the name of the service; if it is, set serve.address")
         return None
 
     def _knows(self, scope: Scope) -> bool:

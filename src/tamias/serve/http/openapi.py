@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tamias import __version__
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.problems import MEDIA_TYPE, ProblemDocument
 
 _REFERENCES = "#/components/schemas/{name}"
@@ -85,7 +85,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _response(answer: Answer, known: dict[str, Any]) -> dict[str, Any]:
+def _response(answer: ResponseSpec, known: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {"description": answer.about}
     content: dict[str, Any] = {}
     if answer.form is not None:

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from tamias.archive.moments import milliseconds
 from tamias.content.formats import media_type_of
-from tamias.serve.http.problems import UNREAD, Problem
+from tamias.serve.http.problems import UNREAD, HttpProblem
 
 T = TypeVar("T")
 LONGEST_TEXT = 4096
@@ -30,7 +30,7 @@ def base_of(request: Request) -> str:
     """Where the client found the service: what links begin with."""
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
     if not _HOST.fullmatch(host):
-        raise Problem(400, "the Host header is no host")
+        raise HttpProblem(400, "the Host header is no host")
     return f"{request.scope['scheme']}://{host}"
 
 
@@ -70,7 +70,7 @@ def number(request: Request, name: str, usual: int, least: int, most: int) -> in
     if told is None:
         return usual
     if not (told.isascii() and told.isdecimal() and len(told) < 10 and least <= int(told) <= most):
-        raise Problem(400, f"'{name}' must be a whole number from {least} to {most}")
+        raise HttpProblem(400, f"'{name}' must be a whole number from {least} to {most}")
     return int(told)
 
 
@@ -86,7 +86,7 @@ def cursor(request: Request, form: re.Pattern[str]) -> re.Match[str] | None:
         return None
     found = form.fullmatch(told)
     if found is None:
-        raise Problem(400, "'cursor' is none that this list gave")
+        raise HttpProblem(400, "'cursor' is none that this list gave")
     return found
 
 
@@ -110,14 +110,16 @@ def media_type(told: str) -> str:
     """A media type from itself or a short name."""
     found = media_type_of(told)
     if found is None:
-        raise Problem(400, f"{told[:100]!r} is neither a media type nor the short name of one, such as csv")
+        raise HttpProblem(
+            400, f"{told[:100]!r} is neither a media type nor the short name of one, such as csv"
+        )
     return found
 
 
 async def body(request: Request, most: int) -> bytes:
     """The body of a request, so many bytes at most."""
     told = request.headers.get("content-length", "0")
-    too_large = Problem(413, f"the body may have {most} bytes at most", UNREAD)
+    too_large = HttpProblem(413, f"the body may have {most} bytes at most", UNREAD)
     if told.isdecimal() and int(told[:20]) > most:
         raise too_large
     content = bytearray()
@@ -128,9 +130,9 @@ async def body(request: Request, most: int) -> bytes:
                 if len(content) > most:
                     raise too_large
     except ClientDisconnect:
-        raise Problem(400, "the connection ended within the body") from None
+        raise HttpProblem(400, "the connection ended within the body") from None
     except TimeoutError:
-        raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds", UNREAD) from None
+        raise HttpProblem(408, f"the body did not come within {BODY_SECONDS:g} seconds", UNREAD) from None
     return bytes(content)
 
 
@@ -140,19 +142,19 @@ async def json_body(request: Request, form: type[T], most: int) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"the body is not the JSON that is wanted: {error}") from None
+        raise HttpProblem(400, f"the body is not the JSON that is wanted: {error}") from None
 
 
 def _text(what: str, value: str) -> str:
     if len(value) > LONGEST_TEXT:
-        raise Problem(400, f"{what} is longer than {LONGEST_TEXT} characters")
+        raise HttpProblem(400, f"{what} is longer than {LONGEST_TEXT} characters")
     if _CONTROL.search(value):
-        raise Problem(400, f"{what} has control characters")
+        raise HttpProblem(400, f"{what} has control characters")
     return value
 
 
 def stored_text(what: str, value: str | None, most: int) -> str | None:
     """A text that is fit to be stored: so many bytes at most."""
     if value is not None and len(value.encode("utf-8", "surrogatepass")) > most:
-        raise Problem(400, f"{what} is longer than {most} bytes")
+        raise HttpProblem(400, f"{what} is longer than {most} bytes")
     return value

@@ -29,7 +29,7 @@ class ProblemDocument(msgspec.Struct, frozen=True):
     type: str = "about:blank"
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """An answer that is a refusal."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -45,25 +45,25 @@ class Problem(Exception):
         return Response(content, self.status, headers=self.headers, media_type=MEDIA_TYPE)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HttpProblem:
     """What a client is told of an error; what is our fault is told to the log as well."""
     match error:
-        case Problem():
+        case HttpProblem():
             return error
         case HTTPException():
-            return Problem(error.status_code, str(error.detail), error.headers)
+            return HttpProblem(error.status_code, str(error.detail), error.headers)
         case NotArchived():
-            return Problem(404, str(error))
+            return HttpProblem(404, str(error))
         case UsageError() | UrlError() | msgspec.DecodeError():
-            return Problem(400, str(error))
+            return HttpProblem(400, str(error))
         case DatabaseUnavailable():
-            return Problem(503, str(error), {"Retry-After": "5"})
+            return HttpProblem(503, str(error), {"Retry-After": "5"})
         case BlobDamaged() | BlobMissing():
             _LOG.error("%s", error)
-            return Problem(500, f"the archived bytes cannot be given back as they came: {error}")
+            return HttpProblem(500, f"the archived bytes cannot be given back as they came: {error}")
         case TamiasError():
             _LOG.error("%s", error)
-            return Problem(500, str(error))
+            return HttpProblem(500, str(error))
         case _:
             _LOG.error("an error of the service itself", exc_info=error)
-            return Problem(500, "an error of the service itself; its log says more")
+            return HttpProblem(500, "an error of the service itself; its log says more")

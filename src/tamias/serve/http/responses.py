@@ -14,7 +14,7 @@ from tamias.serve.http.params import base_of
 T = TypeVar("T")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
+class ListPage(msgspec.Struct, Generic[T], frozen=True):
     """Some items of a list. With `cursor` as parameter the next page is to be had; null ends the list."""
 
     items: Sequence[T]
@@ -38,7 +38,7 @@ def encoded(value: Any, cursor: str | None = None) -> Encoded:
 
 def encoded_page(items: Sequence[Any], cursor: str | None) -> Encoded:
     """A page of a list as JSON."""
-    return encoded(Page(items, cursor), cursor)
+    return encoded(ListPage(items, cursor), cursor)
 
 
 def json_answer(

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from tamias.database.disk import make_data_folder
 from tamias.model.errors import ConfigError
-from tamias.serve.http.problems import UNREAD, Problem
+from tamias.serve.http.problems import UNREAD, HttpProblem
 
 VARIABLE = "TAMIAS_SECRET"
 _LONGEST = 1024
@@ -44,14 +44,14 @@ def find_secret(data: Path, file: Path | None, environment: Mapping[str, str] | 
 
 
 def check_secret(request: Request, secret: Secret) -> None:
-    """Raises `Problem` unless the request has it, as bearer token or as `?secret=`."""
+    """Raises `HttpProblem` unless the request has it, as bearer token or as `?secret=`."""
     told = _told(request)
     if not told:
         detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
-        raise Problem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
+        raise HttpProblem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
     if not secret.matches(told):
         challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
-        raise Problem(401, "this is not the secret of this service", challenge)
+        raise HttpProblem(401, "this is not the secret of this service", challenge)
 
 
 def has_secret(request: Request, secret: Secret) -> bool:

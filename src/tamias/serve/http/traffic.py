@@ -13,7 +13,7 @@ _SAFE_HEADERS = [
 ]
 
 
-class Traffic:
+class RequestCounts:
     """What came and how long it took, by kind of route."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Traffic:
 class TrafficCounter:
     """Around the application."""
 
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+    def __init__(self, app: ASGIApp, traffic: RequestCounts) -> None:
         self._app = app
         self._traffic = traffic
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.crawl.catalogue.catalogue import Catalogue
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, body
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
 from tamias.serve.mcp.protocol import LARGEST_MESSAGE, VERSIONS, answer_bytes
 from tamias.serve.mcp.tools import Tool
@@ -33,8 +33,8 @@ def mcp_endpoints(endpoint: SparqlEndpoint, catalogue: Catalogue) -> list[Endpoi
             about="The Model Context Protocol (Streamable HTTP): tools that read the archive, for assistants",
             parameters=(Parameter("MCP-Protocol-Version", "as agreed upon", where="header"),),
             answers={
-                200: Answer("The answer", media_types=("application/json",)),
-                202: Answer("Taken; there is nothing to answer"),
+                200: ResponseSpec("The answer", media_types=("application/json",)),
+                202: ResponseSpec("Taken; there is nothing to answer"),
             },
             body=dict[str, Any],
         )
@@ -45,7 +45,7 @@ async def _posted(run: RunFor, request: Request, service: Service) -> Response:
     check_origin(request)
     spoken = request.headers.get("mcp-protocol-version")
     if spoken is not None and spoken not in VERSIONS:
-        raise Problem(400, f"MCP-Protocol-Version is one of {', '.join(VERSIONS)}")
+        raise HttpProblem(400, f"MCP-Protocol-Version is one of {', '.join(VERSIONS)}")
     content = await body(request, LARGEST_MESSAGE)
     owner = has_secret(request, service.secret)
     answered = await answer_bytes(content, partial(run, service, owner))
@@ -55,7 +55,7 @@ async def _posted(run: RunFor, request: Request, service: Service) -> Response:
 
 
 def check_origin(request: Request) -> None:
-    """Raises `Problem` for a request that the page of another site made a browser send."""
+    """Raises `HttpProblem` for a request that the page of another site made a browser send."""
     origin = request.headers.get("origin")
     if origin is None or origin == base_of(request):
         return
@@ -65,7 +65,7 @@ def check_origin(request: Request) -> None:
         host = None
     own = request.url.hostname
     if host is None or host not in _OWN_HOSTS or own not in _OWN_HOSTS:
-        raise Problem(403, "the Origin of the request is another site")
+        raise HttpProblem(403, "the Origin of the request is another site")
 
 
 async def _run(
@@ -76,9 +76,9 @@ async def _run(
     tool: Tool,
     arguments: dict[str, Any],
 ) -> str:
-    if tool.at_desk is not None:
-        work = tool.at_desk
-        return await service.desks.ask(lambda desk: work(desk, arguments, owner))
+    if tool.on_session is not None:
+        work = tool.on_session
+        return await service.pool.run(lambda db: work(db, arguments, owner))
     asking = tool.of_catalogue
     assert asking is not None
     return await endpoint.work(lambda: asking(catalogue.ask, arguments))

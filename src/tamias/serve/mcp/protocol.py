@@ -7,7 +7,7 @@ import msgspec
 
 from tamias import __version__
 from tamias.model.errors import TamiasError
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.mcp.tools import TOOLS, Tool
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -25,7 +25,7 @@ _ABOUT: Final = (
 
 Message = dict[str, Any]
 Run = Callable[[Tool, Message], Awaitable[str]]
-"""Runs a tool with its arguments, which are fit. Raises `Problem` or `TamiasError`."""
+"""Runs a tool with its arguments, which are fit. Raises `HttpProblem` or `TamiasError`."""
 
 
 async def answer_bytes(content: bytes, run: Run) -> bytes | None:
@@ -90,7 +90,7 @@ async def _called(number: str | int, parameters: Message, run: Run) -> Message:
         return _result(number, _said(f"{tool.name}: {fault}", failed=True))
     try:
         return _result(number, _said(await run(tool, arguments)))
-    except (Problem, TamiasError) as error:
+    except (HttpProblem, TamiasError) as error:
         return _result(number, _said(str(error), failed=True))
 
 

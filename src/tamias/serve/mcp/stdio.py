@@ -13,13 +13,13 @@ from tamias.database.connect import Database
 from tamias.model.errors import TamiasError
 from tamias.serve.mcp.protocol import LARGEST_MESSAGE, answer_bytes
 from tamias.serve.mcp.tools import Tool
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.settings import Settings
 
 _LOG = logging.getLogger("tamias.mcp")
 
 
-class Reading:
+class LazyArchive:
     """An archive that tools read, opened when it is first needed."""
 
     def __init__(self, data: Path, db: str | None, settings: Settings) -> None:
@@ -31,8 +31,9 @@ class Reading:
     async def run(self, tool: Tool, arguments: dict[str, Any]) -> str:
         """What a tool gives. Raises `TamiasError`."""
         try:
-            if tool.at_desk is not None:
-                return tool.at_desk(self._desk, arguments, True)  # whoever has the files is their owner
+            if tool.on_session is not None:
+                # whoever has the files is their owner
+                return tool.on_session(self._session, arguments, True)
             assert tool.of_catalogue is not None
             return tool.of_catalogue(self._catalogue.ask, arguments)
         except TamiasError:
@@ -46,10 +47,10 @@ class Reading:
         self._stack.close()
 
     @cached_property
-    def _desk(self) -> Desk:
-        desk = Desk(self._database, self._data, self._settings)
-        self._stack.callback(desk.session.close)
-        return desk
+    def _session(self) -> ServiceSession:
+        db = ServiceSession(self._database, self._data, self._settings)
+        self._stack.callback(db.session.close)
+        return db
 
     @cached_property
     def _catalogue(self) -> Catalogue:
@@ -65,7 +66,7 @@ class Reading:
         return catalogue
 
 
-def converse(reading: Reading, lines: BinaryIO, out: BinaryIO) -> None:
+def converse(reading: LazyArchive, lines: BinaryIO, out: BinaryIO) -> None:
     """Answers line after line."""
     with asyncio.Runner() as runner:
         for line in _messages(lines):

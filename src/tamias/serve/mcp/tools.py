@@ -21,12 +21,12 @@ from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
 from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open
 
 Arguments = dict[str, Any]
-AtDesk = Callable[[Desk, Arguments, bool], str]
-"""At a desk, with arguments, whether for the owner, to whom nothing is withheld."""
+OnSession = Callable[[ServiceSession, Arguments, bool], str]
+"""At a db, with arguments, whether for the owner, to whom nothing is withheld."""
 AskCatalogue = Callable[[str, str], Answer]
 """A query and an Accept header to an answer."""
 MOST_HITS: Final = 50
@@ -42,13 +42,13 @@ _TYPES: Final[dict[str, type]] = {"string": str, "integer": int}
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool. It is run at a desk, or asks the catalogue."""
+    """One tool. It is run at a db, or asks the catalogue."""
 
     name: str
     about: str
     takes: dict[str, dict[str, Any]]
     needs: tuple[str, ...]
-    at_desk: AtDesk | None = None
+    on_session: OnSession | None = None
     of_catalogue: Callable[[AskCatalogue, Arguments], str] | None = None
 
     def told(self) -> dict[str, Any]:
@@ -85,46 +85,46 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def _search(desk: Desk, asked: Arguments, owner: bool) -> str:
+def _search(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     words, most = asked["words"], asked.get("limit", 10)
     if not 1 <= len(words.split()) <= MOST_WORDS:
         raise UsageError(f"'words' has 1 to {MOST_WORDS} words")
-    return _json(find(desk, words, most, owner=owner))
+    return _json(find(db, words, most, owner=owner))
 
 
-def _versions(desk: Desk, asked: Arguments, _: bool) -> str:
-    resource, versions = _history(desk, asked["url"])
+def _versions(db: ServiceSession, asked: Arguments, _: bool) -> str:
+    resource, versions = _history(db, asked["url"])
     told = {"id": resource.id, "url": resource.url, "title": resource.title, "state": resource.state}
     newest = [describe_version(each) for each in versions[-MOST_VERSIONS:]]
     return _json({**told, "version_count": len(versions), "versions": newest})
 
 
-def _diff(desk: Desk, asked: Arguments, owner: bool) -> str:
+def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     from tamias.archive.diffs import DiffLimits, diff
 
-    resource, versions = _history(desk, asked["url"])
+    resource, versions = _history(db, asked["url"])
     b = asked.get("b", len(versions))
     old, new = (_numbered(resource, versions, number) for number in (asked.get("a", b - 1), b))
-    check_open(desk, [old, new], owner=owner)
+    check_open(db, [old, new], owner=owner)
     if max(old.byte_size, new.byte_size) > _LARGEST:
         raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
     limits = DiffLimits(
         changes=MOST_CHANGES, read_bytes=_LARGEST, held_bytes=_LARGEST, unpacked_bytes=_LARGEST
     )
     with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
-        files = [Content(resource, each, desk.reader).spooled(Path(folder)) for each in (old, new)]
+        files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
         found = diff(files[0], files[1], new.media_type, limits=limits, base=resource.url)
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 
-def _read(desk: Desk, asked: Arguments, owner: bool) -> str:
-    resource, versions = _history(desk, asked["url"])
+def _read(db: ServiceSession, asked: Arguments, owner: bool) -> str:
+    resource, versions = _history(db, asked["url"])
     version = _chosen(resource, versions, asked)
-    check_open(desk, [version], owner=owner)
+    check_open(db, [version], owner=owner)
     if version.byte_size > _LARGEST:
         raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
     head = f"{resource.url}, version {version.number} of {rfc3339(version.captured_at)}, "
-    content = Content(resource, version, desk.reader).bytes()
+    content = Content(resource, version, db.reader).bytes()
     if form_of(version.media_type) is Form.BYTES or b"\0" in content[:4096]:
         return f"{head}{version.media_type}: {version.byte_size} bytes that are no text"
     text = "".join(decoded([content], encoding_of([content], version.told_type)))
@@ -139,15 +139,15 @@ def _sparql(ask: AskCatalogue, asked: Arguments) -> str:
     return told if len(told) <= _CUT else f"{told[:_CUT]}\n[cut here; use LIMIT, or ask for less]"
 
 
-def _history(desk: Desk, named: str) -> tuple[Resource, list[Version]]:
+def _history(db: ServiceSession, named: str) -> tuple[Resource, list[Version]]:
     """A resource by its id or URL, with its versions. Raises `NotArchived`."""
-    names = frozenset(desk.settings.filters.session_names)
+    names = frozenset(db.settings.filters.session_names)
     by_url = ":" in named
     name = resource_id(url_key(fetch_url(named), names)) if by_url else named
-    found = read_resources(desk.session, [name])
+    found = read_resources(db.session, [name])
     if not found:
         raise NotArchived(f"{named[:200]} is not in the archive; 'search' finds what is")
-    return found[0], read_versions(desk.session, [name])[name]
+    return found[0], read_versions(db.session, [name])[name]
 
 
 def _chosen(resource: Resource, versions: list[Version], asked: Arguments) -> Version:
@@ -193,14 +193,14 @@ TOOLS: Final = {
                 "limit": _number("how many at most; 10 unless told", 1, MOST_HITS),
             },
             needs=("words",),
-            at_desk=_search,
+            on_session=_search,
         ),
         Tool(
             name="versions",
             about="The history of a resource: when each version was captured, its size, type and SHA-256.",
             takes={"url": _URL},
             needs=("url",),
-            at_desk=_versions,
+            on_session=_versions,
         ),
         Tool(
             name="diff",
@@ -211,7 +211,7 @@ TOOLS: Final = {
                 "b": _number("the newer version; the newest unless told", 1, _LAST),
             },
             needs=("url",),
-            at_desk=_diff,
+            on_session=_diff,
         ),
         Tool(
             name="read",
@@ -224,7 +224,7 @@ TOOLS: Final = {
                 "characters": _number("how many; 5000 unless told", 1, MOST_CHARACTERS),
             },
             needs=("url",),
-            at_desk=_read,
+            on_session=_read,
         ),
         Tool(
             name="sparql",

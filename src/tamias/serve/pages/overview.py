@@ -11,12 +11,12 @@ from tamias.archive.moments import rfc3339
 from tamias.crawl.supervisor import Snapshot
 from tamias.serve.http.params import LATEST
 from tamias.serve.pages.crawl import activity
-from tamias.serve.pages.crawl.activity import Daily, Rates, Trouble, Waiting
-from tamias.serve.pages.html.page import Answered, Page
+from tamias.serve.pages.crawl.activity import AttemptRates, Daily, HostStates, HostTrouble
+from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import lately
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 LATEST_CHANGES = 10
@@ -43,9 +43,9 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     figures: Figures
     at: str
     crawl: Snapshot | None
-    rates: Rates
-    waiting: Waiting
-    troubles: list[Trouble]
+    rates: AttemptRates
+    waiting: HostStates
+    troubles: list[HostTrouble]
     changes: list[Latest]
 
 
@@ -62,7 +62,7 @@ async def overview(_: Request, service: Service) -> Overview:
     live = await _live(service)
     datasets = live.figures.basic.datasets
     daily = await lately(service, "daily", _SECONDS_SLOW, activity.daily)
-    planned = await lately(service, "planned", _SECONDS_SLOW, lambda desk: activity.planned(desk, datasets))
+    planned = await lately(service, "planned", _SECONDS_SLOW, lambda db: activity.planned(db, datasets))
     parts = {name: getattr(live, name) for name in Live.__struct_fields__}
     return Overview(**parts, daily=daily, planned=planned)
 
@@ -81,22 +81,22 @@ async def _live(service: Service) -> Live:
     return msgspec.structs.replace(read, crawl=service.crawl())
 
 
-def _read_live(desk: Desk) -> Live:
-    figures = read_figures(desk.session)
+def _read_live(db: ServiceSession) -> Live:
+    figures = read_figures(db.session)
     return Live(
         figures=figures,
         at=rfc3339(figures.at),
         crawl=None,
-        rates=activity.rates(desk),
-        waiting=activity.waiting(desk),
-        troubles=activity.troubles(desk),
-        changes=_newest(desk),
+        rates=activity.rates(db),
+        waiting=activity.waiting(db),
+        troubles=activity.troubles(db),
+        changes=_newest(db),
     )
 
 
-def _newest(desk: Desk) -> list[Latest]:
+def _newest(db: ServiceSession) -> list[Latest]:
     asked = {"at": LATEST, "resource": "", "number": 0, "since": 0, "portal": None, "host": None}
-    return [latest(row) for row in desk.rows("changes", {**asked, "limit": LATEST_CHANGES})]
+    return [latest(row) for row in db.rows("changes", {**asked, "limit": LATEST_CHANGES})]
 
 
 def latest(row: tuple[Any, ...]) -> Latest:
@@ -114,10 +114,10 @@ def latest(row: tuple[Any, ...]) -> Latest:
     )
 
 
-def _table(view: Overview) -> Table:
+def _table(view: Overview) -> CsvTable:
     return table_of(
         view.changes, "captured_at", "resource", "url", "title", "number", "byte_size", "media_type", "noise"
     )
 
 
-PAGE = Page(path="/", template="overview.html", view=overview, data="/overview.json", table=_table)
+PAGE = HtmlPage(path="/", template="overview.html", view=overview, data="/overview.json", table=_table)

@@ -10,14 +10,14 @@ from tamias.archive.moments import rfc3339
 from tamias.model.url import host
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.params import cursor, parameter
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.datasets.dataset import Measured, measured
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.overview import Latest, latest
 from tamias.serve.pages.queries import lately, rows
 from tamias.serve.pages.search import COLUMNS, Hit, hit
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_PORTALS = 100
@@ -70,7 +70,7 @@ class Vanished(msgspec.Struct, frozen=True):
     gone_at: str
 
 
-class Portal(msgspec.Struct, frozen=True, kw_only=True):
+class PortalView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page of one shows."""
 
     url: str
@@ -89,38 +89,38 @@ async def portals(request: Request, service: Service) -> Portals:
     """So many after one."""
     after = parameter(request, "after")
     if after is None:
-        return await lately(service, "portals", _SECONDS, lambda desk: _portals(desk, ""))
-    return await service.desks.ask(lambda desk: _portals(desk, after))
+        return await lately(service, "portals", _SECONDS, lambda db: _portals(db, ""))
+    return await service.pool.run(lambda db: _portals(db, after))
 
 
-async def portal(request: Request, service: Service) -> Portal:
+async def portal(request: Request, service: Service) -> PortalView:
     """The one that `url` names. Raises `NotArchived`."""
     named, after = parameter(request, "url"), cursor(request, ID_CURSOR)
     if named is None:
-        raise Problem(400, "say which: ?url=ADDRESS of the portal; /portals lists them")
-    return await service.desks.ask(lambda desk: _portal(desk, named, after[0] if after else ""))
+        raise HttpProblem(400, "say which: ?url=ADDRESS of the portal; /portals lists them")
+    return await service.pool.run(lambda db: _portal(db, named, after[0] if after else ""))
 
 
-def _portals(desk: Desk, after: str) -> Portals:
-    found = [_row(row) for row in rows(desk, "portals", after=after, limit=MOST_PORTALS)]
+def _portals(db: ServiceSession, after: str) -> Portals:
+    found = [_row(row) for row in rows(db, "portals", after=after, limit=MOST_PORTALS)]
     return Portals(found, found[-1].url if len(found) == MOST_PORTALS else None)
 
 
-def _portal(desk: Desk, named: str, after: str) -> Portal:
-    about = rows(desk, "portal", url=named)
-    found = rows(desk, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
+def _portal(db: ServiceSession, named: str, after: str) -> PortalView:
+    about = rows(db, "portal", url=named)
+    found = rows(db, "portal_resources", url=named, after=after, limit=MOST_RESOURCES)
     if not about and not found:
         raise NotArchived(f"the portal {named[:200]} is not known; /portals lists those that are")
-    changed = rows(desk, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES)
-    gone = rows(desk, "vanished", url=named, limit=MOST_VANISHED)
-    return Portal(
+    changed = rows(db, "portal_changes", url=named, most=MOST_COUNTED, limit=MOST_CHANGES)
+    gone = rows(db, "vanished", url=named, limit=MOST_VANISHED)
+    return PortalView(
         url=named,
         host=host(named),
         about=_row(about[0]) if about else None,
-        hosts=[FileHost(*row) for row in rows(desk, "portal_hosts", url=named, most=MOST_COUNTED)],
+        hosts=[FileHost(*row) for row in rows(db, "portal_hosts", url=named, most=MOST_COUNTED)],
         changes=[latest(row) for row in changed],
         vanished=[Vanished(title, iri, rfc3339(at)) for title, iri, at in gone],
-        measures=measured(desk, named),
+        measures=measured(db, named),
         resources=[hit(row) for row in found],
         next=found[-1][0] if len(found) == MOST_RESOURCES else None,
     )
@@ -138,13 +138,13 @@ def _row(row: tuple[Any, ...]) -> PortalRow:
     )
 
 
-def _list(view: Portals) -> Table:
+def _list(view: Portals) -> CsvTable:
     return table_of(view.portals, "url", "kind", "first_seen", "walked_at", "described", "gone")
 
 
-def _table(view: Portal) -> Table:
+def _table(view: PortalView) -> CsvTable:
     return table_of(view.resources, *COLUMNS)
 
 
-LIST = Page(path="/portals", template="portals.html", view=portals, data="/portals.json", table=_list)
-PAGE = Page(path="/portal", template="portal.html", view=portal, data="/portal.json", table=_table)
+LIST = HtmlPage(path="/portals", template="portals.html", view=portals, data="/portals.json", table=_list)
+PAGE = HtmlPage(path="/portal", template="portal.html", view=portal, data="/portal.json", table=_table)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from tamias.crawl.admit import queue_key
 from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 T = TypeVar("T")
@@ -16,32 +16,32 @@ SQL = statements("tamias.serve.pages", "pages.sql")
 _kept: WeakKeyDictionary[Service, dict[str, tuple[float, Any]]] = WeakKeyDictionary()
 
 
-def rows(desk: Desk, name: str, **asked: Any) -> list[tuple[Any, ...]]:
+def rows(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
     """What one statement of `pages.sql` reads."""
-    return desk.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+    return db.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
 
 
-def rows_of_buckets(desk: Desk, name: str, **asked: Any) -> list[tuple[Any, ...]]:
+def rows_of_buckets(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
     """The same of every bucket of the frontier."""
-    buckets = range(desk.frontier.buckets)
-    return [row for bucket in buckets for row in rows(desk, name, bucket=bucket, **asked)]
+    buckets = range(db.frontier.buckets)
+    return [row for bucket in buckets for row in rows(db, name, bucket=bucket, **asked)]
 
 
-def place_of_host(desk: Desk, name: str) -> dict[str, int] | None:
+def place_of_host(db: ServiceSession, name: str) -> dict[str, int] | None:
     """Where a host's queue is; None where only a name server could say."""
-    by = desk.settings.frontier.queue
+    by = db.settings.frontier.queue
     if by == "ip":
         return None
     qid = host_hash(queue_key(by)(f"http://{name}/"))
-    return {"bucket": bucket_of(qid, desk.frontier.buckets), "qid": qid}
+    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid}
 
 
-async def lately(service: Service, name: str, seconds: float, work: Callable[[Desk], T]) -> T:
+async def lately(service: Service, name: str, seconds: float, work: Callable[[ServiceSession], T]) -> T:
     """What the work gave at most so many seconds ago, or gives now."""
     kept = _kept.setdefault(service, {})
     until, value = kept.get(name, (0.0, None))
     if until < time.monotonic():
-        value = await service.desks.ask(work)
+        value = await service.pool.run(work)
         kept[name] = time.monotonic() + seconds, value
     found: T = value
     return found

@@ -6,8 +6,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tamias.serve.http.problems import Problem
-from tamias.serve.pages.html.page import Page
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.rendering import POLICY
 from tamias.serve.service import Service
 
@@ -72,7 +72,7 @@ async def sent(request: Request) -> Response:
     told = _asked(request)
     goal = _GOALS.get(request.query_params.get("get", "answer"))
     if goal is None or not told:
-        raise Problem(400, "'query' must be a SPARQL query, and 'get' must be answer, files or feed")
+        raise HttpProblem(400, "'query' must be a SPARQL query, and 'get' must be answer, files or feed")
     path, name = goal
     return RedirectResponse(f"{path}?{urlencode({name: told})}", 303)
 
@@ -80,7 +80,7 @@ async def sent(request: Request) -> Response:
 def _asked(request: Request) -> str:
     told = request.query_params.get("query", "").strip()
     if len(told) > LONGEST_QUERY:
-        raise Problem(400, f"a query in an address may have {LONGEST_QUERY} characters at most; POST it")
+        raise HttpProblem(400, f"a query in an address may have {LONGEST_QUERY} characters at most; POST it")
     return told
 
 
@@ -89,7 +89,7 @@ _POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 )
 """Yasgui makes styles and small pictures as it goes; its scripts are a file, as all others."""
 
-PAGE = Page(
+PAGE = HtmlPage(
     path="/query",
     template="query.html",
     view=query,

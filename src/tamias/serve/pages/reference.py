@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from tamias.serve.http.endpoints import Endpoint
 from tamias.serve.http.params import base_of
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
 from tamias.serve.service import Service
 
 _EXAMPLES = {
@@ -35,7 +35,7 @@ _GROUPS = (
 )
 
 
-class Told(msgspec.Struct, frozen=True):
+class ParameterView(msgspec.Struct, frozen=True):
     """A parameter."""
 
     name: str
@@ -44,7 +44,7 @@ class Told(msgspec.Struct, frozen=True):
     required: bool
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     """A route of the API, in a list."""
 
     group: str
@@ -52,14 +52,14 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     about: str
     secret: bool
-    parameters: list[Told]
+    parameters: list[ParameterView]
     answers: dict[int, str]
     example: str
 
 
-def reference_page(endpoints: Sequence[Endpoint]) -> Page:
+def reference_page(endpoints: Sequence[Endpoint]) -> HtmlPage:
     """The page that lists them."""
-    return Page(
+    return HtmlPage(
         path="/api",
         template="api.html",
         view=partial(_listing, endpoints),
@@ -69,20 +69,22 @@ def reference_page(endpoints: Sequence[Endpoint]) -> Page:
     )
 
 
-async def _listing(endpoints: Sequence[Endpoint], request: Request, _: Service) -> list[Listed]:
+async def _listing(endpoints: Sequence[Endpoint], request: Request, _: Service) -> list[RouteView]:
     base = base_of(request)
     order = [name for _, name in _GROUPS]
     return sorted((_listed(each, base) for each in endpoints), key=lambda each: order.index(each.group))
 
 
-def _listed(endpoint: Endpoint, base: str) -> Listed:
-    return Listed(
+def _listed(endpoint: Endpoint, base: str) -> RouteView:
+    return RouteView(
         group=next(name for start, name in _GROUPS if endpoint.path.startswith(start)),
         method=endpoint.method,
         path=endpoint.path,
         about=endpoint.about,
         secret=endpoint.secret,
-        parameters=[Told(each.name, each.where, each.about, each.required) for each in endpoint.parameters],
+        parameters=[
+            ParameterView(each.name, each.where, each.about, each.required) for each in endpoint.parameters
+        ],
         answers={status: answer.about for status, answer in endpoint.answers.items()},
         example=_example(endpoint, base),
     )
@@ -103,6 +105,6 @@ def _example(endpoint: Endpoint, base: str) -> str:
     return shlex.join(words)
 
 
-def _table(view: list[Listed]) -> Table:
+def _table(view: list[RouteView]) -> CsvTable:
     told = [(each.method, each.path, each.about, each.secret) for each in view]
-    return Table(("method", "path", "about", "secret"), told)
+    return CsvTable(("method", "path", "about", "secret"), told)

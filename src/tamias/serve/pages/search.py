@@ -7,12 +7,12 @@ from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
 from tamias.serve.http.params import parameter
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import rows
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
 
@@ -53,31 +53,31 @@ async def search(request: Request, service: Service) -> Search:
     """What the parameter `q` finds; nothing without it."""
     words = (parameter(request, "q") or "").strip()
     if len(words) > LONGEST_SEARCH:
-        raise Problem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
+        raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
     if len(words.split()) > MOST_WORDS:
-        raise Problem(400, f"'q' may have {MOST_WORDS} words at most")
+        raise HttpProblem(400, f"'q' may have {MOST_WORDS} words at most")
     if not words:
         return Search(words="", hits=[], more=False)
     owner = has_secret(request, service.secret)
-    return await service.desks.ask(lambda desk: find(desk, words, owner=owner))
+    return await service.pool.run(lambda db: find(db, words, owner=owner))
 
 
-def find(desk: Desk, words: str, most: int = MOST_FOUND, *, owner: bool) -> Search:
+def find(db: ServiceSession, words: str, most: int = MOST_FOUND, *, owner: bool) -> Search:
     """Resources that have all the words, or words that begin so; what is unlisted only for the owner."""
-    [(parts,)] = rows(desk, "words", text=words)
+    [(parts,)] = rows(db, "words", text=words)
     if not parts:
         return Search(words=words, hits=[], more=False)
     asked = {"every": query(parts, " & "), "any": query(parts, " | ")}
-    hits = _listed(desk, asked, most + 1, owner=owner)
+    hits = _listed(db, asked, most + 1, owner=owner)
     return Search(words=words, hits=hits[:most], more=len(hits) > most)
 
 
-def _listed(desk: Desk, asked: dict[str, str], wanted: int, *, owner: bool) -> list[Hit]:
+def _listed(db: ServiceSession, asked: dict[str, str], wanted: int, *, owner: bool) -> list[Hit]:
     """The first hits that may be listed; where some may not, more are looked at."""
     looked = wanted
     while True:
-        found = rows(desk, "search", **asked, most=MOST_SORTED, limit=looked)
-        hidden = frozenset() if owner else unlisted(desk, (row[0] for row in found))
+        found = rows(db, "search", **asked, most=MOST_SORTED, limit=looked)
+        hidden = frozenset() if owner else unlisted(db, (row[0] for row in found))
         hits = [hit(row) for row in found if row[0] not in hidden]
         if len(hits) >= wanted or len(found) < looked or looked >= MOST_SORTED:
             return hits[:wanted]
@@ -109,8 +109,8 @@ def hit(row: tuple[Any, ...]) -> Hit:
     )
 
 
-def _table(view: Search) -> Table:
+def _table(view: Search) -> CsvTable:
     return table_of(view.hits, *COLUMNS, "columns")
 
 
-PAGE = Page(path="/search", template="search.html", view=search, data="/search.json", table=_table)
+PAGE = HtmlPage(path="/search", template="search.html", view=search, data="/search.json", table=_table)

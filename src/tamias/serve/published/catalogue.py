@@ -12,13 +12,13 @@ from starlette.routing import Route
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.figures import basic_figures
 from tamias.crawl.catalogue.catalogue import bases_of
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, number, since
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import archive_graph, catalogue_graphs, rows_of
 from tamias.serve.published.serialisation import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 DATASETS_A_PAGE: Final = 100
@@ -30,7 +30,7 @@ _XSD: Final = PREFIXES["xsd"]
 _VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
 
 
-class _Page(msgspec.Struct, frozen=True):
+class _HydraPage(msgspec.Struct, frozen=True):
     """One page of the catalogue."""
 
     quads: list[Quad]
@@ -41,10 +41,10 @@ async def catalogue(request: Request, service: Service) -> Response:
     """One page, in the form that the ending of the address names."""
     ending = request.path_params["form"]
     if ending not in FORMS:
-        raise Problem(404, f"the catalogue is to be had as {', '.join(FORMS)}, not as {ending[:20]!r}")
+        raise HttpProblem(404, f"the catalogue is to be had as {', '.join(FORMS)}, not as {ending[:20]!r}")
     page, from_ = number(request, "page", 1, 1, MOST_PAGE), since(request, "modified_since")
     bases = bases_of(service.settings.serve)
-    found = await service.desks.ask(lambda desk: _page(desk, bases, page, from_))
+    found = await service.pool.run(lambda db: _page(db, bases, page, from_))
     views = _views(request, ending, page, found.total)
     headers = {"Link": _links(views)} if "next" in views or "previous" in views else {}
     return await rdf_answer(request, [*found.quads, *_paging(views, found.total, bases)], ending, headers)
@@ -53,7 +53,7 @@ async def catalogue(request: Request, service: Service) -> Response:
 async def void(request: Request, service: Service) -> Response:
     """What there is, where it can be asked, and how its IRIs begin."""
     bases = bases_of(service.settings.serve)
-    quads = await service.desks.ask(lambda desk: _void(desk, bases))
+    quads = await service.pool.run(lambda db: _void(db, bases))
     return await rdf_answer(request, quads, wanted_form(request) or "ttl")
 
 
@@ -68,19 +68,19 @@ def catalogue_routes() -> list[Route]:
     return [Route(path, guarded(path, answer), methods=["GET"]) for path in ("/catalogue", "/catalog")]
 
 
-def _page(desk: Desk, bases: CatalogueBases, page: int, from_: int) -> _Page:
+def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> _HydraPage:
     asked = {"since": from_, "start": (page - 1) * DATASETS_A_PAGE, "limit": DATASETS_A_PAGE}
-    names = [row[0] for row in rows_of(desk.session, "page_catalogue", asked)]
-    total = _total(desk, from_)
+    names = [row[0] for row in rows_of(db.session, "page_catalogue", asked)]
+    total = _total(db, from_)
     if not names and page > 1:
-        raise Problem(404, f"the catalogue has no page {page}; it has {_last(total)}")
-    return _Page(catalogue_graphs(desk.session, names, bases), total)
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {_last(total)}")
+    return _HydraPage(catalogue_graphs(db.session, names, bases), total)
 
 
-def _total(desk: Desk, from_: int) -> int:
+def _total(db: ServiceSession, from_: int) -> int:
     if from_:
-        return int(rows_of(desk.session, "count_changed", {"since": from_})[0][0])
-    return basic_figures(desk.session).datasets
+        return int(rows_of(db.session, "count_changed", {"since": from_})[0][0])
+    return basic_figures(db.session).datasets
 
 
 def _last(total: int) -> int:
@@ -117,10 +117,10 @@ def _paging(views: dict[str, str], total: int, bases: CatalogueBases) -> list[Qu
     return told + [Quad(here, NamedNode(_HYDRA + name), NamedNode(to), graph) for name, to in around.items()]
 
 
-def _void(desk: Desk, bases: CatalogueBases) -> list[Quad]:
+def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
     graph, node = catalogue_graph(), NamedNode(f"{bases.service}/.well-known/void#archive")
-    _, example = rows_of(desk.session, "latest_change", {})[0]
-    entities = str(basic_figures(desk.session).datasets)
+    _, example = rows_of(db.session, "latest_change", {})[0]
+    entities = str(basic_figures(db.session).datasets)
     told: list[tuple[str, NamedNode | Literal]] = [
         ("rdf:type", NamedNode(_VOID + "Dataset")),
         ("dct:title", Literal(bases.title)),
@@ -136,7 +136,7 @@ def _void(desk: Desk, bases: CatalogueBases) -> list[Quad]:
     if example is not None:
         told.append((_VOID + "exampleResource", bases.dataset(example)))
     quads = [Quad(node, _named(predicate), value, graph) for predicate, value in told]
-    return quads + archive_graph(desk.session, bases)
+    return quads + archive_graph(db.session, bases)
 
 
 def _named(predicate: str) -> NamedNode:
@@ -160,12 +160,12 @@ ENDPOINTS = [
             Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
             Parameter("modified_since", "datasets with a version from this time on: RFC 3339, or a day"),
         ),
-        answers={200: Answer("A page of the catalogue", media_types=_RDF)},
+        answers={200: ResponseSpec("A page of the catalogue", media_types=_RDF)},
     ),
     Endpoint(
         path="/.well-known/void",
         handle=void,
         about="The archive as a VoID dataset",
-        answers={200: Answer("Its description", media_types=_RDF)},
+        answers={200: ResponseSpec("Its description", media_types=_RDF)},
     ),
 ]

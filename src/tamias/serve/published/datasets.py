@@ -16,7 +16,7 @@ from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import dataset_graph, resource_of, version_graph
 from tamias.serve.published.linkset import link_header, linkset, version_link_header
 from tamias.serve.published.serialisation import FORMS, rdf_answer, wanted_form
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 Answered = Callable[[Request], Awaitable[Response]]
@@ -100,18 +100,18 @@ def _as(
 async def _dataset_answer(request: Request, service: Service, ending: str) -> Response:
     named, bases = named_in(request), bases_of(service.settings.serve)
 
-    def read(desk: Desk) -> list[Quad]:
-        return dataset_graph(desk.session, resource_of(desk.session, named), bases)
+    def read(db: ServiceSession) -> list[Quad]:
+        return dataset_graph(db.session, resource_of(db.session, named), bases)
 
     headers = {"Link": link_header(named, base_of(request))}
-    return await rdf_answer(request, await service.desks.ask(read), ending, headers)
+    return await rdf_answer(request, await service.pool.run(read), ending, headers)
 
 
 async def _version_answer(request: Request, service: Service, ending: str) -> Response:
     named, number, bases = named_in(request), number_in(request), bases_of(service.settings.serve)
 
-    def read(desk: Desk) -> list[Quad]:
-        return version_graph(desk.session, resource_of(desk.session, named), number, bases)
+    def read(db: ServiceSession) -> list[Quad]:
+        return version_graph(db.session, resource_of(db.session, named), number, bases)
 
     headers = {"Link": version_link_header(named, number, base_of(request))}
-    return await rdf_answer(request, await service.desks.ask(read), ending, headers)
+    return await rdf_answer(request, await service.pool.run(read), ending, headers)

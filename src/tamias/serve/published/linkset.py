@@ -10,7 +10,7 @@ from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import base_of
 from tamias.serve.published.serialisation import MEDIA_TYPES
-from tamias.serve.queries.history import History
+from tamias.serve.queries.history import ResourceHistory
 from tamias.serve.service import Service
 
 LINKSET = "application/linkset+json"
@@ -54,7 +54,7 @@ async def linkset(request: Request, service: Service, named: str) -> Response:
     return Response(content, headers={"Cache-Control": "no-cache"}, media_type=LINKSET)
 
 
-def _of_dataset(found: History, anchor: str, base: str) -> dict[str, Any]:
+def _of_dataset(found: ResourceHistory, anchor: str, base: str) -> dict[str, Any]:
     named, url = found.resource.id, found.resource.url
     links: dict[str, Any] = {
         "anchor": anchor,

@@ -12,11 +12,11 @@ from tamias.archive.figures import basic_figures
 from tamias.archive.moments import rfc3339
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.semantic import NAMESPACE
-from tamias.serve.http.endpoints import Answer, Endpoint, path_parameter
+from tamias.serve.http.endpoints import Endpoint, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.published.graphs import rows_of
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
 
@@ -36,14 +36,14 @@ Row = tuple[Any, ...]
 async def whole(request: Request, service: Service) -> Response:
     """The sitemap, or the index of its parts where one would have too many places."""
     base, address = base_of(request), bases_of(service.settings.serve).service
-    return _answer(await service.desks.ask(partial(_whole, base=base, address=address)))
+    return _answer(await service.pool.run(partial(_whole, base=base, address=address)))
 
 
 async def part(request: Request, service: Service) -> Response:
     """One part of it; the first also tells of ourselves."""
     base, address = base_of(request), bases_of(service.settings.serve).service
     told = request.path_params["part"]
-    return _answer(await service.desks.ask(partial(_part, base=base, address=address, told=told)))
+    return _answer(await service.pool.run(partial(_part, base=base, address=address, told=told)))
 
 
 async def robots(request: Request, _: Service) -> Response:
@@ -98,33 +98,33 @@ def semantic_lines(address: str, latest: int | None) -> list[str]:
     ]
 
 
-def _whole(desk: Desk, base: str, address: str) -> bytes:
-    total, latest = _state(desk)
+def _whole(db: ServiceSession, base: str, address: str) -> bytes:
+    total, latest = _state(db)
     if parts_of(total) > 1:
         return _document(index_lines(base, parts_of(total), latest))
-    return _document(part_lines(base, _rows(desk, 0), semantic=semantic_lines(address, latest)))
+    return _document(part_lines(base, _rows(db, 0), semantic=semantic_lines(address, latest)))
 
 
-def _part(desk: Desk, base: str, address: str, told: str) -> bytes:
-    total, latest = _state(desk)
+def _part(db: ServiceSession, base: str, address: str, told: str) -> bytes:
+    total, latest = _state(db)
     if not (told.isascii() and told.isdecimal() and len(told) < 6 and 1 <= int(told) <= parts_of(total)):
-        raise Problem(404, f"the sitemap has no part {told[:20]!r}; it has {parts_of(total)}")
+        raise HttpProblem(404, f"the sitemap has no part {told[:20]!r}; it has {parts_of(total)}")
     number = int(told)
     semantic = semantic_lines(address, latest) if number == 1 else []
-    return _document(part_lines(base, _rows(desk, number - 1), semantic=semantic, first=number == 1))
+    return _document(part_lines(base, _rows(db, number - 1), semantic=semantic, first=number == 1))
 
 
-def _state(desk: Desk) -> tuple[int, int | None]:
-    latest, _ = rows_of(desk.session, "latest_change", {})[0]
-    return basic_figures(desk.session).datasets, latest
+def _state(db: ServiceSession) -> tuple[int, int | None]:
+    latest, _ = rows_of(db.session, "latest_change", {})[0]
+    return basic_figures(db.session).datasets, latest
 
 
-def _rows(desk: Desk, part: int) -> list[Row]:
+def _rows(db: ServiceSession, part: int) -> list[Row]:
     """The first part has room for the other pages. What no search is to find is in none."""
     start = max(0, part * PLACES_A_PART - len(_PAGES))
     limit = PLACES_A_PART - (0 if part else len(_PAGES))
-    found = rows_of(desk.session, "page_sitemap", {"start": start, "limit": limit})
-    hidden = unlisted(desk, (row[0] for row in found))
+    found = rows_of(db.session, "page_sitemap", {"start": start, "limit": limit})
+    hidden = unlisted(db, (row[0] for row in found))
     return [row for row in found if row[0] not in hidden]
 
 
@@ -145,19 +145,19 @@ ENDPOINTS = [
         path="/sitemap.xml",
         handle=whole,
         about="The sitemap, with the Semantic Sitemap extension; an index where there are many datasets",
-        answers={200: Answer("A sitemap", media_types=(XML,))},
+        answers={200: ResponseSpec("A sitemap", media_types=(XML,))},
     ),
     Endpoint(
         path="/sitemap/{part}.xml",
         handle=part,
         about="One part of the sitemap",
         parameters=(path_parameter("part", "from 1 on", {"type": "integer", "minimum": 1}),),
-        answers={200: Answer("A sitemap", media_types=(XML,))},
+        answers={200: ResponseSpec("A sitemap", media_types=(XML,))},
     ),
     Endpoint(
         path="/robots.txt",
         handle=robots,
         about="What robots may ask for",
-        answers={200: Answer("robots.txt", media_types=("text/plain",))},
+        answers={200: ResponseSpec("robots.txt", media_types=("text/plain",))},
     ),
 ]

@@ -13,10 +13,10 @@ from tamias.archive.resources import resource_of
 from tamias.model.resource import Version, resource_id
 from tamias.model.url import fetch_url
 from tamias.model.url_key import url_key
-from tamias.serve.queries.history_cache import History, KeptHistories
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.queries.history_cache import HistoryCache, ResourceHistory
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
-__all__ = ["Histories", "History", "history_of"]
+__all__ = ["Histories", "ResourceHistory", "history_of"]
 
 MOST_AT_ONCE = 64
 MOST_UNDER_WAY = 2
@@ -26,20 +26,20 @@ _ID = re.compile(r"[0-9a-f]{24}")
 class _Wanted(msgspec.Struct, frozen=True):
     resource: str
     url: str
-    found: asyncio.Future[History | None]
+    found: asyncio.Future[ResourceHistory | None]
 
 
 class Histories:
     """Finds histories. Who comes while a question is under way waits for the next: no answer is stale."""
 
-    def __init__(self, desks: Desks, session_names: frozenset[str]) -> None:
-        self._desks = desks
+    def __init__(self, pool: SessionPool, session_names: frozenset[str]) -> None:
+        self._pool = pool
         self._session_names = session_names
         self._waiting: list[_Wanted] = []
         self._under_way: set[asyncio.Task[None]] = set()
-        self.kept = KeptHistories(desks)
+        self.kept = HistoryCache(pool)
 
-    async def find(self, named: str) -> History:
+    async def find(self, named: str) -> ResourceHistory:
         """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`, `UrlError`."""
         name, url = _name_and_url(named, self._session_names)
         kept = await self.kept.find(name)
@@ -70,7 +70,7 @@ class Histories:
     async def _ask(self, batch: Sequence[_Wanted]) -> None:
         asked = {"resource": [each.resource for each in batch], "url": [each.url for each in batch]}
         try:
-            found = await self._desks.ask(partial(_read, asked=asked))
+            found = await self._pool.run(partial(_read, asked=asked))
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             for each in batch:
                 if not each.found.done():
@@ -90,15 +90,15 @@ def _name_and_url(named: str, session_names: frozenset[str]) -> tuple[str, str]:
     return resource_id(url_key(url, session_names)), url
 
 
-def _read(desk: Desk, asked: dict[str, Any]) -> dict[int, History]:
-    return {row[0]: history_of(row[1:]) for row in desk.rows("histories", asked)}
+def _read(db: ServiceSession, asked: dict[str, Any]) -> dict[int, ResourceHistory]:
+    return {row[0]: history_of(row[1:]) for row in db.rows("histories", asked)}
 
 
-def history_of(row: tuple[Any, ...]) -> History:
+def history_of(row: tuple[Any, ...]) -> ResourceHistory:
     """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
     resource = resource_of(row[:10], zip(*row[10:14], strict=True) if row[10] else ())
     kept = zip(*row[14:], strict=True) if row[14] else ()
-    return History(resource, [_version(resource.id, each) for each in kept])
+    return ResourceHistory(resource, [_version(resource.id, each) for each in kept])
 
 
 def _version(resource: str, row: tuple[Any, ...]) -> Version:

@@ -14,9 +14,9 @@ import msgspec
 
 from tamias.model.errors import TamiasError
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import Encoded
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 FRESH_SECONDS = 0.05
 """How old an answer can be: so long after they were read, notes are read again."""
@@ -29,7 +29,7 @@ MOST_FORMS = 4
 MOST_NEWS = 5000
 
 
-class History(msgspec.Struct, frozen=True):
+class ResourceHistory(msgspec.Struct, frozen=True):
     """A resource and its versions, oldest first."""
 
     resource: Resource
@@ -48,12 +48,12 @@ class History(msgspec.Struct, frozen=True):
         return found
 
 
-class KeptHistories:
+class HistoryCache:
     """Those asked for last, by the names of their resources."""
 
-    def __init__(self, desks: Desks) -> None:
-        self._desks = desks
-        self._histories: OrderedDict[str, History] = OrderedDict()
+    def __init__(self, pool: SessionPool) -> None:
+        self._pool = pool
+        self._histories: OrderedDict[str, ResourceHistory] = OrderedDict()
         self._versions = 0
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = 0.0
@@ -64,7 +64,7 @@ class KeptHistories:
         self.turn: int | None = None
         """How often notes were read; None while it is not certain that everybody leaves them."""
 
-    async def find(self, name: str) -> History | None:
+    async def find(self, name: str) -> ResourceHistory | None:
         """One that is kept, and is what the database has."""
         if self.turn is None:
             if time.monotonic() - self._looked_at > UNCERTAIN_SECONDS:
@@ -79,7 +79,7 @@ class KeptHistories:
             self._histories.move_to_end(name)
         return found
 
-    def put(self, history: History, turn: int | None) -> None:
+    def put(self, history: ResourceHistory, turn: int | None) -> None:
         """Keeps one that was asked for in some turn: if notes were read since, it may be older than they."""
         name, weight = history.resource.id, _weight(history)
         if turn is None or turn != self.turn or weight > MOST_VERSIONS // 10:
@@ -110,8 +110,8 @@ class KeptHistories:
         if time.monotonic() - self._looked_at > LONGEST_SECONDS:
             self._begin_anew()
         try:
-            ((noted, oldest, newest, names),) = await self._desks.ask(partial(_news, since=self._since))
-        except (TamiasError, Problem):
+            ((noted, oldest, newest, names),) = await self._pool.run(partial(_news, since=self._since))
+        except (TamiasError, HttpProblem):
             self._begin_anew()
             self._looked_at = time.monotonic()
             return
@@ -131,9 +131,9 @@ class KeptHistories:
         self.turn = self._since = self._noted_since = None
 
 
-def _news(desk: Desk, since: str | None) -> list[tuple[Any, ...]]:
-    return desk.rows("news", {"since": since, "most": MOST_NEWS + 1})
+def _news(db: ServiceSession, since: str | None) -> list[tuple[Any, ...]]:
+    return db.rows("news", {"since": since, "most": MOST_NEWS + 1})
 
 
-def _weight(history: History) -> int:
+def _weight(history: ResourceHistory) -> int:
     return 1 + len(history.versions)

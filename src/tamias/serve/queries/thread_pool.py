@@ -19,7 +19,7 @@ from tamias.database.connect import Connection, Database
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.permit.delay import host_delay_ms
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.settings import Settings
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ CACHE_BYTES = 32 * 1024 * 1024
 SQL = statements("tamias.serve.queries", "queries.sql")
 
 
-class Desk:
+class ServiceSession:
     """What one thread works with. Opened in its thread and used there only."""
 
     def __init__(self, database: Database, data: Path, settings: Settings) -> None:
@@ -69,37 +69,37 @@ class Desk:
             return self.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
 
 
-class Desks:
+class SessionPool:
     """The threads."""
 
     def __init__(self, database: Database, data: Path, settings: Settings, threads: int = THREADS) -> None:
-        self._threads = ThreadPoolExecutor(threads, "desk")
-        self._make: Callable[[], Desk] = partial(Desk, database, data, settings)
+        self._threads = ThreadPoolExecutor(threads, "session")
+        self._make: Callable[[], ServiceSession] = partial(ServiceSession, database, data, settings)
         self._local = threading.local()
-        self._open: list[Desk] = []
+        self._open: list[ServiceSession] = []
         self._waiting = 0
         self.bodies = BodyCache(CACHE_BYTES)
         """Small bodies that were asked for lately, by digest."""
 
-    async def ask(self, work: Callable[[Desk], T]) -> T:
-        """What the work gives, done at one of the desks. Raises `Problem` when too many wait."""
+    async def run(self, work: Callable[[ServiceSession], T]) -> T:
+        """What the work gives, done in one of the threads. Raises `HttpProblem` when too many wait."""
         if self._waiting >= MOST_WAITING:
-            raise Problem(503, f"{MOST_WAITING} requests are waiting already", {"Retry-After": "1"})
+            raise HttpProblem(503, f"{MOST_WAITING} requests are waiting already", {"Retry-After": "1"})
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._at_desk, work)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._run_in_thread, work)
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
         """When what is under way is done."""
         self._threads.shutdown()
-        for desk in self._open:
-            desk.session.close()
+        for db in self._open:
+            db.session.close()
 
-    def _at_desk(self, work: Callable[[Desk], T]) -> T:
-        desk: Desk | None = getattr(self._local, "desk", None)
-        if desk is None:
-            desk = self._local.desk = self._make()
-            self._open.append(desk)
-        return work(desk)
+    def _run_in_thread(self, work: Callable[[ServiceSession], T]) -> T:
+        db: ServiceSession | None = getattr(self._local, "session", None)
+        if db is None:
+            db = self._local.session = self._make()
+            self._open.append(db)
+        return work(db)

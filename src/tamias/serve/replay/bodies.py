@@ -13,7 +13,7 @@ from typing import IO
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing, Codec
 from tamias.archive.blobs.chunking import listed
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 PIECE = 256 * 1024
 IN_MEMORY = 1024 * 1024
@@ -23,39 +23,39 @@ CHUNKS_AT_ONCE = 16
 
 
 def pieces(
-    desks: Desks, sha256: str, size: int, start: int = 0, stop: int | None = None
+    pool: SessionPool, sha256: str, size: int, start: int = 0, stop: int | None = None
 ) -> AsyncIterator[bytes]:
     """The bytes of a body from `start` up to `stop`. Raises `BlobMissing`, `BlobDamaged`."""
     stop = size if stop is None else stop
     if size <= IN_MEMORY:
-        return _small(desks, sha256, start, stop)
-    return _large(desks, sha256, start, stop, size)
+        return _small(pool, sha256, start, stop)
+    return _large(pool, sha256, start, stop, size)
 
 
-async def _small(desks: Desks, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-    content = desks.bodies.get(sha256)
+async def _small(pool: SessionPool, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
+    content = pool.bodies.get(sha256)
     if content is None:
-        content = await desks.ask(lambda desk: desk.reader.read(sha256))
+        content = await pool.run(lambda db: db.reader.read(sha256))
         if len(content) <= KEPT_BODY:
-            desks.bodies.put(sha256, content)
+            pool.bodies.put(sha256, content)
     if start < stop:
         yield content[start:stop]
 
 
-async def _large(desks: Desks, sha256: str, start: int, stop: int, size: int) -> AsyncIterator[bytes]:
-    chunks = await desks.ask(partial(_chunks_of, sha256=sha256))
+async def _large(pool: SessionPool, sha256: str, start: int, stop: int, size: int) -> AsyncIterator[bytes]:
+    chunks = await pool.run(partial(_chunks_of, sha256=sha256))
     if chunks is None:
-        source = _from_file(desks, sha256, start, stop)
+        source = _from_file(pool, sha256, start, stop)
     elif stop - start == size:
-        source = _all_chunks(desks, sha256, chunks)
+        source = _all_chunks(pool, sha256, chunks)
     else:
-        source = _some_chunks(desks, sha256, chunks, start, stop)
+        source = _some_chunks(pool, sha256, chunks, start, stop)
     async for piece in source:
         yield piece
 
 
-async def _from_file(desks: Desks, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-    with closing(await desks.ask(partial(_spooled, sha256=sha256))) as file:
+async def _from_file(pool: SessionPool, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
+    with closing(await pool.run(partial(_spooled, sha256=sha256))) as file:
         file.seek(start)
         left = stop - start
         while left and (piece := await asyncio.to_thread(file.read, min(PIECE, left))):
@@ -63,13 +63,13 @@ async def _from_file(desks: Desks, sha256: str, start: int, stop: int) -> AsyncI
             yield piece
 
 
-async def _all_chunks(desks: Desks, sha256: str, chunks: list[str]) -> AsyncIterator[bytes]:
+async def _all_chunks(pool: SessionPool, sha256: str, chunks: list[str]) -> AsyncIterator[bytes]:
     """The last of them only when the whole has its digest."""
     digest = hashlib.sha256()
     last = b""
     for first in range(0, len(chunks), CHUNKS_AT_ONCE):
         wanted = chunks[first : first + CHUNKS_AT_ONCE]
-        piece = b"".join(await desks.ask(partial(_read, sha256=sha256, chunks=wanted)))
+        piece = b"".join(await pool.run(partial(_read, sha256=sha256, chunks=wanted)))
         digest.update(piece)
         if last:
             yield last
@@ -80,47 +80,47 @@ async def _all_chunks(desks: Desks, sha256: str, chunks: list[str]) -> AsyncIter
 
 
 async def _some_chunks(
-    desks: Desks, sha256: str, chunks: list[str], start: int, stop: int
+    pool: SessionPool, sha256: str, chunks: list[str], start: int, stop: int
 ) -> AsyncIterator[bytes]:
-    sizes = await desks.ask(partial(_sizes, sha256=sha256, chunks=chunks))
+    sizes = await pool.run(partial(_sizes, sha256=sha256, chunks=chunks))
     at = 0
     for chunk, size in zip(chunks, sizes, strict=True):
         low, high = max(start - at, 0), min(stop - at, size)
         if low < high:
-            (content,) = await desks.ask(partial(_read, sha256=sha256, chunks=[chunk]))
+            (content,) = await pool.run(partial(_read, sha256=sha256, chunks=[chunk]))
             yield content[low:high]
         at += size
 
 
-def _spooled(desk: Desk, sha256: str) -> IO[bytes]:
+def _spooled(db: ServiceSession, sha256: str) -> IO[bytes]:
     file = tempfile.TemporaryFile(prefix="tamias-serve-")  # noqa: SIM115 - closed when it has been given out
-    file.writelines(desk.reader.pieces(sha256))
+    file.writelines(db.reader.pieces(sha256))
     return file
 
 
-def _chunks_of(desk: Desk, sha256: str) -> list[str] | None:
+def _chunks_of(db: ServiceSession, sha256: str) -> list[str] | None:
     """The chunks that a body is kept in; None where it is kept as one."""
-    chain = desk.reader.table.chains([sha256]).get(sha256)
+    chain = db.reader.table.chains([sha256]).get(sha256)
     if chain is None:
         raise BlobMissing(f"there is no blob {sha256}")
     if chain[0].codec is not Codec.CHUNKS:
         return None
     assert chain[0].base is not None
-    return listed(desk.reader.read(chain[0].base))
+    return listed(db.reader.read(chain[0].base))
 
 
-def _sizes(desk: Desk, sha256: str, chunks: list[str]) -> list[int]:
-    chains = desk.reader.table.chains(chunks)
+def _sizes(db: ServiceSession, sha256: str, chunks: list[str]) -> list[int]:
+    chains = db.reader.table.chains(chunks)
     missing = next((chunk for chunk in chunks if chunk not in chains), None)
     if missing is not None:
         raise BlobDamaged(sha256, f"its chunk {missing} is missing")
     return [chains[chunk][0].size for chunk in chunks]
 
 
-def _read(desk: Desk, sha256: str, chunks: list[str]) -> list[bytes]:
+def _read(db: ServiceSession, sha256: str, chunks: list[str]) -> list[bytes]:
     """Each is checked against its own digest."""
-    chains = desk.reader.table.chains(chunks)
+    chains = db.reader.table.chains(chunks)
     missing = next((chunk for chunk in chunks if chunk not in chains), None)
     if missing is not None:
         raise BlobDamaged(sha256, f"its chunk {missing} is missing")
-    return [desk.reader.decoded_or_damaged(chains[chunk]) for chunk in chunks]
+    return [db.reader.decoded_or_damaged(chains[chunk]) for chunk in chunks]

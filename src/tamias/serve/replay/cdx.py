@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.model.url import fetch_url, host
-from tamias.serve.http.endpoints import Answer, Endpoint, Parameter
+from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import cursor, number, parameter, since, until
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
 from tamias.serve.http.secret import has_secret
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.delivery import UNKNOWN
 from tamias.serve.replay.timemaps import digits
 from tamias.serve.replay.usage import unlisted
@@ -33,7 +33,7 @@ Span = tuple[str, str]
 Row = tuple[Any, ...]
 
 
-class Line(msgspec.Struct, frozen=True):
+class CdxLine(msgspec.Struct, frozen=True):
     """One version, in the order of fields that tools expect."""
 
     urlkey: str
@@ -45,14 +45,14 @@ class Line(msgspec.Struct, frozen=True):
     length: str
 
 
-_FIELDS = Line.__struct_fields__
+_FIELDS = CdxLine.__struct_fields__
 
 
 async def query(request: Request, service: Service) -> Response:
     """Versions in the order of their URLs."""
     named = parameter(request, "url")
     if named is None:
-        raise Problem(400, "say which URL: ?url=URL")
+        raise HttpProblem(400, "say which URL: ?url=URL")
     match, bare = _match(named, parameter(request, "matchType"))
     spans, domain = _spans(bare, match)
     most = number(request, "limit", MOST, 1, MOST)
@@ -69,7 +69,7 @@ async def query(request: Request, service: Service) -> Response:
     }
     filters = [_filter(each) for each in request.query_params.getlist("filter")[:10]]
     finds = match != "exact" and not has_secret(request, service.secret)
-    rows, hidden = await service.desks.ask(partial(_rows, asked=asked, finds=finds))
+    rows, hidden = await service.pool.run(partial(_rows, asked=asked, finds=finds))
     lines = [_line(row) for row in rows if row[-1] not in hidden]
     lines = [line for line in lines if all(fits(line) for fits in filters)]
     if parameter(request, "collapse") == "digest":
@@ -78,10 +78,10 @@ async def query(request: Request, service: Service) -> Response:
     return _answer(request, lines, last)
 
 
-def _rows(desk: Desk, asked: dict[str, Any], *, finds: bool) -> tuple[list[Row], frozenset[str]]:
+def _rows(db: ServiceSession, asked: dict[str, Any], *, finds: bool) -> tuple[list[Row], frozenset[str]]:
     """The versions, and which of their resources are not to be found by anything but their addresses."""
-    rows = desk.rows("cdx", asked)
-    return rows, unlisted(desk, (row[-1] for row in rows)) if finds else frozenset()
+    rows = db.rows("cdx", asked)
+    return rows, unlisted(db, (row[-1] for row in rows)) if finds else frozenset()
 
 
 def _match(named: str, told: str | None) -> tuple[str, str]:
@@ -91,7 +91,7 @@ def _match(named: str, told: str | None) -> tuple[str, str]:
     if named.endswith("*"):
         return "prefix", named[:-1]
     if told is not None and told not in _MATCHES:
-        raise Problem(400, f"'matchType' is one of {', '.join(_MATCHES)}")
+        raise HttpProblem(400, f"'matchType' is one of {', '.join(_MATCHES)}")
     return told or "exact", named
 
 
@@ -110,18 +110,18 @@ def _spans(named: str, match: str) -> tuple[list[Span], str | None]:
     return [(start, start + _END) for start in starts], None
 
 
-def _filter(told: str) -> Callable[[Line], bool]:
+def _filter(told: str) -> Callable[[CdxLine], bool]:
     """`field:part`, `=field:text`, and `!` before either for the opposite."""
     found = _FILTER.fullmatch(told)
     field = found[3] if found else ""
     names = {"mime": "mimetype", "status": "statuscode", "url": "original"}
     field = names.get(field, field)
     if found is None or field not in _FIELDS:
-        raise Problem(
+        raise HttpProblem(
             400, "a filter is [!][=]FIELD:TEXT, without regular expressions, such as =mimetype:text/csv"
         )
 
-    def fits(line: Line) -> bool:
+    def fits(line: CdxLine) -> bool:
         value = getattr(line, field)
         same = value == found[4] if found[2] else found[4] in value
         return same is not bool(found[1])
@@ -129,15 +129,15 @@ def _filter(told: str) -> Callable[[Line], bool]:
     return fits
 
 
-def _line(row: Row) -> Line:
+def _line(row: Row) -> CdxLine:
     url, _, captured_at, digest, size, media_type, _ = row
     status = "200" if url.startswith("http") else "-"
-    return Line(
+    return CdxLine(
         surt(url), digits(captured_at), url, media_type or UNKNOWN, status, f"sha256:{digest}", str(size)
     )
 
 
-def _collapsed(lines: Iterable[Line]) -> Iterator[Line]:
+def _collapsed(lines: Iterable[CdxLine]) -> Iterator[CdxLine]:
     """Of neighbours with one digest, the first."""
     before = ("", "")
     for line in lines:
@@ -147,24 +147,24 @@ def _collapsed(lines: Iterable[Line]) -> Iterator[Line]:
         before = here
 
 
-def _answer(request: Request, lines: list[Line], last: str | None) -> Response:
+def _answer(request: Request, lines: list[CdxLine], last: str | None) -> Response:
     form = parameter(request, "output") or "text"
     headers = {"X-Cursor": last.encode("ascii", "replace").decode()} if last else {}
     if form == "json":
         rows = [list(_FIELDS), *(msgspec.structs.astuple(line) for line in lines)]
         return json_answer(request, rows, headers=headers)
     if form not in ("text", "cdxj"):
-        raise Problem(400, "'output' is one of text, json, cdxj")
+        raise HttpProblem(400, "'output' is one of text, json, cdxj")
     write = _cdxj if form == "cdxj" else _text
     content = b"".join(write(line) for line in lines)
     return Response(content, headers=headers, media_type="text/x-cdxj" if form == "cdxj" else "text/plain")
 
 
-def _text(line: Line) -> bytes:
+def _text(line: CdxLine) -> bytes:
     return (" ".join(msgspec.structs.astuple(line)) + "\n").encode()
 
 
-def _cdxj(line: Line) -> bytes:
+def _cdxj(line: CdxLine) -> bytes:
     about = {
         "url": line.original,
         "mime": line.mimetype,
@@ -195,6 +195,6 @@ ENDPOINTS = [
             ),
             Parameter("cursor", "where the answer before ended, as its X-Cursor header said"),
         ),
-        answers={200: Answer("Lines", list[list[str]], ("text/plain", "text/x-cdxj"))},
+        answers={200: ResponseSpec("Lines", list[list[str]], ("text/plain", "text/x-cdxj"))},
     )
 ]

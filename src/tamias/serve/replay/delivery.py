@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import has_already
 from tamias.serve.replay.bodies import IN_MEMORY, pieces
 from tamias.serve.replay.usage import check_owner
@@ -33,7 +33,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}")
 async def deliver(
     request: Request, service: Service, version: Version, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The bytes of a version, or what the client wants to have of them. Raises `Problem`."""
+    """The bytes of a version, or what the client wants to have of them. Raises `HttpProblem`."""
     told = {**_headers(version), **(headers or {})}
     if await service.usages.withheld(version):
         check_owner(request, service.secret)
@@ -48,7 +48,7 @@ async def deliver(
         told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
     if request.method == "HEAD":
         return Response(status_code=status, headers=told, media_type=content_type(version))
-    source = pieces(service.desks, version.sha256, version.byte_size, start, stop)
+    source = pieces(service.pool, version.sha256, version.byte_size, start, stop)
     if version.byte_size <= IN_MEMORY:
         whole = b"".join([piece async for piece in source])
         return Response(whole, status, headers=told, media_type=content_type(version))
@@ -132,7 +132,7 @@ def _refusal(request: Request, version: Version, told: dict[str, str]) -> Respon
         and wanted.strip() != "*"
         and tag not in {each.strip() for each in wanted.split(",")}
     ):
-        raise Problem(412, f"this version has the tag {tag}")
+        raise HttpProblem(412, f"this version has the tag {tag}")
     if "if-none-match" in request.headers:
         seen = has_already(request, tag)
     else:
@@ -158,7 +158,7 @@ def _range(request: Request, version: Version) -> tuple[int, int] | None:
         return None
     if start >= size:
         unsatisfied = {"Content-Range": f"bytes */{size}"}
-        raise Problem(416, f"this version has {size} bytes", unsatisfied)
+        raise HttpProblem(416, f"this version has {size} bytes", unsatisfied)
     return start, stop
 
 

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.endpoints import URL, Answer, Endpoint, Parameter, path_parameter
+from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, url_behind
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.replay.delivery import deliver, http_date, read_http_date
 from tamias.serve.replay.timemaps import FORMS, PAGE, Memento, TimeMap, digits
 from tamias.serve.service import Service
@@ -97,7 +97,9 @@ async def gate(request: Request, service: Service) -> Response:
     moment = 2**62 if wanted is None else read_http_date(wanted)
     vary = {"Vary": "accept-datetime"}
     if moment is None:
-        raise Problem(400, "Accept-Datetime is no HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary)
+        raise HttpProblem(
+            400, "Accept-Datetime is no HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary
+        )
     place = travels.place_at(moment)
     headers = {
         **vary,
@@ -112,7 +114,7 @@ async def memento(request: Request, service: Service) -> Response:
     """A version by the time at which it was captured; another time leads to the version that held then."""
     found = _MEMENTO.match(request.scope["raw_path"].decode("latin-1"))
     if found is None:
-        raise Problem(404, "a Memento's time has 14 digits: YYYYMMDDhhmmss")
+        raise HttpProblem(404, "a Memento's time has 14 digits: YYYYMMDDhhmmss")
     travels = await _travels(request, service, url_behind(request, found[0]))
     stamps = travels.stamps()
     if found[1] not in stamps:
@@ -131,13 +133,13 @@ async def time_map(request: Request, service: Service) -> Response:
     """The list of all versions, in one of three forms, a thousand at a time."""
     found = _MAP.match(request.scope["raw_path"].decode("latin-1"))
     if found is None:
-        raise Problem(404, "a TimeMap has one of the forms link, json and cdxj")
+        raise HttpProblem(404, "a TimeMap has one of the forms link, json and cdxj")
     form, page = found[1], int(found[2] or 1)
     travels = await _travels(request, service, url_behind(request, found[0]))
     mementos = travels.mementos()
     pages = -(-len(mementos) // PAGE)
     if page > pages:
-        raise Problem(404, f"this TimeMap has {pages} pages")
+        raise HttpProblem(404, f"this TimeMap has {pages} pages")
     told = TimeMap(
         original=travels.original,
         gate=travels.gate,
@@ -167,7 +169,7 @@ def _moment(stamp: str) -> int:
 
 
 _URL = path_parameter("URL", "the address of the original", URL)
-_ELSEWHERE = Answer("The address of the Memento is in the Location header")
+_ELSEWHERE = ResponseSpec("The address of the Memento is in the Location header")
 
 ENDPOINTS = [
     Endpoint(
@@ -186,10 +188,10 @@ ENDPOINTS = [
             _URL,
         ),
         answers={
-            200: Answer("The bytes, exactly as they were captured", media_types=("*/*",)),
-            206: Answer("The part that was asked for", media_types=("*/*",)),
+            200: ResponseSpec("The bytes, exactly as they were captured", media_types=("*/*",)),
+            206: ResponseSpec("The part that was asked for", media_types=("*/*",)),
             302: _ELSEWHERE,
-            304: Answer("The client has it already"),
+            304: ResponseSpec("The client has it already"),
         },
     ),
     Endpoint(
@@ -197,6 +199,8 @@ ENDPOINTS = [
         handle=time_map,
         about="TimeMap: all versions of a URL; further pages as /timemap/{form}/2/{URL}",
         parameters=(path_parameter("form", "how it is written", {"enum": list(FORMS)}), _URL),
-        answers={200: Answer("A page of the TimeMap", media_types=tuple(each for each, _ in FORMS.values()))},
+        answers={
+            200: ResponseSpec("A page of the TimeMap", media_types=tuple(each for each, _ in FORMS.values()))
+        },
     ),
 ]

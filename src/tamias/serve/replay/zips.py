@@ -14,7 +14,7 @@ import msgspec
 from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.moments import rfc3339
 from tamias.model.resource import Resource, Version
-from tamias.serve.queries.thread_pool import Desks
+from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.replay.bodies import IN_MEMORY, pieces
 from tamias.serve.replay.delivery import extension
 from tamias.serve.replay.usage import REASON
@@ -26,7 +26,7 @@ Withheld = Callable[[Version], Awaitable[bool]]
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class ManifestLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the manifest."""
 
     file: str
@@ -43,7 +43,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def zipped(
-    desks: Desks, wanted: AsyncIterator[tuple[Resource, Version]], withheld: Withheld | None = None
+    pool: SessionPool, wanted: AsyncIterator[tuple[Resource, Version]], withheld: Withheld | None = None
 ) -> AsyncIterator[bytes]:
     """The zip, in pieces. A version that cannot be given back, or is withheld, is told of in the manifest."""
     out = _Outlet()
@@ -55,7 +55,7 @@ async def zipped(
             problem = REASON if withheld is not None and await withheld(version) else None
             try:
                 if problem is None:
-                    async for piece in _written(desks, archive, out, version):
+                    async for piece in _written(pool, archive, out, version):
                         yield piece
             except (BlobDamaged, BlobMissing) as error:
                 problem = str(error)
@@ -67,9 +67,9 @@ async def zipped(
 
 
 async def _written(
-    desks: Desks, archive: zipfile.ZipFile, out: "_Outlet", version: Version
+    pool: SessionPool, archive: zipfile.ZipFile, out: "_Outlet", version: Version
 ) -> AsyncIterator[bytes]:
-    source = pieces(desks, version.sha256, version.byte_size)
+    source = pieces(pool, version.sha256, version.byte_size)
     first = await anext(source, b"")
     info = zipfile.ZipInfo(_file(version), _time(version))
     info.compress_type = zipfile.ZIP_DEFLATED
@@ -90,8 +90,8 @@ def _time(version: Version) -> tuple[int, int, int, int, int, int]:
     return max(_EARLIEST, (told.year, told.month, told.day, told.hour, told.minute, told.second))
 
 
-def _member(resource: Resource, version: Version, problem: str | None) -> Member:
-    return Member(
+def _member(resource: Resource, version: Version, problem: str | None) -> ManifestLine:
+    return ManifestLine(
         file=_file(version),
         url=resource.url,
         title=resource.title,

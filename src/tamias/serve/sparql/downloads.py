@@ -18,7 +18,7 @@ from pyoxigraph import (
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.protocol import by_get
 
@@ -54,7 +54,7 @@ def named(iri: str) -> Named:
 
 
 def iris(answer: Answer) -> Iterator[str]:
-    """The IRIs of a result, in its order. Raises `Problem` for an answer of yes or no."""
+    """The IRIs of a result, in its order. Raises `HttpProblem` for an answer of yes or no."""
     with answer.content as content:
         if answer.media_type.startswith("application/n-triples"):
             for quad in parse(content, format=RdfFormat.N_TRIPLES):
@@ -62,7 +62,9 @@ def iris(answer: Answer) -> Iterator[str]:
             return
         found = parse_query_results(content, format=QueryResultsFormat.JSON)
         if isinstance(found, QueryBoolean):
-            raise Problem(400, "the query asks for yes or no; one that names versions or datasets is wanted")
+            raise HttpProblem(
+                400, "the query asks for yes or no; one that names versions or datasets is wanted"
+            )
         assert isinstance(found, QuerySolutions)
         for solution in found:
             yield from _iris(solution)
@@ -71,19 +73,19 @@ def iris(answer: Answer) -> Iterator[str]:
 def version_ids(session: Session, found: Iterable[str]) -> list[str]:
     """The versions that IRIs stand for, in their order, each once; what the archive has not is left out.
 
-    Raises `Problem` when they are too many.
+    Raises `HttpProblem` when they are too many.
     """
     wanted = [named(iri) for iri in dict.fromkeys(found)]
     versions: dict[str, None] = {}
     for start in range(0, len(wanted), _AT_ONCE):
         versions |= dict.fromkeys(_known(session, wanted[start : start + _AT_ONCE]))
         if len(versions) > MOST_VERSIONS:
-            raise Problem(422, f"the result names more than {MOST_VERSIONS} versions; ask for less")
+            raise HttpProblem(422, f"the result names more than {MOST_VERSIONS} versions; ask for less")
     return list(versions)
 
 
 async def iris_of_query(endpoint: SparqlEndpoint, query: str) -> list[str]:
-    """The IRIs in the result of a query; `version_ids` says which versions they are. Raises `Problem`."""
+    """The IRIs in the result of a query; `version_ids` says which versions they are. Raises `HttpProblem`."""
     asked = by_get([("query", query)])
     assert asked is not None
     answer = await endpoint.ask(asked, ACCEPT)

@@ -13,10 +13,10 @@ from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.serve.http.params import base_of, body
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.service import Service
 from tamias.serve.sparql.description import description
-from tamias.serve.sparql.protocol import LONGEST_QUERY, Asked, by_get, by_post
+from tamias.serve.sparql.protocol import LONGEST_QUERY, SparqlRequest, by_get, by_post
 
 T = TypeVar("T")
 AT_ONCE = 4
@@ -36,32 +36,32 @@ class SparqlEndpoint:
         self._waiting = 0
 
     async def answer(self, request: Request, _: Service) -> Response:
-        """One request. Raises `Problem`."""
+        """One request. Raises `HttpProblem`."""
         asked = await _read(request)
         if asked is None:
             return _described(request)
         accept = request.headers.get("accept", "").strip() or _ANYTHING
         return _sent(request, await self.ask(asked, _bounded(accept)))
 
-    async def ask(self, asked: Asked, accept: str) -> Answer:
-        """The answer to a query. Raises `Problem`."""
+    async def ask(self, asked: SparqlRequest, accept: str) -> Answer:
+        """The answer to a query. Raises `HttpProblem`."""
         return await self.work(lambda: self._catalogue.ask(asked.query, accept, asked.graphs))
 
     async def work(self, work: Callable[[], T]) -> T:
-        """Does something with the catalogue in a thread. Raises `Problem`."""
+        """Does something with the catalogue in a thread. Raises `HttpProblem`."""
         if self._waiting >= MOST_WAITING:
-            raise Problem(503, f"{MOST_WAITING} queries are waiting already", {"Retry-After": "5"})
+            raise HttpProblem(503, f"{MOST_WAITING} queries are waiting already", {"Retry-After": "5"})
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except QueryRefused as error:
-            raise Problem(error.status, str(error)) from error
+            raise HttpProblem(error.status, str(error)) from error
         except QueryTooLong as error:
-            raise Problem(504, str(error)) from error
+            raise HttpProblem(504, str(error)) from error
         except AnswerTooLarge as error:
-            raise Problem(422, str(error)) from error
+            raise HttpProblem(422, str(error)) from error
         except StoreAway as error:
-            raise Problem(503, str(error), {"Retry-After": "5"}) from error
+            raise HttpProblem(503, str(error), {"Retry-After": "5"}) from error
         finally:
             self._waiting -= 1
 
@@ -70,7 +70,7 @@ class SparqlEndpoint:
         self._threads.shutdown()
 
 
-async def _read(request: Request) -> Asked | None:
+async def _read(request: Request) -> SparqlRequest | None:
     parameters = request.query_params.multi_items()
     if request.method != "POST":
         return by_get(parameters)
@@ -81,7 +81,7 @@ async def _read(request: Request) -> Asked | None:
 
 def _bounded(accept: str) -> str:
     if len(accept) > _LONGEST_ACCEPT or not accept.isascii() or not accept.isprintable():
-        raise Problem(400, f"Accept must be ASCII, {_LONGEST_ACCEPT} characters at most")
+        raise HttpProblem(400, f"Accept must be ASCII, {_LONGEST_ACCEPT} characters at most")
     return accept
 
 

@@ -19,9 +19,9 @@ from tamias.serve.feeds.atom import ATOM, atom
 from tamias.serve.feeds.entries import Feed
 from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
 from tamias.serve.http.params import base_of
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import unlisted
 from tamias.serve.service import Service
 from tamias.serve.sparql.description import preferred
@@ -38,7 +38,7 @@ _JSON: Final = "application/json"
 _WRITERS: Final = {ATOM: atom, JSON_FEED: json_feed}
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class NamedByResult(msgspec.Struct, frozen=True):
     """What the rows of a result name, each once."""
 
     versions: list[str]
@@ -51,22 +51,24 @@ class QueryFeeds:
 
     def __init__(self, endpoint: SparqlEndpoint) -> None:
         self._endpoint = endpoint
-        self._kept: OrderedDict[str, tuple[float, asyncio.Task[Wanted]]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, asyncio.Task[NamedByResult]]] = OrderedDict()
 
     async def answer(self, request: Request, service: Service) -> Response:
-        """A page of a feed, in the form that is asked for. Raises `Problem`."""
+        """A page of a feed, in the form that is asked for. Raises `HttpProblem`."""
         query, form, asked = request.query_params.get("sparql", ""), _form(request), span(request)
         if not query.strip():
-            raise Problem(400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest")
+            raise HttpProblem(
+                400, "say what to follow: ?sparql=SELECT…; /api/v1/changes.atom follows the rest"
+            )
         wanted = await self._wanted(query)
         names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
-        rows, hidden = await service.desks.ask(partial(_found, asked={**asked, **names}))
+        rows, hidden = await service.pool.run(partial(_found, asked={**asked, **names}))
         shown = frozenset[str]() if has_secret(request, service.secret) else hidden
         changes, after = page_of(rows, asked["limit"], shown, base_of(request))
         about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
         return _written(feed_of(request, PATH, changes, after, about), form)
 
-    async def _wanted(self, query: str) -> Wanted:
+    async def _wanted(self, query: str) -> NamedByResult:
         """Whoever asks the same at the same time, or a moment later, waits for the same answer."""
         until, asking = self._kept.get(query, (0.0, None))
         if asking is None or until < time.monotonic() or _failed(asking):
@@ -77,22 +79,22 @@ class QueryFeeds:
                 self._kept.popitem(last=False)
         return await asyncio.shield(asking)
 
-    async def _ask(self, query: str) -> Wanted:
+    async def _ask(self, query: str) -> NamedByResult:
         asked = by_get([("query", query)])
         assert asked is not None
         answer = await self._endpoint.ask(asked, ACCEPT)
         return await self._endpoint.work(lambda: wanted_of(answer))
 
 
-def wanted_of(answer: Answer) -> Wanted:
+def wanted_of(answer: Answer) -> NamedByResult:
     """What a result names. In a row that names versions, datasets only say what these are versions of."""
     found: dict[Named, None] = {}
     for row in _rows(answer):
         names = [named(iri) for iri in row]
         found |= dict.fromkeys([each for each in names if each.version] or names)
         if len(found) > MOST_NAMED:
-            raise Problem(422, f"the result names more than {MOST_NAMED} things; ask for less")
-    return Wanted(
+            raise HttpProblem(422, f"the result names more than {MOST_NAMED} things; ask for less")
+    return NamedByResult(
         versions=[each.version for each in found if each.version],
         datasets=[each.dataset for each in found if each.dataset],
         addresses=[each.address for each in found if each.address],
@@ -100,7 +102,7 @@ def wanted_of(answer: Answer) -> Wanted:
 
 
 def _rows(answer: Answer) -> Iterator[list[str]]:
-    """The IRIs of each row. Raises `Problem` where there are no rows."""
+    """The IRIs of each row. Raises `HttpProblem` where there are no rows."""
     with answer.content as content:
         if answer.media_type.startswith("application/sparql-results+json"):
             found = parse_query_results(content, format=QueryResultsFormat.JSON)
@@ -108,12 +110,12 @@ def _rows(answer: Answer) -> Iterator[list[str]]:
                 for row in found:
                     yield [term.value for term in row if isinstance(term, NamedNode)]
                 return
-    raise Problem(400, "a feed is made of the rows of a SELECT that names datasets or versions")
+    raise HttpProblem(400, "a feed is made of the rows of a SELECT that names datasets or versions")
 
 
-def _found(desk: Desk, asked: dict[str, object]) -> tuple[list[Row], frozenset[str]]:
-    rows = desk.rows("changes_named", asked)
-    return rows, unlisted(desk, (row[0] for row in rows))
+def _found(db: ServiceSession, asked: dict[str, object]) -> tuple[list[Row], frozenset[str]]:
+    rows = db.rows("changes_named", asked)
+    return rows, unlisted(db, (row[0] for row in rows))
 
 
 def _form(request: Request) -> str:
@@ -122,7 +124,7 @@ def _form(request: Request) -> str:
         liked = preferred(request.headers.get("accept", "")[:4096], [ATOM, JSON_FEED, _JSON])
         return JSON_FEED if liked in (JSON_FEED, _JSON) else ATOM
     if told not in FORMS:
-        raise Problem(400, f"'format' must be one of {', '.join(FORMS)}")
+        raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
     return FORMS[told]
 
 
@@ -131,5 +133,5 @@ def _written(feed: Feed, form: str) -> Response:
     return Response(_WRITERS[form](feed), media_type=form, headers=headers)
 
 
-def _failed(asking: asyncio.Task[Wanted]) -> bool:
+def _failed(asking: asyncio.Task[NamedByResult]) -> bool:
     return asking.done() and (asking.cancelled() or asking.exception() is not None)

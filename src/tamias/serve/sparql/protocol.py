@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 
 LONGEST_QUERY: Final = 128 * 1024
 _MOST_PARAMETERS: Final = 1000
@@ -27,14 +27,14 @@ _TOKEN: Final = re.compile(
 Parameters = Sequence[tuple[str, str]]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SparqlRequest(msgspec.Struct, frozen=True):
     """A query and the graphs that it is about; without graphs it is about all."""
 
     query: str
     graphs: dict[str, list[str]]
 
 
-def by_get(parameters: Parameters) -> Asked | None:
+def by_get(parameters: Parameters) -> SparqlRequest | None:
     """A query by its parameters; None asks for the description of the service."""
     _refuse_update(parameters)
     queries = [value for name, value in parameters if name == "query"]
@@ -43,8 +43,8 @@ def by_get(parameters: Parameters) -> Asked | None:
     return _asked(queries, parameters)
 
 
-def by_post(content_type: str, body: bytes, parameters: Parameters) -> Asked:
-    """A query by either form of POST. Raises `Problem`."""
+def by_post(content_type: str, body: bytes, parameters: Parameters) -> SparqlRequest:
+    """A query by either form of POST. Raises `HttpProblem`."""
     kind = content_type.partition(";")[0].strip().lower()
     _refuse_update(parameters)
     if kind == "application/sparql-query":
@@ -55,7 +55,7 @@ def by_post(content_type: str, body: bytes, parameters: Parameters) -> Asked:
         return _asked([value for name, value in form if name == "query"], form)
     if kind == "application/sparql-update":
         raise _read_only()
-    raise Problem(
+    raise HttpProblem(
         415, "a query is posted as application/sparql-query or as application/x-www-form-urlencoded"
     )
 
@@ -72,16 +72,16 @@ def asks_elsewhere(query: str) -> bool:
     return any((found["word"] or "").upper() == "SERVICE" for found in _TOKEN.finditer(plain))
 
 
-def _asked(queries: list[str], parameters: Parameters) -> Asked:
+def _asked(queries: list[str], parameters: Parameters) -> SparqlRequest:
     if len(queries) != 1 or not queries[0].strip():
-        raise Problem(400, "exactly one 'query' is wanted")
+        raise HttpProblem(400, "exactly one 'query' is wanted")
     (query,) = queries
     if len(query) > LONGEST_QUERY:
-        raise Problem(413, f"a query may have {LONGEST_QUERY} characters at most")
+        raise HttpProblem(413, f"a query may have {LONGEST_QUERY} characters at most")
     if asks_elsewhere(query):
-        raise Problem(400, "SERVICE is not done here: other servers are not asked")
+        raise HttpProblem(400, "SERVICE is not done here: other servers are not asked")
     graphs = {name: [value for each, value in parameters if each == name] for name in _GRAPHS}
-    return Asked(query, {name: values for name, values in graphs.items() if values})
+    return SparqlRequest(query, {name: values for name, values in graphs.items() if values})
 
 
 def _form(body: bytes) -> Parameters:
@@ -90,14 +90,14 @@ def _form(body: bytes) -> Parameters:
             _decoded(body), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict"
         )
     except ValueError as error:
-        raise Problem(400, f"the form cannot be read: {error}") from None
+        raise HttpProblem(400, f"the form cannot be read: {error}") from None
 
 
 def _decoded(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise Problem(400, f"the query is not UTF-8 at byte {error.start}") from None
+        raise HttpProblem(400, f"the query is not UTF-8 at byte {error.start}") from None
 
 
 def _refuse_update(parameters: Parameters) -> None:
@@ -105,8 +105,8 @@ def _refuse_update(parameters: Parameters) -> None:
         raise _read_only()
 
 
-def _read_only() -> Problem:
-    return Problem(403, "this endpoint is for reading only: it takes no updates")
+def _read_only() -> HttpProblem:
+    return HttpProblem(403, "this endpoint is for reading only: it takes no updates")
 
 
 def _unescaped(found: re.Match[str]) -> str:

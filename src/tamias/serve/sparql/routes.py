@@ -9,9 +9,9 @@ from starlette.responses import Response
 from tamias.archive.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.serve.api.files import Found, zip_answer
-from tamias.serve.http.endpoints import PAGED, Answer, Endpoint, Parameter
-from tamias.serve.http.problems import Problem
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.downloads import iris_of_query, version_ids
 from tamias.serve.sparql.endpoint import SparqlEndpoint
@@ -30,8 +30,8 @@ _FORMATS = (
     RDF_XML,
     JSON_LD,
 )
-_ANSWER = Answer("The whole answer, in the format that Accept names", media_types=_FORMATS)
-_ZIP = Answer("A zip with all files and manifest.jsonl", media_types=(ZIP,))
+_ANSWER = ResponseSpec("The whole answer, in the format that Accept names", media_types=_FORMATS)
+_ZIP = ResponseSpec("A zip with all files and manifest.jsonl", media_types=(ZIP,))
 _GRAPHS = (
     Parameter("default-graph-uri", "ask only this graph"),
     Parameter("named-graph-uri", "GRAPH knows only this one"),
@@ -74,7 +74,7 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
                 Parameter("until", "up to this time"),
                 *PAGED,
             ),
-            answers={200: Answer("A feed", media_types=tuple(FORMS.values()))},
+            answers={200: ResponseSpec("A feed", media_types=tuple(FORMS.values()))},
         ),
     ]
 
@@ -82,21 +82,21 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
 async def _files(endpoint: SparqlEndpoint, request: Request, service: Service) -> Response:
     query = request.query_params.get("q")
     if not query:
-        raise Problem(400, "'q' must be a SPARQL query")
+        raise HttpProblem(400, "'q' must be a SPARQL query")
     iris = await iris_of_query(endpoint, query)
-    ids = await service.desks.ask(lambda desk: version_ids(desk.session, iris))
+    ids = await service.pool.run(lambda db: version_ids(db.session, iris))
     if not ids:
-        raise Problem(
+        raise HttpProblem(
             404, f"none of the {len(iris)} IRIs in the result is a version or dataset of the archive"
         )
-    return await zip_answer(request, service, _found(service.desks, ids), "query")
+    return await zip_answer(request, service, _found(service.pool, ids), "query")
 
 
-def _versions_named(desk: Desk, ids: list[str]) -> list[Found]:
+def _versions_named(db: ServiceSession, ids: list[str]) -> list[Found]:
     """Versions by ids, of versions or of datasets (then the current one); those that are there."""
     named = [each.partition("_")[::2] for each in ids]
-    resources = {each.id: each for each in read_resources(desk.session, [name for name, _ in named])}
-    versions = read_versions(desk.session, list(resources))
+    resources = {each.id: each for each in read_resources(db.session, [name for name, _ in named])}
+    versions = read_versions(db.session, list(resources))
     wanted: dict[str, Found] = {}
     for name, number in named:
         fits = [each for each in versions.get(name, []) if number in ("", str(each.number))]
@@ -105,7 +105,7 @@ def _versions_named(desk: Desk, ids: list[str]) -> list[Found]:
     return list(wanted.values())
 
 
-async def _found(desks: Desks, ids: list[str]) -> AsyncIterator[Found]:
+async def _found(pool: SessionPool, ids: list[str]) -> AsyncIterator[Found]:
     for start in range(0, len(ids), _AT_ONCE):
-        for each in await desks.ask(partial(_versions_named, ids=ids[start : start + _AT_ONCE])):
+        for each in await pool.run(partial(_versions_named, ids=ids[start : start + _AT_ONCE])):
             yield each

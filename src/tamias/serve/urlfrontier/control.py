@@ -8,12 +8,12 @@ from tamias.frontier.service import state as service
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
 from tamias.serve.urlfrontier.gets import PAGE, known_item, listing_of
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.reading import Addresses, checked, milliseconds, queue_key
-from tamias.serve.urlfrontier.session_threads import Clerk
+from tamias.serve.urlfrontier.session_threads import FrontierSession
 
-Answerer = Callable[[Clerk, Any], Any]
+Answerer = Callable[[FrontierSession, Any], Any]
 
 _EMPTY = message("urlfrontier.Empty")
 _LONG = message("urlfrontier.Long")
@@ -28,7 +28,7 @@ MOST_DELAY_MS = 2**31 - 1
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 
 
-class Control:
+class ControlCalls:
     """Answers; each is one piece of work on the database."""
 
     def __init__(self, addresses: Addresses) -> None:
@@ -54,125 +54,123 @@ class Control:
             "PurgeURLs": self.purge_urls,
         }
 
-    def list_nodes(self, clerk: Clerk, _: Any) -> Any:
+    def list_nodes(self, db: FrontierSession, _: Any) -> Any:
         """The instances that are alive."""
-        return _STRINGS(values=service.nodes(clerk.session))
+        return _STRINGS(values=service.nodes(db.session))
 
-    def list_crawls(self, clerk: Clerk, _: Any) -> Any:
+    def list_crawls(self, db: FrontierSession, _: Any) -> Any:
         """The crawls that have queues, except the archive's own."""
-        names = service.crawl_names(clerk.session)
-        crawls = clerk.queues.crawls() - {service.WATCH}
+        names = service.crawl_names(db.session)
+        crawls = db.queues.crawls() - {service.WATCH}
         return _STRINGS(values=sorted(names[crawl] for crawl in crawls if crawl in names))
 
-    def delete_crawl(self, clerk: Clerk, params: Any) -> Any:
+    def delete_crawl(self, db: FrontierSession, params: Any) -> Any:
         """Removes all queues of a crawl."""
-        crawl = self._crawl(clerk, params.value)
-        return _LONG(value=0 if crawl is None else clerk.queues.delete(crawl))
+        crawl = self._crawl(db, params.value)
+        return _LONG(value=0 if crawl is None else db.queues.delete(crawl))
 
-    def list_queues(self, clerk: Clerk, params: Any) -> Any:
+    def list_queues(self, db: FrontierSession, params: Any) -> Any:
         """A page of the queues of a crawl."""
-        crawl = self._crawl(clerk, params.crawlID)
+        crawl = self._crawl(db, params.crawlID)
         size = min(params.size or PAGE, MOST_QUEUES)
         answer = _QUEUES(start=params.start, size=params.size or PAGE, crawlID=_name(params.crawlID))
         if crawl is not None:
-            keys, answer.total = clerk.queues.names(
-                crawl, params.start, size, busy=not params.include_inactive
-            )
+            keys, answer.total = db.queues.names(crawl, params.start, size, busy=not params.include_inactive)
             answer.values.extend(keys)
         return answer
 
-    def get_stats(self, clerk: Clerk, params: Any) -> Any:
+    def get_stats(self, db: FrontierSession, params: Any) -> Any:
         """Counts of a queue or of a crawl."""
-        crawl = self._crawl(clerk, params.crawlID)
+        crawl = self._crawl(db, params.crawlID)
         answer = _STATS(crawlID=_name(params.crawlID), counts={"completed": 0, "active_queues": 0})
         if crawl is not None:
-            figures = clerk.queues.figures(crawl, checked(params.key) or None)
+            figures = db.queues.figures(crawl, checked(params.key) or None)
             answer.size, answer.inProcess = figures.scheduled, figures.held
             answer.counts["completed"], answer.counts["active_queues"] = figures.done, figures.busy_queues
             answer.numberOfQueues = figures.queues
         return answer
 
-    def delete_queue(self, clerk: Clerk, params: Any) -> Any:
+    def delete_queue(self, db: FrontierSession, params: Any) -> Any:
         """Removes a queue with its URLs."""
-        crawl = self._crawl(clerk, params.crawlID)
+        crawl = self._crawl(db, params.crawlID)
         key = self._key(params, "DeleteQueue")
-        return _LONG(value=0 if crawl is None else clerk.queues.delete(crawl, key))
+        return _LONG(value=0 if crawl is None else db.queues.delete(crawl, key))
 
-    def block_queue_until(self, clerk: Clerk, params: Any) -> Any:
+    def block_queue_until(self, db: FrontierSession, params: Any) -> Any:
         """The host is left alone until after this second; 0 ends that."""
         until = milliseconds(params.time) + 1 if params.time else 0
-        clerk.queues.pause(self._key(params, "BlockQueueUntil"), until)
+        db.queues.pause(self._key(params, "BlockQueueUntil"), until)
         return _EMPTY()
 
-    def set_active(self, clerk: Clerk, params: Any) -> Any:
+    def set_active(self, db: FrontierSession, params: Any) -> Any:
         """Whether URLs are given out."""
-        service.set_active(clerk.session, params.state)
+        service.set_active(db.session, params.state)
         return _EMPTY()
 
-    def get_active(self, clerk: Clerk, _: Any) -> Any:
+    def get_active(self, db: FrontierSession, _: Any) -> Any:
         """Whether URLs are given out."""
-        return _BOOLEAN(state=clerk.session.transact(service.is_active))
+        return _BOOLEAN(state=db.session.transact(service.is_active))
 
-    def set_delay(self, clerk: Clerk, params: Any) -> Any:
+    def set_delay(self, db: FrontierSession, params: Any) -> Any:
         """The delay of one queue, or of all that have none of their own."""
         told = params.delay_ms if params.HasField("delay_ms") else params.delay_requestable * 1000
         delay_ms = min(told, MOST_DELAY_MS)
         if params.key:
-            clerk.queues.set_delay(checked(params.key), delay_ms)
+            db.queues.set_delay(checked(params.key), delay_ms)
         else:
-            service.set_usual_delay(clerk.session, delay_ms)
+            service.set_usual_delay(db.session, delay_ms)
         return _EMPTY()
 
-    def set_log_level(self, _clerk: Clerk, params: Any) -> Any:
+    def set_log_level(self, _db: FrontierSession, params: Any) -> Any:
         """How much this instance tells; a package that is not ours stands for all of Tamias."""
         if not 0 <= params.level < len(_LEVELS):
-            raise Refused(Code.INVALID_ARGUMENT, f"there is no log level {params.level}")
+            raise CallError(Code.INVALID_ARGUMENT, f"there is no log level {params.level}")
         ours = params.package if params.package.startswith("tamias") else "tamias"
         logging.getLogger(ours).setLevel(_LEVELS[params.level])
         return _EMPTY()
 
-    def set_crawl_limit(self, clerk: Clerk, params: Any) -> Any:
+    def set_crawl_limit(self, db: FrontierSession, params: Any) -> Any:
         """A queue is served until so many of its URLs are done; 0 takes the limit away."""
-        crawl = self._crawl(clerk, params.crawlID)
+        crawl = self._crawl(db, params.crawlID)
         key = self._key(params, "SetCrawlLimit")
-        if crawl is None or not clerk.queues.set_limit(key, crawl, params.limit or None):
-            raise Refused(Code.NOT_FOUND, f"crawl {_name(params.crawlID)} has no queue {key!r}")
+        if crawl is None or not db.queues.set_limit(key, crawl, params.limit or None):
+            raise CallError(Code.NOT_FOUND, f"crawl {_name(params.crawlID)} has no queue {key!r}")
         return _EMPTY()
 
-    def get_url_status(self, clerk: Clerk, params: Any) -> Any:
+    def get_url_status(self, db: FrontierSession, params: Any) -> Any:
         """What is known of one URL."""
         try:
             url = fetch_url(params.url.replace("\0", ""))
         except UrlError as error:
-            raise Refused(Code.INVALID_ARGUMENT, str(error)) from None
+            raise CallError(Code.INVALID_ARGUMENT, str(error)) from None
         key = checked(params.key) or queue_key(url)
         if not key:
-            raise Refused(Code.INVALID_ARGUMENT, f"{url!r} has no host, and no key was given")
-        crawl = self._crawl(clerk, params.crawlID)
-        state = None if crawl is None else clerk.queues.status(key, crawl, url, self._addresses.key(url))
+            raise CallError(Code.INVALID_ARGUMENT, f"{url!r} has no host, and no key was given")
+        crawl = self._crawl(db, params.crawlID)
+        state = None if crawl is None else db.queues.status(key, crawl, url, self._addresses.key(url))
         if state is None:
-            raise Refused(Code.NOT_FOUND, f"{url!r} is not known in queue {key!r}")
+            raise CallError(Code.NOT_FOUND, f"{url!r} is not known in queue {key!r}")
         return known_item(state, _name(params.crawlID))
 
-    def count_urls(self, clerk: Clerk, params: Any) -> Any:
+    def count_urls(self, db: FrontierSession, params: Any) -> Any:
         """How many URLs of a crawl, or of one queue, fit."""
-        crawl = self._crawl(clerk, params.crawlID)
-        return _LONG(value=0 if crawl is None else clerk.queues.count(listing_of(params, crawl)))
+        crawl = self._crawl(db, params.crawlID)
+        return _LONG(value=0 if crawl is None else db.queues.count(listing_of(params, crawl)))
 
-    def purge_urls(self, clerk: Clerk, params: Any) -> Any:
+    def purge_urls(self, db: FrontierSession, params: Any) -> Any:
         """Removes URLs that have been known for more than so many days."""
-        crawl = self._crawl(clerk, params.crawlID)
+        crawl = self._crawl(db, params.crawlID)
         key = checked(params.key) or None
-        return _LONG(value=0 if crawl is None else clerk.queues.purge(crawl, key, params.days))
+        return _LONG(value=0 if crawl is None else db.queues.purge(crawl, key, params.days))
 
     @staticmethod
-    def _crawl(clerk: Clerk, name: str) -> int | None:
-        return service.found_crawl(clerk.session, checked(name))
+    def _crawl(db: FrontierSession, name: str) -> int | None:
+        return service.found_crawl(db.session, checked(name))
 
     @staticmethod
     def _key(params: Any, call: str) -> str:
         if not params.key:
-            raise Refused(Code.INVALID_ARGUMENT, f"{call} needs the key of a queue")
+            raise CallError(Code.INVALID_ARGUMENT, f"{call} needs the key of a queue")
         return checked(params.key)
 
 

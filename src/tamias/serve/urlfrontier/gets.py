@@ -11,7 +11,7 @@ from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
-from tamias.serve.urlfrontier.session_threads import Clerk, Desk
+from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
 
 _GET = message("urlfrontier.GetParams")
 _INFO = message("urlfrontier.URLInfo")
@@ -28,9 +28,9 @@ _MOST = 2**31 - 2
 class Gets:
     """The calls GetURLs and ListURLs."""
 
-    def __init__(self, desk: Desk, lend: Callable[[Call, Any], Awaitable[None]]) -> None:
+    def __init__(self, threads: FrontierThreads, lend: Callable[[Call, Any], Awaitable[None]]) -> None:
         """`lend` answers where a worker of ours asks."""
-        self._desk = desk
+        self._threads = threads
         self._lend = lend
         self._names: dict[int, str] = {}
 
@@ -40,10 +40,10 @@ class Gets:
         if params.worker:
             await self._lend(call, params)
             return
-        wish = await self._desk.ask(lambda clerk: _wish(clerk, params))
+        wish = await self._threads.run(lambda db: _wish(db, params))
         if wish is None:
             return
-        handing = await self._desk.ask(lambda clerk: clerk.holds.begin(wish))
+        handing = await self._threads.run(lambda db: db.holds.begin(wish))
         given = await self._next(handing)
         while given:
             await self._know_names({each.crawl for each in given})
@@ -58,7 +58,7 @@ class Gets:
     async def list_urls(self, call: Call) -> None:
         """Done and scheduled URLs of a crawl, or of one queue."""
         params = parsed(_LIST, await call.one())
-        crawl = await self._desk.ask(lambda clerk: found_crawl(clerk.session, checked(params.crawlID)))
+        crawl = await self._threads.run(lambda db: found_crawl(db.session, checked(params.crawlID)))
         if crawl is None:
             return
         listing, left = listing_of(params, crawl), params.size or PAGE
@@ -70,10 +70,10 @@ class Gets:
             await call.send([known_item(each, self._names[crawl]).SerializeToString() for each in page])
 
     async def _next(self, handing: Handing) -> list[Given]:
-        return await self._desk.ask(lambda clerk: clerk.holds.next(handing))
+        return await self._threads.run(lambda db: db.holds.next(handing))
 
     async def _page(self, listing: Listing, spot: Spot, size: int) -> tuple[list[UrlState], Spot | None]:
-        return await self._desk.ask(lambda clerk: clerk.queues.urls(listing, spot, size))
+        return await self._threads.run(lambda db: db.queues.urls(listing, spot, size))
 
     def _info(self, given: Given) -> bytes:
         info = _INFO(url=given.url, key=given.host, crawlID=self._names[given.crawl])
@@ -82,13 +82,13 @@ class Gets:
 
     async def _know_names(self, crawls: set[int]) -> None:
         if not crawls <= self._names.keys():
-            self._names = await self._desk.ask(lambda clerk: crawl_names(clerk.session))
+            self._names = await self._threads.run(lambda db: crawl_names(db.session))
 
 
-def _wish(clerk: Clerk, params: Any) -> Wish | None:
+def _wish(db: FrontierSession, params: Any) -> Wish | None:
     """What a client asks for; None: nothing can fit."""
     named = params.WhichOneof("item") == "crawlID"
-    crawl = found_crawl(clerk.session, checked(params.crawlID)) if named else None
+    crawl = found_crawl(db.session, checked(params.crawlID)) if named else None
     if (named and crawl is None) or (params.key and not named):
         return None
     return Wish(

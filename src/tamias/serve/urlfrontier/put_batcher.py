@@ -5,7 +5,7 @@ import logging
 
 from tamias.frontier.service.external_put import ExternalUrl
 from tamias.model.errors import TamiasError
-from tamias.serve.urlfrontier.session_threads import Clerk, Desk
+from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
 
 OK, SKIPPED, FAIL = 0, 1, 2
 """`AckMessage.Status`."""
@@ -16,11 +16,11 @@ _log = logging.getLogger(__name__)
 Load = tuple[list[ExternalUrl], "asyncio.Future[list[int]]"]
 
 
-class Lane:
+class PutBatcher:
     """While one transaction runs, what comes in waits for the next."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, threads: FrontierThreads) -> None:
+        self._threads = threads
         self._waiting: list[Load] = []
         self._work: asyncio.Task[None] | None = None
         self._count = 0
@@ -60,20 +60,20 @@ class Lane:
 
     async def _verdicts(self, urls: list[ExternalUrl]) -> list[int]:
         try:
-            return await self._desk.put(lambda clerk: _put(clerk, urls))
+            return await self._threads.put(lambda db: _put(db, urls))
         except TamiasError as error:
             _log.warning("%d URLs were not put: %s", len(urls), error)
             return [FAIL] * len(urls)
-        except Exception:  # noqa: BLE001 (without the lane no put is ever answered again)
+        except Exception:  # noqa: BLE001 (without the batcher no put is ever answered again)
             _log.exception("%d URLs were not put", len(urls))
             return [FAIL] * len(urls)
 
 
-def _put(clerk: Clerk, urls: list[ExternalUrl]) -> list[int]:
+def _put(db: FrontierSession, urls: list[ExternalUrl]) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
-    taken = clerk.intake.put(urls)
+    taken = db.intake.put(urls)
     return [
-        OK if each else SKIPPED if clerk.intake.owns(told.host) else FAIL
+        OK if each else SKIPPED if db.intake.owns(told.host) else FAIL
         for told, each in zip(urls, taken, strict=True)
     ]
 

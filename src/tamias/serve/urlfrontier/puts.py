@@ -10,11 +10,11 @@ from google.protobuf.message import DecodeError
 from tamias.frontier.service.external_put import ExternalUrl
 from tamias.frontier.service.state import crawl_number
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.messages import message
-from tamias.serve.urlfrontier.put_batcher import SKIPPED, Lane
+from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
-from tamias.serve.urlfrontier.session_threads import Desk
+from tamias.serve.urlfrontier.session_threads import FrontierThreads
 
 _URL_ITEM = message("urlfrontier.URLItem")
 _ACK = message("urlfrontier.AckMessage")
@@ -46,10 +46,10 @@ Begin = Callable[[Sequence[bytes]], Awaitable[Answer]]
 class Puts:
     """The calls PutURLs and PutDiscovered."""
 
-    def __init__(self, desk: Desk, addresses: Addresses) -> None:
-        self._desk = desk
+    def __init__(self, threads: FrontierThreads, addresses: Addresses) -> None:
+        self._threads = threads
         self._addresses = addresses
-        self._lane = Lane(desk)
+        self._puts = PutBatcher(threads)
         self._parsing = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._crawls: dict[str, int] = {"": 1, "DEFAULT": 1}
 
@@ -122,12 +122,12 @@ class Puts:
             }
 
     async def _number(self, name: str) -> int:
-        return await self._desk.ask(lambda clerk: crawl_number(clerk.session, name))
+        return await self._threads.run(lambda db: crawl_number(db.session, name))
 
     async def _judged(self, told: list[ExternalUrl | None]) -> Verdicts:
         """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
-        coming = await self._lane.put(good) if good else None
+        coming = await self._puts.put(good) if good else None
 
         async def verdicts() -> list[int]:
             judged = iter(await coming if coming is not None else ())
@@ -181,7 +181,7 @@ async def _answered(call: Call, begin: Begin, most: int) -> None:
         await _read(call, begin, unanswered)
         unanswered.add(0, None)
         await answers
-    except Refused:
+    except CallError:
         unanswered.add(0, None)
         await answers
         raise
@@ -209,7 +209,7 @@ def check_number_of_items(raw: bytes) -> None:
     if len(raw) > 2 * MOST_OF_A_BATCH and sum(1 for _ in islice(_items(raw), MOST_OF_A_BATCH + 1)) > (
         MOST_OF_A_BATCH
     ):
-        raise Refused(Code.RESOURCE_EXHAUSTED, f"a batch has at most {MOST_OF_A_BATCH} URLs; send several")
+        raise CallError(Code.RESOURCE_EXHAUSTED, f"a batch has at most {MOST_OF_A_BATCH} URLs; send several")
 
 
 def _items(raw: bytes) -> Iterator[None]:
@@ -229,7 +229,7 @@ def _items(raw: bytes) -> Iterator[None]:
             elif kind in _FIXED:
                 at += _FIXED[kind]
             else:
-                raise Refused(Code.INVALID_ARGUMENT, "a batch with groups cannot be read")
+                raise CallError(Code.INVALID_ARGUMENT, "a batch with groups cannot be read")
     except IndexError:
         return  # it is cut off, and the parser will say so
 
@@ -248,4 +248,4 @@ def parsed(kind: Any, raw: bytes) -> Any:
         return kind.FromString(raw)
     except DecodeError as error:
         name = kind.DESCRIPTOR.full_name
-        raise Refused(Code.INVALID_ARGUMENT, f"a message cannot be read as {name}: {error}") from None
+        raise CallError(Code.INVALID_ARGUMENT, f"a message cannot be read as {name}: {error}") from None

@@ -10,7 +10,7 @@ from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS
 from tamias.model.url import fetch_url, host
 from tamias.model.url_key import key_of_fetched, url_key
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 
 MAX_URL = 32_768
 MAX_INFO = 256 << 10
@@ -44,7 +44,7 @@ def is_name(text: str) -> bool:
 def checked(name: str) -> str:
     """A name, or the reason why it cannot be one."""
     if not is_name(name):
-        raise Refused(
+        raise CallError(
             Code.INVALID_ARGUMENT, f"a name has at most {MAX_NAME} characters and none of them is NUL"
         )
     return name

@@ -20,16 +20,16 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.serve.urlfrontier import messages
-from tamias.serve.urlfrontier.control import Answerer, Control
+from tamias.serve.urlfrontier.control import Answerer, ControlCalls
 from tamias.serve.urlfrontier.gets import Gets
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.http2 import Connection
-from tamias.serve.urlfrontier.grpc.public import Health, reflect
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.http2 import Http2Connection
+from tamias.serve.urlfrontier.grpc.public import HealthService, reflect
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.puts import Puts, parsed
 from tamias.serve.urlfrontier.reading import Addresses
-from tamias.serve.urlfrontier.session_threads import Desk
+from tamias.serve.urlfrontier.session_threads import FrontierThreads
 from tamias.serve.urlfrontier.workers import Workers
 from tamias.settings import Settings
 
@@ -68,15 +68,15 @@ class FrontierServer:
     def __init__(self, database: Database, options: Options) -> None:
         self._options = options
         self._addresses = Addresses(options.session_names)
-        self._desk = Desk(database, self._addresses.same, options.threads, options.lease_filter)
+        self._threads = FrontierThreads(database, self._addresses.same, options.threads, options.lease_filter)
         self._registry = WorkerRegistry(
             database,
             options.data,
             options.configure,
-            lambda work: self._desk.ask(lambda clerk: work(clerk.session)),
+            lambda work: self._threads.run(lambda db: work(db.session)),
             options.lease_filter,
         )
-        self._health = Health(Desk(database, self._addresses.same, 1))
+        self._health = HealthService(FrontierThreads(database, self._addresses.same, 1))
         self._routes = self._routed()
         self._connections = Connections(options.connections, options.connections_of_one_address)
         self.address = ""
@@ -97,8 +97,8 @@ class FrontierServer:
             await told
             sweep.cancel()
         with contextlib.suppress(TamiasError):
-            await self._desk.ask(lambda clerk: service.leave(clerk.session, self.address))
-        self._desk.close()
+            await self._threads.run(lambda db: service.leave(db.session, self.address))
+        self._threads.close()
         self._health.close()
 
     def _listening(self) -> socket.socket:
@@ -113,27 +113,27 @@ class FrontierServer:
         self.address = f"{shown}:{listening.getsockname()[1]}"
         return listening
 
-    def _connection(self) -> Connection:
-        return Connection(self._dispatch, self._connections)
+    def _connection(self) -> Http2Connection:
+        return Http2Connection(self._dispatch, self._connections)
 
     async def _dispatch(self, call: Call) -> None:
         route = self._routes.get(call.path)
         if not call.path.startswith(f"/{messages.HEALTH}/"):
             self._check_token(call)
         if route is None:
-            raise Refused(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
+            raise CallError(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
         await route(call)
 
     def _check_token(self, call: Call) -> None:
         wanted = self._options.token
         told = call.metadata.get("authorization", "")
         if wanted is not None and not hmac.compare_digest(told.encode(), f"Bearer {wanted}".encode()):
-            raise Refused(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
+            raise CallError(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
 
     def _routed(self) -> dict[str, Route]:
-        workers = Workers(self._registry, self._desk)
-        gets = Gets(self._desk, workers.lend)
-        puts, health = Puts(self._desk, self._addresses), self._health
+        workers = Workers(self._registry, self._threads)
+        gets = Gets(self._threads, workers.lend)
+        puts, health = Puts(self._threads, self._addresses), self._health
         streams: dict[str, Route] = {
             f"/{messages.SERVICE}/PutURLs": puts.put_urls,
             f"/{messages.SERVICE}/PutDiscovered": puts.put_discovered,
@@ -145,7 +145,7 @@ class FrontierServer:
             f"/{messages.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
         }
         asked = messages.method_types(messages.SERVICE)
-        answers = Control(self._addresses).answerers().items()
+        answers = ControlCalls(self._addresses).answerers().items()
         single = {
             f"/{messages.SERVICE}/{name}": self._single(asked[name][0], answerer)
             for name, answerer in answers
@@ -155,7 +155,7 @@ class FrontierServer:
     def _single(self, kind: Any, answerer: Answerer) -> Route:
         async def route(call: Call) -> None:
             params = parsed(kind, await call.one())
-            answer = await self._desk.ask(lambda clerk: answerer(clerk, params))
+            answer = await self._threads.run(lambda db: answerer(db, params))
             await call.send([answer.SerializeToString()])
 
         return route
@@ -163,7 +163,7 @@ class FrontierServer:
     async def _announce(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
             try:
-                await self._desk.ask(lambda clerk: service.announce(clerk.session, self.address))
+                await self._threads.run(lambda db: service.announce(db.session, self.address))
             except TamiasError as error:
                 _log.warning("cannot say that this instance is alive: %s", error)
             with contextlib.suppress(TimeoutError):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 Same = Callable[[str, str], bool]
 
 
-class Clerk:
+class FrontierSession:
     """What one thread works with."""
 
     def __init__(self, session: Session, same_url: Same, lease_filter: LeaseFilter) -> None:
@@ -26,7 +26,7 @@ class Clerk:
         self.intake = ExternalPut(session, same_url=same_url, section=lease_filter.section)
 
 
-class Desk:
+class FrontierThreads:
     """Runs work on the database in threads. Puts have one of their own, so that they keep their order."""
 
     def __init__(
@@ -36,31 +36,33 @@ class Desk:
         self._lease_filter = lease_filter or LeaseFilter()
         self._same_url = same_url
         self._own = threading.local()
-        self._clerks: list[Clerk] = []
+        self._sessions: list[FrontierSession] = []
         self._many = ThreadPoolExecutor(threads, "frontier")
-        self._lane = ThreadPoolExecutor(1, "puts")
+        self._puts = ThreadPoolExecutor(1, "puts")
 
-    async def ask(self, work: Callable[[Clerk], T]) -> T:
+    async def run(self, work: Callable[[FrontierSession], T]) -> T:
         """The result of work that any thread may do."""
         return await asyncio.get_running_loop().run_in_executor(self._many, self._run, work)
 
-    async def put(self, work: Callable[[Clerk], T]) -> T:
+    async def put(self, work: Callable[[FrontierSession], T]) -> T:
         """The same in the thread for puts, one after another."""
-        return await asyncio.get_running_loop().run_in_executor(self._lane, self._run, work)
+        return await asyncio.get_running_loop().run_in_executor(self._puts, self._run, work)
 
     def close(self) -> None:
         """Waits for what is being done."""
-        for threads in (self._many, self._lane):
+        for threads in (self._many, self._puts):
             threads.shutdown(cancel_futures=True)
-        for clerk in self._clerks:
-            clerk.session.close()
+        for db in self._sessions:
+            db.session.close()
 
-    def _run(self, work: Callable[[Clerk], T]) -> T:
-        return work(self._clerk())
+    def _run(self, work: Callable[[FrontierSession], T]) -> T:
+        return work(self._open_session())
 
-    def _clerk(self) -> Clerk:
-        clerk: Clerk | None = getattr(self._own, "clerk", None)
-        if clerk is None:
-            clerk = self._own.clerk = Clerk(self._database.session(), self._same_url, self._lease_filter)
-            self._clerks.append(clerk)
-        return clerk
+    def _open_session(self) -> FrontierSession:
+        db: FrontierSession | None = getattr(self._own, "session", None)
+        if db is None:
+            db = self._own.session = FrontierSession(
+                self._database.session(), self._same_url, self._lease_filter
+            )
+            self._sessions.append(db)
+        return db

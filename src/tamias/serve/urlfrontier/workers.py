@@ -19,11 +19,11 @@ from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.model.item import Item
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked
-from tamias.serve.urlfrontier.session_threads import Desk
+from tamias.serve.urlfrontier.session_threads import FrontierThreads
 
 _PACKED = message("tamias.Packed")
 _PARCEL = message("tamias.Parcel")
@@ -46,9 +46,9 @@ Answer = Callable[[RemoteCommitter, Any], Awaitable[Any]]
 class Workers:
     """The calls of the service `Workers`, and GetURLs where a worker asks."""
 
-    def __init__(self, registry: WorkerRegistry, desk: Desk) -> None:
+    def __init__(self, registry: WorkerRegistry, threads: FrontierThreads) -> None:
         self._registry = registry
-        self._desk = desk
+        self._threads = threads
 
     def routes(self) -> dict[str, Route]:
         """Each call by its path."""
@@ -74,14 +74,14 @@ class Workers:
         crawl = await self._crawl(call)
         committer = await self._registry.committer(crawl)
         if params.policy != await self._registry.digest(crawl):
-            raise Refused(Code.FAILED_PRECONDITION, "the crawl was told something else: say hello again")
+            raise CallError(Code.FAILED_PRECONDITION, "the crawl was told something else: say hello again")
         lent = await committer.lend(
             params.worker,
             min(params.max_queues or MOST_HOSTS, MOST_HOSTS),
             min(params.max_urls_per_queue or MOST_HOSTS, MOST_HOSTS),
             min(params.delay_requestable or HOLD_SECONDS, MOST_SECONDS),
         )
-        names = await self._desk.ask(lambda clerk: crawl_names(clerk.session)) if lent else {}
+        names = await self._threads.run(lambda db: crawl_names(db.session)) if lent else {}
         await call.send([_info(each, names) for each in lent])
 
     async def deliver(self, call: Call) -> None:
@@ -109,9 +109,9 @@ class Workers:
     async def _crawl(self, call: Call) -> int:
         """The crawl that the worker works for: a header of each call says its name."""
         name = checked(unquote(call.metadata.get(CRAWL_HEADER, "")))
-        found = await self._desk.ask(lambda clerk: found_crawl(clerk.session, name)) if name else CRAWL
+        found = await self._threads.run(lambda db: found_crawl(db.session, name)) if name else CRAWL
         if found is None:
-            raise Refused(Code.NOT_FOUND, f"there is no crawl {name!r}")
+            raise CallError(Code.NOT_FOUND, f"there is no crawl {name!r}")
         return found
 
 
@@ -120,7 +120,7 @@ def value_of(data: bytes, kind: Any) -> Any:
     try:
         return unpacked(data, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(Code.INVALID_ARGUMENT, f"not what this call takes: {error}") from None
+        raise CallError(Code.INVALID_ARGUMENT, f"not what this call takes: {error}") from None
 
 
 async def _accepted(
@@ -134,7 +134,7 @@ async def _accepted(
                 visit += parcel.visit
                 quads.write(parcel.quads)
                 if len(visit) > MOST_VISIT:
-                    raise Refused(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
+                    raise CallError(Code.RESOURCE_EXHAUSTED, f"a visit has more than {MOST_VISIT} bytes")
                 if parcel.last and parcel.release:
                     yield parcel.id, committer.released(value_of(parcel.release, wire.Released))
                 elif parcel.last:

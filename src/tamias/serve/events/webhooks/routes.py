@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tamias.model.url import is_address
 from tamias.permit.addresses import forbidden
-from tamias.serve.events.log import KINDS, Kind, Wanted, latest_event
+from tamias.serve.events.log import KINDS, EventFilter, Kind, latest_event
 from tamias.serve.events.webhooks.signing import new_key, read_key, told_key
 from tamias.serve.events.webhooks.store import (
     NewWebhook,
@@ -21,11 +21,11 @@ from tamias.serve.events.webhooks.store import (
     list_webhooks,
     put_webhook,
 )
-from tamias.serve.http.endpoints import Answer, Endpoint, path_parameter
+from tamias.serve.http.endpoints import Endpoint, ResponseSpec, path_parameter
 from tamias.serve.http.params import json_body
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 from tamias.service_client import addresses_of
 
@@ -65,64 +65,64 @@ class Webhooks(msgspec.Struct, frozen=True):
 
 
 async def make(request: Request, service: Service) -> Response:
-    """Makes one. Raises `Problem` for an address that is none, or is our own network's."""
+    """Makes one. Raises `HttpProblem` for an address that is none, or is our own network's."""
     asked = await json_body(request, AskedWebhook, MOST_BYTES)
     await _check_address(asked.url, allow_private=service.settings.permit.allow_private)
     key = read_key(asked.secret) if asked.secret else new_key()
     found = await service.histories.find(asked.dataset) if asked.dataset else None
-    wanted = Wanted(
+    wanted = EventFilter(
         kinds=tuple(dict.fromkeys(asked.kinds)) or KINDS,
         resource=found.resource.id if found else None,
         host=asked.host.lower() if asked.host else None,
         portal=asked.portal,
     )
-    made = await service.desks.ask(lambda desk: _make(desk, asked, key, wanted))
+    made = await service.pool.run(lambda db: _make(db, asked, key, wanted))
     return json_answer(request, MadeWebhook(made, told_key(key)), 201)
 
 
 async def listing(request: Request, service: Service) -> Response:
     """All of them, without their secrets."""
-    found = await service.desks.ask(lambda desk: list_webhooks(desk.session))
+    found = await service.pool.run(lambda db: list_webhooks(db.session))
     return json_answer(request, Webhooks(found))
 
 
 async def one(request: Request, service: Service) -> Response:
     """One of them."""
     named = _named(request)
-    found = await service.desks.ask(lambda desk: list_webhooks(desk.session, named))
+    found = await service.pool.run(lambda db: list_webhooks(db.session, named))
     if not found:
-        raise Problem(404, f"there is no webhook {named}")
+        raise HttpProblem(404, f"there is no webhook {named}")
     return json_answer(request, found[0])
 
 
 async def take_away(request: Request, service: Service) -> Response:
     """Takes one away, with what it was not told yet."""
     named = _named(request)
-    if not await service.desks.ask(lambda desk: delete_webhook(desk.session, named)):
-        raise Problem(404, f"there is no webhook {named}")
+    if not await service.pool.run(lambda db: delete_webhook(db.session, named)):
+        raise HttpProblem(404, f"there is no webhook {named}")
     return Response(status_code=204)
 
 
-def _make(desk: Desk, asked: AskedWebhook, key: bytes, wanted: Wanted) -> Webhook:
-    if count_webhooks(desk.session) >= MOST_WEBHOOKS:
-        raise Problem(422, f"there are {MOST_WEBHOOKS} webhooks already; take one away first")
-    latest = latest_event(desk.session)
+def _make(db: ServiceSession, asked: AskedWebhook, key: bytes, wanted: EventFilter) -> Webhook:
+    if count_webhooks(db.session) >= MOST_WEBHOOKS:
+        raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; take one away first")
+    latest = latest_event(db.session)
     seen = latest if asked.after is None else min(asked.after, latest)
-    named = put_webhook(desk.session, NewWebhook(url=asked.url, key=key, wanted=wanted, seen=seen))
-    return list_webhooks(desk.session, named)[0]
+    named = put_webhook(db.session, NewWebhook(url=asked.url, key=key, wanted=wanted, seen=seen))
+    return list_webhooks(db.session, named)[0]
 
 
 async def _check_address(url: str, *, allow_private: bool) -> None:
     """What a name leads to may change: it is looked at again at every delivery."""
     parts = urlsplit(url) if is_address(url) else None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise Problem(422, "'url' must be an http or https address without a user name")
+        raise HttpProblem(422, "'url' must be an http or https address without a user name")
     if allow_private:
         return
     for address in await addresses_of(parts.hostname, _RESOLVE_SECONDS):
         reason = forbidden(address)
         if reason is not None:
-            raise Problem(
+            raise HttpProblem(
                 422, f"{parts.hostname[:200]} is a {reason}; that needs 'tamias serve --allow-private'"
             )
 
@@ -130,7 +130,7 @@ async def _check_address(url: str, *, allow_private: bool) -> None:
 def _named(request: Request) -> str:
     named = str(request.path_params["id"])
     if not _ID.fullmatch(named):
-        raise Problem(404, f"there is no webhook {named[:100]}")
+        raise HttpProblem(404, f"there is no webhook {named[:100]}")
     return named
 
 
@@ -143,7 +143,7 @@ ENDPOINTS = [
         path=_PATH,
         handle=make,
         about="Be told of events by signed POSTs, in order and until they are taken",
-        answers={201: Answer("It is made; its secret is told this once", MadeWebhook)},
+        answers={201: ResponseSpec("It is made; its secret is told this once", MadeWebhook)},
         body=AskedWebhook,
         secret=True,
     ),
@@ -151,7 +151,7 @@ ENDPOINTS = [
         path=_PATH,
         handle=listing,
         about="All webhooks and how their deliveries go",
-        answers={200: Answer("Webhooks", Webhooks)},
+        answers={200: ResponseSpec("Webhooks", Webhooks)},
         secret=True,
     ),
     Endpoint(
@@ -159,7 +159,7 @@ ENDPOINTS = [
         handle=one,
         about="One webhook",
         parameters=(_BY_ID,),
-        answers={200: Answer("It", Webhook)},
+        answers={200: ResponseSpec("It", Webhook)},
         secret=True,
     ),
     Endpoint(
@@ -168,7 +168,7 @@ ENDPOINTS = [
         handle=take_away,
         about="Take a webhook away",
         parameters=(_BY_ID,),
-        answers={204: Answer("It is no more")},
+        answers={204: ResponseSpec("It is no more")},
         secret=True,
     ),
 ]

@@ -10,9 +10,9 @@ from tamias.model.errors import TamiasError
 from tamias.permit.addresses import forbidden
 from tamias.serve.events.webhooks.post import Posted, post
 from tamias.serve.events.webhooks.signing import signature_headers
-from tamias.serve.events.webhooks.store import Claimed, claim, count_webhooks, prepare, settle
-from tamias.serve.http.problems import Problem
-from tamias.serve.queries.thread_pool import Desk, Desks
+from tamias.serve.events.webhooks.store import ClaimedDelivery, claim, count_webhooks, prepare, settle
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 AT_ONCE: Final = 8
 _LOOK_SECONDS: Final = 1.0
@@ -22,8 +22,8 @@ _LOG = logging.getLogger("tamias.serve.events.webhooks")
 class Sender:
     """Runs until it is cancelled. What it was at is tried again by whoever comes next."""
 
-    def __init__(self, desks: Desks, *, allow_private: bool) -> None:
-        self._desks = desks
+    def __init__(self, pool: SessionPool, *, allow_private: bool) -> None:
+        self._pool = pool
         self._forbidden = (lambda _: None) if allow_private else forbidden
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -33,7 +33,7 @@ class Sender:
             while True:
                 try:
                     await self._round()
-                except (Problem, TamiasError) as error:
+                except (HttpProblem, TamiasError) as error:
                     _LOG.debug("webhooks wait: %s", error)  # a database that is away comes back
                 await asyncio.sleep(_LOOK_SECONDS)
         finally:
@@ -42,23 +42,23 @@ class Sender:
 
     async def _round(self) -> None:
         room = AT_ONCE - len(self._under_way)
-        for claimed in await self._desks.ask(partial(_due, room=room)):
+        for claimed in await self._pool.run(partial(_due, room=room)):
             task = asyncio.create_task(self._deliver(claimed))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
 
-    async def _deliver(self, claimed: Claimed) -> None:
+    async def _deliver(self, claimed: ClaimedDelivery) -> None:
         headers = signature_headers(claimed.key, claimed.delivery, int(time.time()), claimed.body)
         posted: Posted = await asyncio.to_thread(post, claimed.url, claimed.body, headers, self._forbidden)
         try:
-            await self._desks.ask(lambda desk: settle(desk.session, claimed, posted))
-        except (Problem, TamiasError) as error:
+            await self._pool.run(lambda db: settle(db.session, claimed, posted))
+        except (HttpProblem, TamiasError) as error:
             # Its claim ends, and it is tried once more.
             _LOG.warning("how the delivery %s went could not be noted: %s", claimed.delivery, error)
 
 
-def _due(desk: Desk, room: int) -> list[Claimed]:
-    if not room or not count_webhooks(desk.session):
+def _due(db: ServiceSession, room: int) -> list[ClaimedDelivery]:
+    if not room or not count_webhooks(db.session):
         return []
-    prepare(desk.session)
-    return claim(desk.session, room)
+    prepare(db.session)
+    return claim(db.session, room)

@@ -10,7 +10,7 @@ from tamias.archive.moments import rfc3339
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.serve.events.log import Event, Kind, Wanted, events_in, latest_event
+from tamias.serve.events.log import Event, EventFilter, Kind, events_in, latest_event
 from tamias.serve.events.webhooks.post import SECONDS, Posted
 
 EVENTS_A_DELIVERY: Final = 100
@@ -60,11 +60,11 @@ class NewWebhook(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     key: bytes
-    wanted: Wanted
+    wanted: EventFilter
     seen: int
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedDelivery(msgspec.Struct, frozen=True):
     """A delivery that is ours to try."""
 
     delivery: str
@@ -112,14 +112,14 @@ def prepare(session: Session) -> None:
     session.transact(lambda cursor: _prepare(cursor, latest, now))
 
 
-def claim(session: Session, limit: int) -> list[Claimed]:
+def claim(session: Session, limit: int) -> list[ClaimedDelivery]:
     """Deliveries that are due, ours for a while."""
     now = session.now()
     asked = {"now": now, "until": now + _CLAIM_MS, "limit": limit}
-    return [Claimed(*row) for row in _rows(session, "claim", asked)]
+    return [ClaimedDelivery(*row) for row in _rows(session, "claim", asked)]
 
 
-def settle(session: Session, claimed: Claimed, posted: Posted) -> None:
+def settle(session: Session, claimed: ClaimedDelivery, posted: Posted) -> None:
     """Notes how an attempt went, and when the next one is."""
     lost = not posted.is_taken and (posted.status == _GONE or claimed.attempts >= MOST_ATTEMPTS)
     state = "delivered" if posted.is_taken else "failed" if lost else "pending"
@@ -146,7 +146,7 @@ def pause_ms(attempts: int) -> int:
 def _prepare(cursor: Cursor, latest: int, now: int) -> None:
     asked = {"latest": latest, "limit": _AT_ONCE}
     for named, kinds, host, portal, resource, seen in cursor.execute(_SQL["behind"].text, asked).fetchall():
-        wanted = Wanted(kinds=tuple(kinds), host=host, portal=portal, resource=resource)
+        wanted = EventFilter(kinds=tuple(kinds), host=host, portal=portal, resource=resource)
         until = min(latest, seen + _WINDOW)
         events = events_in(cursor, seen, until, EVENTS_A_DELIVERY, wanted)
         reached = events[-1].id if len(events) == EVENTS_A_DELIVERY else until

@@ -6,7 +6,7 @@ from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.archive.moments import rfc3339
 from tamias.model.outcome import Outcome
 from tamias.serve.pages.queries import rows, rows_of_buckets
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 
 DAYS = 30
 HOURS = 48
@@ -31,7 +31,7 @@ class Quarter(msgspec.Struct, frozen=True, kw_only=True):
     """Refused, failed."""
 
 
-class Rates(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptRates(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts now and in the last day."""
 
     per_second: float
@@ -40,7 +40,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     day: list[Quarter]
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class HostStates(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts by what they wait for."""
 
     hosts: int
@@ -66,7 +66,7 @@ class Daily(msgspec.Struct, frozen=True):
     versions: int
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class HostTrouble(msgspec.Struct, frozen=True):
     """A host at which attempts were refused or failed."""
 
     host: str
@@ -86,62 +86,62 @@ def stack(value: Quarter | Daily | int) -> tuple[int, ...]:
             return (value,)
 
 
-def rates(desk: Desk) -> Rates:
+def rates(db: ServiceSession) -> AttemptRates:
     """Attempts by quarter of an hour; the last minute by itself."""
-    now = desk.session.now()
+    now = db.session.now()
     last = now // SLOT_MS
     first = last - SLOTS_SHOWN * _QUARTER + 1
     counts: dict[tuple[int, int], int] = {}
     minute = [0, 0]
-    for slot, outcome, n, _ in rows(desk, "attempts", first=first):
+    for slot, outcome, n, _ in rows(db, "attempts", first=first):
         counts[slot, outcome] = counts.get((slot, outcome), 0) + n
-    for slot, outcome, n, in_minute, octets in _fresh(desk, now, first):
+    for slot, outcome, n, in_minute, octets in _fresh(db, now, first):
         counts[slot, outcome] = counts.get((slot, outcome), 0) + n
         minute = [minute[0] + in_minute, minute[1] + octets]
     quarters = [_quarter(counts, start) for start in range(first, last + 1, _QUARTER)]
-    return Rates(per_second=minute[0] / 60, bytes_per_second=minute[1] / 60, day=quarters)
+    return AttemptRates(per_second=minute[0] / 60, bytes_per_second=minute[1] / 60, day=quarters)
 
 
-def waiting(desk: Desk) -> Waiting:
+def waiting(db: ServiceSession) -> HostStates:
     """Of all buckets together."""
-    found = rows_of_buckets(desk, "readiness", now=desk.session.now())
+    found = rows_of_buckets(db, "readiness", now=db.session.now())
     hosts, asked, blocked, ready, polite = (sum(each) for each in zip(*found, strict=True))
-    return Waiting(hosts=hosts, asked=asked, blocked=blocked, ready=ready, polite=polite)
+    return HostStates(hosts=hosts, asked=asked, blocked=blocked, ready=ready, polite=polite)
 
 
-def daily(desk: Desk) -> list[Daily]:
+def daily(db: ServiceSession) -> list[Daily]:
     """New versions of the last days, also of days without any."""
-    today = desk.session.now() // DAY_MS
+    today = db.session.now() // DAY_MS
     since = (today - DAYS + 1) * DAY_MS
-    found = dict(rows(desk, "daily", since=since, most=MOST_VERSIONS))
+    found = dict(rows(db, "daily", since=since, most=MOST_VERSIONS))
     cut = sum(found.values()) >= MOST_VERSIONS  # the oldest of them is not a whole day
     days = range(min(found) + 1 if cut else today - DAYS + 1, today + 1)
     return [Daily(rfc3339(day * DAY_MS)[:10], found.get(day, 0)) for day in days]
 
 
-def planned(desk: Desk, datasets: int) -> list[int]:
+def planned(db: ServiceSession, datasets: int) -> list[int]:
     """Visits due in each of the next hours; an estimate where there are very many datasets."""
     percent = 100.0 if datasets <= SAMPLED_RESOURCES else 100.0 * SAMPLED_RESOURCES / datasets
-    asked = {"now": desk.session.now(), "percent": percent, "hours": HOURS}
-    found = dict(rows(desk, "planned", **asked))
+    asked = {"now": db.session.now(), "percent": percent, "hours": HOURS}
+    found = dict(rows(db, "planned", **asked))
     return [round(found.get(hour, 0) * 100 / percent) for hour in range(HOURS)]
 
 
-def troubles(desk: Desk) -> list[Trouble]:
+def troubles(db: ServiceSession) -> list[HostTrouble]:
     """Among the newest attempts."""
-    found = rows_of_buckets(desk, "troubles", most=LATEST_ATTEMPTS)
-    told = [Trouble(host, n, rfc3339(last), reason) for host, n, last, reason in found]
+    found = rows_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
+    told = [HostTrouble(host, n, rfc3339(last), reason) for host, n, last, reason in found]
     return sorted(told, key=lambda each: (-each.attempts, each.host))[:10]
 
 
-def _fresh(desk: Desk, now: int, first: int) -> list[tuple[int, ...]]:
+def _fresh(db: ServiceSession, now: int, first: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
-    for bucket in range(desk.frontier.buckets):
-        [(counted,)] = rows(desk, "counted_until", bucket=bucket)
+    for bucket in range(db.frontier.buckets):
+        [(counted,)] = rows(db, "counted_until", bucket=bucket)
         asked = {"bucket": bucket, "slot": max(first, counted + 1), "minute": now - 60_000}
         found += [
             (slot, outcome, n, minute, octets)
-            for slot, outcome, n, _, minute, octets in rows(desk, "fresh_attempts", **asked)
+            for slot, outcome, n, _, minute, octets in rows(db, "fresh_attempts", **asked)
         ]
     return found
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from tamias.serve.api import resources
 from tamias.serve.api.resources import MOST_BYTES, NewResource
 from tamias.serve.http.params import body, parameter
-from tamias.serve.http.problems import UNREAD, Problem
-from tamias.serve.pages.crawl.add_preview import Account, account
-from tamias.serve.pages.html.page import Answered, Page
+from tamias.serve.http.problems import UNREAD, HttpProblem
+from tamias.serve.pages.crawl.add_preview import AddPreview, account
+from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
 from tamias.serve.service import Service
 
@@ -29,14 +29,14 @@ class AddForm(msgspec.Struct, frozen=True, kw_only=True):
     format: str = ""
     error: str | None = None
     done: str | None = None
-    account: Account | None = None
+    account: AddPreview | None = None
     """What will happen, where an address was given."""
 
 
 async def form(request: Request, service: Service) -> AddForm:
     """The form, with what will happen to the address that `url` names."""
     url = (parameter(request, "url") or "").strip()
-    told = await service.desks.ask(lambda desk: account(desk, url)) if url else None
+    told = await service.pool.run(lambda db: account(db, url)) if url else None
     return AddForm(url=url, title=parameter(request, "title") or "", account=told)
 
 
@@ -54,12 +54,12 @@ def adding(service: Service) -> Answered:
 async def _fields(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != _FORM:
-        raise Problem(415, f"this form is sent as {_FORM}", UNREAD)
+        raise HttpProblem(415, f"this form is sent as {_FORM}", UNREAD)
     content = await body(request, MOST_BYTES)
     try:
         pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise Problem(400, f"the body is no form of {_MOST_FIELDS} fields at most") from None
+        raise HttpProblem(400, f"the body is no form of {_MOST_FIELDS} fields at most") from None
     return {name: value.replace("\0", "").strip() for name, value in pairs}
 
 
@@ -67,7 +67,7 @@ async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
     """The status and the form. What will happen is told to all; what has happened only with the secret."""
     shown = AddForm(url=told.get("url", ""), title=told.get("title", ""), format=told.get("format", ""))
     if told.get("only") == "account":
-        said = await service.desks.ask(lambda desk: account(desk, shown.url[:_LONGEST_URL]))
+        said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
         return 200, msgspec.structs.replace(shown, account=said)
     if not service.secret.matches(told.get("secret", "")):
         return 403, _with_error(shown, "This is not the secret of this service. Nothing was added.")
@@ -77,11 +77,11 @@ async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
         )
     except msgspec.ValidationError:
         return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
-    taken = await service.desks.ask(partial(resources.add_wanted, wanted=[new]))
+    taken = await service.pool.run(partial(resources.add_wanted, wanted=[new]))
     if taken.refused:
         return 422, _with_error(shown, f"The address was not taken: {taken.refused[0].reason}.")
     done = "It is under watch now." if taken.new else "It was under watch already."
-    said = await service.desks.ask(lambda desk: account(desk, new.url))
+    said = await service.pool.run(lambda db: account(db, new.url))
     return 201 if taken.new else 200, AddForm(done=done, account=said)
 
 
@@ -89,4 +89,4 @@ def _with_error(form: AddForm, error: str) -> AddForm:
     return msgspec.structs.replace(form, error=error)
 
 
-PAGE = Page(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)
+PAGE = HtmlPage(path="/add", template="add.html", view=form, data="/openapi.json", elsewhere=True)

@@ -12,10 +12,10 @@ from tamias.model.url_key import url_key
 from tamias.permit.robots import Rules
 from tamias.serve.pages.datasets.reasons import duration
 from tamias.serve.pages.queries import place_of_host
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 
 
-class Account(msgspec.Struct, frozen=True, kw_only=True):
+class AddPreview(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before the first visit."""
 
     url: str
@@ -29,17 +29,17 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What will happen, in order."""
 
 
-def account(desk: Desk, told: str) -> Account:
+def account(db: ServiceSession, told: str) -> AddPreview:
     """Of one address, as a person typed it."""
     if not is_address(told):
-        return Account(url=told, refused="it is no URL")
+        return AddPreview(url=told, refused="it is no URL")
     url = fetch_url(told)
-    refused = desk.admission.refusal(url, 0)
+    refused = db.admission.refusal(url, 0)
     if refused:
-        return Account(url=url, host=host(url), refused=refused)
-    known = _known(desk, url)
-    said = [_first(known), _robots(desk, url), _pace(desk, url), _later(known)]
-    return Account(
+        return AddPreview(url=url, host=host(url), refused=refused)
+    known = _known(db, url)
+    said = [_first(known), _robots(db, url), _pace(db, url), _later(known)]
+    return AddPreview(
         url=url,
         host=host(url),
         dataset=known.id if known else None,
@@ -47,14 +47,14 @@ def account(desk: Desk, told: str) -> Account:
     )
 
 
-def named(desk: Desk, url: str) -> str:
+def named(db: ServiceSession, url: str) -> str:
     """The id that a URL has, or would have."""
-    names = frozenset(desk.settings.filters.session_names)
+    names = frozenset(db.settings.filters.session_names)
     return resource_id(url_key(fetch_url(url), names))
 
 
-def _known(desk: Desk, url: str) -> Resource | None:
-    return next(iter(read_resources(desk.session, [named(desk, url)])), None)
+def _known(db: ServiceSession, url: str) -> Resource | None:
+    return next(iter(read_resources(db.session, [named(db, url)])), None)
 
 
 def _first(known: Resource | None) -> str:
@@ -69,11 +69,11 @@ def _planned(at: int) -> str:
     return f"its next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
 
 
-def _robots(desk: Desk, url: str) -> str:
-    place = place_of_host(desk, host(url))
-    found = desk.rows("robots", place) if place else []
+def _robots(db: ServiceSession, url: str) -> str:
+    place = place_of_host(db, host(url))
+    found = db.rows("robots", place) if place else []
     rules = next((packed for name, _, _, packed in found if name == authority(url)), None)
-    if not desk.settings.permit.robots:
+    if not db.settings.permit.robots:
         return "This service does not ask for robots.txt."
     if rules is None:
         return (
@@ -85,13 +85,13 @@ def _robots(desk: Desk, url: str) -> str:
     return f"Its server's robots.txt forbids it ({verdict.rule}): it will not be fetched while that holds."
 
 
-def _pace(desk: Desk, url: str) -> str:
-    place = place_of_host(desk, host(url))
-    found: list[tuple[Any, ...]] = desk.rows("politeness", place) if place else []
+def _pace(db: ServiceSession, url: str) -> str:
+    place = place_of_host(db, host(url))
+    found: list[tuple[Any, ...]] = db.rows("politeness", place) if place else []
     if not found:
-        return f"Its host is new here; between two requests there are {desk.settings.fetch.delay:g} seconds."
+        return f"Its host is new here; between two requests there are {db.settings.fetch.delay:g} seconds."
     _, delay_ms, blocked_until, _, waiting = found[0]
-    pause = blocked_until - desk.session.now()
+    pause = blocked_until - db.session.now()
     peace = f" It is left in peace for {duration(pause / 1000)} more." if pause > 0 else ""
     return (
         f"Its host is asked every {delay_ms / 1000:g} seconds at most; {waiting} addresses wait there.{peace}"

@@ -7,11 +7,11 @@ from starlette.requests import Request
 
 from tamias.archive.moments import rfc3339
 from tamias.serve.pages.crawl import activity
-from tamias.serve.pages.crawl.activity import Trouble, Waiting
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.crawl.activity import HostStates, HostTrouble
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import lately, rows, rows_of_buckets
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_QUEUES = 100
@@ -57,7 +57,7 @@ class Block(msgspec.Struct, frozen=True):
     delay_seconds: float
 
 
-class Listed(msgspec.Struct, frozen=True):
+class BlockListCount(msgspec.Struct, frozen=True):
     """A block list, and what it kept out."""
 
     list: str
@@ -72,43 +72,43 @@ class Tag(msgspec.Struct, frozen=True):
     urls: int
 
 
-class Frontier(msgspec.Struct, frozen=True, kw_only=True):
+class FrontierView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
-    waiting: Waiting
+    waiting: HostStates
     crawls: list[CrawlSums]
     queues: list[Queue]
     """Those with most to do."""
     blocks: list[Block]
-    lists: list[Listed]
+    lists: list[BlockListCount]
     tags: list[Tag]
     """Of so many URLs at most."""
-    troubles: list[Trouble]
+    troubles: list[HostTrouble]
 
 
-async def frontier(_: Request, service: Service) -> Frontier:
+async def frontier(_: Request, service: Service) -> FrontierView:
     """The frontier as it was a moment ago."""
     return await lately(service, "frontier", _SECONDS, _frontier)
 
 
-def _frontier(desk: Desk) -> Frontier:
-    now = desk.session.now()
-    queues = rows_of_buckets(desk, "queues", now=now, limit=MOST_QUEUES)
-    blocks = rows_of_buckets(desk, "blocks", now=now, limit=MOST_BLOCKS)
-    return Frontier(
-        waiting=activity.waiting(desk),
-        crawls=_crawls(desk),
+def _frontier(db: ServiceSession) -> FrontierView:
+    now = db.session.now()
+    queues = rows_of_buckets(db, "queues", now=now, limit=MOST_QUEUES)
+    blocks = rows_of_buckets(db, "blocks", now=now, limit=MOST_BLOCKS)
+    return FrontierView(
+        waiting=activity.waiting(db),
+        crawls=_crawls(db),
         queues=sorted((_queue(row, now) for row in queues), key=lambda each: -each.open)[:MOST_QUEUES],
         blocks=[Block(host, _moment(until) or "", delay / 1000) for host, until, delay in blocks],
-        lists=[Listed(name, urls, rfc3339(at)) for name, urls, at in rows(desk, "lists")],
-        tags=_tags(desk),
-        troubles=activity.troubles(desk),
+        lists=[BlockListCount(name, urls, rfc3339(at)) for name, urls, at in rows(db, "lists")],
+        tags=_tags(db),
+        troubles=activity.troubles(db),
     )
 
 
-def _crawls(desk: Desk) -> list[CrawlSums]:
+def _crawls(db: ServiceSession) -> list[CrawlSums]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for name, state, *counts in rows_of_buckets(desk, "queue_sums"):
+    for name, state, *counts in rows_of_buckets(db, "queue_sums"):
         before = sums.get((name, state), [0, 0, 0, 0])
         sums[name, state] = [a + b for a, b in zip(before, counts, strict=True)]
     return [
@@ -151,9 +151,9 @@ def _state(*, leased: bool, active: bool, blocked: bool, waiting: int, due: bool
     return "ready" if due else "waiting"
 
 
-def _tags(desk: Desk) -> list[Tag]:
+def _tags(db: ServiceSession) -> list[Tag]:
     counts: dict[str, int] = {}
-    for tag, n in rows_of_buckets(desk, "tags", most=MOST_TAGGED):
+    for tag, n in rows_of_buckets(db, "tags", most=MOST_TAGGED):
         counts[tag] = counts.get(tag, 0) + n
     return [Tag(*each) for each in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:50]]
 
@@ -162,10 +162,12 @@ def _moment(at: int) -> str | None:
     return rfc3339(at) if at < _LATEST_TOLD else None
 
 
-def _table(view: Frontier) -> Table:
+def _table(view: FrontierView) -> CsvTable:
     return table_of(
         view.queues, "host", "crawl", "known", "open", "state", "ready_at", "delay_seconds", "tags"
     )
 
 
-PAGE = Page(path="/frontier", template="frontier.html", view=frontier, data="/frontier.json", table=_table)
+PAGE = HtmlPage(
+    path="/frontier", template="frontier.html", view=frontier, data="/frontier.json", table=_table
+)

@@ -8,10 +8,10 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.model.url import host_key
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
 from tamias.serve.pages.queries import lately, rows, rows_of_buckets
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_HOSTS = 10_000
@@ -59,15 +59,15 @@ def arranged(datasets: dict[str, int], urls: dict[str, int], links: Counter[tupl
     )
 
 
-def _graph(desk: Desk) -> Graph:
-    datasets = dict(rows(desk, "graph_datasets", most=_MOST_READ))
-    urls = dict(rows_of_buckets(desk, "graph_hosts", most=_MOST_READ))
-    return arranged(datasets, _by_host(desk, urls, datasets), _links(desk))
+def _graph(db: ServiceSession) -> Graph:
+    datasets = dict(rows(db, "graph_datasets", most=_MOST_READ))
+    urls = dict(rows_of_buckets(db, "graph_hosts", most=_MOST_READ))
+    return arranged(datasets, _by_host(db, urls, datasets), _links(db))
 
 
-def _by_host(desk: Desk, urls: dict[str, int], datasets: dict[str, int]) -> dict[str, int]:
+def _by_host(db: ServiceSession, urls: dict[str, int], datasets: dict[str, int]) -> dict[str, int]:
     """Known URLs by host: what is known of a queue that hosts share is told of its largest host."""
-    by = desk.settings.frontier.queue
+    by = db.settings.frontier.queue
     if by != "domain":
         return urls
     largest: dict[str, str] = {}
@@ -76,12 +76,12 @@ def _by_host(desk: Desk, urls: dict[str, int], datasets: dict[str, int]) -> dict
     return {largest.get(queue, queue): known for queue, known in urls.items()}
 
 
-def _links(desk: Desk) -> Counter[tuple[str, str]]:
+def _links(db: ServiceSession) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
-    for source, to, n in rows(desk, "graph_sources", most=_MOST_READ, links=MOST_LINKS):
+    for source, to, n in rows(db, "graph_sources", most=_MOST_READ, links=MOST_LINKS):
         found[_host(source), to] += n
-    pairs = rows_of_buckets(desk, "graph_redirects", most=_MOST_READ // 10)
-    pairs += rows_of_buckets(desk, "graph_links", most=_MOST_READ)
+    pairs = rows_of_buckets(db, "graph_redirects", most=_MOST_READ // 10)
+    pairs += rows_of_buckets(db, "graph_links", most=_MOST_READ)
     found.update((_host(one), _host(other)) for one, other in pairs)
     return Counter({pair: n for pair, n in found.items() if pair[0] and pair[1] and pair[0] != pair[1]})
 
@@ -94,8 +94,10 @@ def _host(address: str) -> str:
         return ""
 
 
-def _table(view: Graph) -> Table:
-    return Table(("host", "datasets", "urls"), list(zip(view.hosts, view.datasets, view.urls, strict=True)))
+def _table(view: Graph) -> CsvTable:
+    return CsvTable(
+        ("host", "datasets", "urls"), list(zip(view.hosts, view.datasets, view.urls, strict=True))
+    )
 
 
-PAGE = Page(path="/graph", template="graph.html", view=graph, data="/graph.json", table=_table)
+PAGE = HtmlPage(path="/graph", template="graph.html", view=graph, data="/graph.json", table=_table)

@@ -14,13 +14,13 @@ from tamias.model.resource import Resource
 from tamias.permit.robots import Rules
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.params import cursor
-from tamias.serve.http.problems import Problem
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.overview import Latest, latest
 from tamias.serve.pages.queries import place_of_host, rows
 from tamias.serve.pages.search import COLUMNS, Hit
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_RESOURCES = 100
@@ -62,7 +62,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class HostView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
     host: str
@@ -78,29 +78,31 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """The latest attempts at its queue that were refused or failed."""
 
 
-async def host(request: Request, service: Service) -> Host:
+async def host(request: Request, service: Service) -> HostView:
     """All that is known of a host. Raises `NotArchived`."""
     name = request.path_params["host"].lower().rstrip(".")
     if len(name) > LONGEST_HOST or not name.isprintable():
-        raise Problem(400, f"a host has {LONGEST_HOST} characters at most, none of them a control character")
+        raise HttpProblem(
+            400, f"a host has {LONGEST_HOST} characters at most, none of them a control character"
+        )
     after = cursor(request, ID_CURSOR)
-    return await service.desks.ask(lambda desk: _host(desk, name, after[0] if after else ""))
+    return await service.pool.run(lambda db: _host(db, name, after[0] if after else ""))
 
 
-def _host(desk: Desk, name: str, after: str) -> Host:
-    found = page_of_resources(desk.session, after, MOST_RESOURCES, host=name)
-    politeness = _politeness(desk, name)
+def _host(db: ServiceSession, name: str, after: str) -> HostView:
+    found = page_of_resources(db.session, after, MOST_RESOURCES, host=name)
+    politeness = _politeness(db, name)
     if not found and politeness is None:
         raise NotArchived(f"nothing of the host {name} is in the archive")
-    return Host(
+    return HostView(
         host=name,
         resources=[_hit(each, name) for each in found],
         next=found[-1].id if len(found) == MOST_RESOURCES else None,
-        changes=[latest(row) for row in rows(desk, "host_changes", host=name, limit=MOST_CHANGES)],
+        changes=[latest(row) for row in rows(db, "host_changes", host=name, limit=MOST_CHANGES)],
         politeness=politeness,
-        robots=_robots(desk, name),
-        outcomes=_outcomes(desk, name),
-        failures=_failures(desk, name),
+        robots=_robots(db, name),
+        outcomes=_outcomes(db, name),
+        failures=_failures(db, name),
     )
 
 
@@ -117,41 +119,41 @@ def _hit(resource: Resource, name: str) -> Hit:
     )
 
 
-def _outcomes(desk: Desk, name: str) -> dict[str, int]:
-    place = place_of_host(desk, name)
-    found = rows(desk, "host_outcomes", **place, most=MOST_ATTEMPTS) if place else []
+def _outcomes(db: ServiceSession, name: str) -> dict[str, int]:
+    place = place_of_host(db, name)
+    found = rows(db, "host_outcomes", **place, most=MOST_ATTEMPTS) if place else []
     return {Outcome(outcome).word: n for outcome, n in sorted(found)}
 
 
-def _failures(desk: Desk, name: str) -> list[Failed]:
-    place = place_of_host(desk, name)
-    found = rows(desk, "host_troubles", **place, limit=MOST_FAILURES) if place else []
+def _failures(db: ServiceSession, name: str) -> list[Failed]:
+    place = place_of_host(db, name)
+    found = rows(db, "host_troubles", **place, limit=MOST_FAILURES) if place else []
     return [
         Failed(at=rfc3339(at), outcome=Outcome(outcome).word, status=status, url=url, reason=reason)
         for at, outcome, status, url, reason in found
     ]
 
 
-def _politeness(desk: Desk, name: str) -> Politeness | None:
-    place = place_of_host(desk, name)
-    found = desk.rows("politeness", place) if place else []
+def _politeness(db: ServiceSession, name: str) -> Politeness | None:
+    place = place_of_host(db, name)
+    found = db.rows("politeness", place) if place else []
     if not found:
         return None
     queue, delay_ms, blocked_until, known, waiting = found[0]
     return Politeness(
         queue=queue,
         delay_seconds=delay_ms / 1000,
-        blocked_until=rfc3339(blocked_until) if blocked_until > desk.session.now() else None,
+        blocked_until=rfc3339(blocked_until) if blocked_until > db.session.now() else None,
         known=known,
         open=waiting,
     )
 
 
-def _robots(desk: Desk, name: str) -> list[Robots]:
+def _robots(db: ServiceSession, name: str) -> list[Robots]:
     """Of the host; of a domain that shares a queue, of all its hosts."""
-    place = place_of_host(desk, name)
-    found = desk.rows("robots", place) if place else []
-    whole = name == queue_key(desk.settings.frontier.queue)(f"http://{name}/") if place else False
+    place = place_of_host(db, name)
+    found = db.rows("robots", place) if place else []
+    whole = name == queue_key(db.settings.frontier.queue)(f"http://{name}/") if place else False
     return [_robots_of(row) for row in found if whole or _is_of(row[0], name)]
 
 
@@ -174,8 +176,8 @@ def _robots_of(row: tuple[Any, ...]) -> Robots:
     )
 
 
-def _table(view: Host) -> Table:
+def _table(view: HostView) -> CsvTable:
     return table_of(view.resources, *COLUMNS)
 
 
-PAGE = Page(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json", table=_table)
+PAGE = HtmlPage(path="/host/{host}", template="host.html", view=host, data="/host/{host}.json", table=_table)

@@ -4,9 +4,9 @@ import msgspec
 from starlette.requests import Request
 
 from tamias.serve.http.params import parameter
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_HOSTS = 200
@@ -30,16 +30,16 @@ class Hosts(msgspec.Struct, frozen=True):
 async def hosts(request: Request, service: Service) -> Hosts:
     """So many hosts after one."""
     after = parameter(request, "after") or ""
-    return await service.desks.ask(lambda desk: _hosts(desk, after))
+    return await service.pool.run(lambda db: _hosts(db, after))
 
 
-def _hosts(desk: Desk, after: str) -> Hosts:
-    found = [HostRow(*row) for row in desk.rows("hosts", {"after": after, "limit": MOST_HOSTS})]
+def _hosts(db: ServiceSession, after: str) -> Hosts:
+    found = [HostRow(*row) for row in db.rows("hosts", {"after": after, "limit": MOST_HOSTS})]
     return Hosts(found, found[-1].host if len(found) == MOST_HOSTS else None)
 
 
-def _table(view: Hosts) -> Table:
+def _table(view: Hosts) -> CsvTable:
     return table_of(view.hosts, "host", "datasets")
 
 
-PAGE = Page(path="/hosts", template="hosts.html", view=hosts, data="/hosts.json", table=_table)
+PAGE = HtmlPage(path="/hosts", template="hosts.html", view=hosts, data="/hosts.json", table=_table)

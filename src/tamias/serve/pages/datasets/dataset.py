@@ -19,12 +19,12 @@ from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.reasons import Schedule, reason
 from tamias.serve.pages.datasets.resource import resource_named
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table, table_of
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.published.jsonld import dataset_jsonld
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.memento import Travels
-from tamias.serve.replay.usage import Usage, usages
+from tamias.serve.replay.usage import UsageTerms, usages
 from tamias.serve.service import Service
 
 MOST_VERSIONS = 200
@@ -64,7 +64,7 @@ class Measured(msgspec.Struct, frozen=True):
     value: float
 
 
-class Dataset(msgspec.Struct, frozen=True, kw_only=True):
+class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
     id: str
@@ -89,7 +89,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile | None
     preview: Preview | None
     """Of the newest version, where it is small; None where it is not, or must not be shown."""
-    usage: Usage
+    usage: UsageTerms
     suspects: list[NotBelieved]
     measures: list[Measured]
     json_ld: dict[str, Any] | None
@@ -110,23 +110,23 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-async def dataset(request: Request, service: Service) -> Dataset:
+async def dataset(request: Request, service: Service) -> DatasetView:
     """All that is known of one resource. Raises `NotArchived`."""
     named = request.path_params["id"]
     owner = has_secret(request, service.secret)
-    return await service.desks.ask(lambda desk: _dataset(desk, resource_named(desk, named), owner=owner))
+    return await service.pool.run(lambda db: _dataset(db, resource_named(db, named), owner=owner))
 
 
-def _dataset(desk: Desk, resource: Resource, *, owner: bool) -> Dataset:
-    versions = read_versions(desk.session, [resource.id])[resource.id]
+def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetView:
+    versions = read_versions(db.session, [resource.id])[resource.id]
     newest = versions[-1] if versions else None
-    profile = read_profile(desk.session, newest.sha256) if newest else None
-    said = usages(desk, [each.capture for each in versions[-MOST_VERSIONS:]])
+    profile = read_profile(db.session, newest.sha256) if newest else None
+    said = usages(db, [each.capture for each in versions[-MOST_VERSIONS:]])
     withheld = frozenset[str]() if owner else {capture for capture, each in said.items() if each.noarchive}
-    about = said[newest.capture] if newest else Usage()
-    schedule = _schedule(desk, resource.id)
-    bases = bases_of(desk.settings.serve)
-    return Dataset(
+    about = said[newest.capture] if newest else UsageTerms()
+    schedule = _schedule(db, resource.id)
+    bases = bases_of(db.settings.serve)
+    return DatasetView(
         id=resource.id,
         url=resource.url,
         host=host(resource.url),
@@ -144,26 +144,26 @@ def _dataset(desk: Desk, resource: Resource, *, owner: bool) -> Dataset:
         version_count=len(versions),
         versions=_rows(resource, versions, withheld),
         profile=profile,
-        preview=_preview(desk, resource, newest, withheld),
+        preview=_preview(db, resource, newest, withheld),
         usage=about,
-        suspects=_suspects(desk, resource.id),
-        measures=measured(desk, resource.id),
+        suspects=_suspects(db, resource.id),
+        measures=measured(db, resource.id),
         json_ld=None if about.noindex else dataset_jsonld(resource, versions, profile, bases),
     )
 
 
-def measured(desk: Desk, subject: str) -> list[Measured]:
+def measured(db: ServiceSession, subject: str) -> list[Measured]:
     """The quality of a resource or a portal, as far as it was measured."""
-    found = read_measures(desk.session, [subject]).get(subject, [])
+    found = read_measures(db.session, [subject]).get(subject, [])
     return [Measured(METRICS[each.metric], each.value) for each in found if each.metric in METRICS]
 
 
 def _preview(
-    desk: Desk, resource: Resource, newest: Version | None, withheld: Container[str]
+    db: ServiceSession, resource: Resource, newest: Version | None, withheld: Container[str]
 ) -> Preview | None:
     if newest is None or newest.capture in withheld or newest.byte_size > AT_ONCE:
         return None
-    return preview(desk, resource, newest)
+    return preview(db, resource, newest)
 
 
 def _rows(resource: Resource, versions: list[Version], withheld: Container[str]) -> list[VersionRow]:
@@ -186,13 +186,13 @@ def _row(version: Version, memento: str, withheld: Container[str]) -> VersionRow
     )
 
 
-def _schedule(desk: Desk, resource: str) -> Schedule:
-    rows: list[tuple[Any, ...]] = desk.rows("schedule", {"resource": resource})
+def _schedule(db: ServiceSession, resource: str) -> Schedule:
+    rows: list[tuple[Any, ...]] = db.rows("schedule", {"resource": resource})
     return Schedule(*rows[0]) if rows else Schedule(None, None, 0)
 
 
-def _suspects(desk: Desk, resource: str) -> list[NotBelieved]:
-    found = sorted(read_suspects(desk.session, resource), key=lambda each: -each.seen_at)
+def _suspects(db: ServiceSession, resource: str) -> list[NotBelieved]:
+    found = sorted(read_suspects(db.session, resource), key=lambda each: -each.seen_at)
     return [NotBelieved(rfc3339(each.seen_at), each.byte_size, each.reason) for each in found[:MOST_SUSPECTS]]
 
 
@@ -204,12 +204,12 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp()
 
 
-def _table(view: Dataset) -> Table:
+def _table(view: DatasetView) -> CsvTable:
     fields = ("number", "captured_at", "byte_size", "media_type", "sha256", "noise", "download", "memento",
               "withheld")  # fmt: skip
     return table_of(view.versions, *fields)
 
 
-PAGE = Page(
+PAGE = HtmlPage(
     path="/dataset/{id}", template="dataset.html", view=dataset, data="/dataset/{id}.json", table=_table
 )

@@ -14,12 +14,12 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.resources import read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.resource import resource_named
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open
 from tamias.serve.service import Service
 
@@ -33,7 +33,7 @@ _HELD = 16 << 20
 _AT_ONCE = 2
 _MOST_NUMBER = 999_999_999
 turns = asyncio.Semaphore(_AT_ONCE)
-"""Comparing takes long: most desks are left to those who only read."""
+"""Comparing takes long: most sessions are left to those who only read."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,20 +57,20 @@ async def difference(request: Request, service: Service) -> Difference:
     a, b = (number(request, name, 0, 1, _MOST_NUMBER) for name in "ab")
     owner = has_secret(request, service.secret)
     async with turns:
-        return await service.desks.ask(
-            lambda desk: _difference(desk, resource_named(desk, named), a, b, owner=owner)
+        return await service.pool.run(
+            lambda db: _difference(db, resource_named(db, named), a, b, owner=owner)
         )
 
 
-def _difference(desk: Desk, resource: Resource, a: int, b: int, *, owner: bool) -> Difference:
-    versions = {each.number: each for each in read_versions(desk.session, [resource.id])[resource.id]}
+def _difference(db: ServiceSession, resource: Resource, a: int, b: int, *, owner: bool) -> Difference:
+    versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
     newest = max(versions, default=0)
     b = b or newest
     a = a or b - 1
     for wanted in (a, b):
         if wanted not in versions:
             raise NotArchived(f"{resource.url} has no version {wanted}; the newest is {newest}")
-    said = check_open(desk, [versions[each] for each in (a, b)], owner=owner)
+    said = check_open(db, [versions[each] for each in (a, b)], owner=owner)
     return Difference(
         id=resource.id,
         url=resource.url,
@@ -80,7 +80,7 @@ def _difference(desk: Desk, resource: Resource, a: int, b: int, *, owner: bool) 
         newest=newest,
         versions=_choice(list(versions.values()), {a, b}),
         noindex=any(each.noindex for each in said.values()),
-        diff=compared(desk, resource, versions[a], versions[b]),
+        diff=compared(db, resource, versions[a], versions[b]),
     )
 
 
@@ -89,24 +89,24 @@ def _choice(versions: list[Version], wanted: set[int]) -> list[tuple[int, str, i
     return [(each.number, rfc3339(each.captured_at), each.byte_size) for each in reversed(told)]
 
 
-def compared(desk: Desk, resource: Resource, old: Version, new: Version) -> "Diff":
-    """What changed from one version to another. Raises `Problem` where one is too large."""
+def compared(db: ServiceSession, resource: Resource, old: Version, new: Version) -> "Diff":
+    """What changed from one version to another. Raises `HttpProblem` where one is too large."""
     from tamias.archive.diffs import DiffLimits, diff
 
     if max(old.byte_size, new.byte_size) > LARGEST:
-        raise Problem(422, f"versions over {LARGEST} bytes are not compared here; use 'tamias diff'")
+        raise HttpProblem(422, f"versions over {LARGEST} bytes are not compared here; use 'tamias diff'")
     limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
     with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
-        was, now = (Content(resource, each, desk.reader).spooled(Path(folder)) for each in (old, new))
+        was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
         return diff(was, now, new.media_type, limits=limits, base=resource.url)
 
 
-def _table(view: Difference) -> Table:
+def _table(view: Difference) -> CsvTable:
     told = [(each.what.value, each.where, each.old, each.new) for each in view.diff.changes]
-    return Table(("what", "where", "old", "new"), told)
+    return CsvTable(("what", "where", "old", "new"), told)
 
 
-PAGE = Page(
+PAGE = HtmlPage(
     path="/dataset/{id}/diff",
     template="difference.html",
     view=difference,

@@ -26,9 +26,9 @@ from tamias.serve.http.params import number
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.resource import resource_named
 from tamias.serve.pages.datasets.star import Star, star
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open
 from tamias.serve.service import Service
 
@@ -43,7 +43,7 @@ LONGEST_CELL = 200
 _MOST_NUMBER = 999_999_999
 
 
-class Statement(msgspec.Struct, frozen=True):
+class PreviewStatement(msgspec.Struct, frozen=True):
     """One statement of RDF, each term as N-Triples writes it."""
 
     subject: str
@@ -56,7 +56,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     columns: list[str] = []
     rows: list[list[str]] = []
-    statements: list[Statement] = []
+    statements: list[PreviewStatement] = []
     star: Star | None = None
     """The thing that most of the statements are about, with what is said of it."""
     lines: list[str] = []
@@ -79,14 +79,14 @@ async def preview_page(request: Request, service: Service) -> PreviewPage:
     """Of the version with the number `version`; without it, of the newest."""
     named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
     owner = has_secret(request, service.secret)
-    return await service.desks.ask(lambda desk: _page(desk, resource_named(desk, named), wanted, owner=owner))
+    return await service.pool.run(lambda db: _page(db, resource_named(db, named), wanted, owner=owner))
 
 
-def preview(desk: Desk, resource: Resource, version: Version, largest: int = LARGEST) -> Preview:
+def preview(db: ServiceSession, resource: Resource, version: Version, largest: int = LARGEST) -> Preview:
     """The beginning of a version."""
     if version.byte_size > largest:
         return Preview(note=f"larger than the {largest >> 20} MiB that are shown here; download it")
-    content = Content(resource, version, desk.reader)
+    content = Content(resource, version, db.reader)
     form = form_of(version.media_type)
     try:
         if form is Form.ROWS:
@@ -100,13 +100,13 @@ def preview(desk: Desk, resource: Resource, version: Version, largest: int = LAR
     return Preview(note=f"there is no preview of {version.media_type or 'an unknown type'}; download it")
 
 
-def _page(desk: Desk, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
-    versions = {each.number: each for each in read_versions(desk.session, [resource.id])[resource.id]}
+def _page(db: ServiceSession, resource: Resource, wanted: int, *, owner: bool) -> PreviewPage:
+    versions = {each.number: each for each in read_versions(db.session, [resource.id])[resource.id]}
     wanted = wanted or max(versions, default=0)
     if wanted not in versions:
         raise NotArchived(f"{resource.url} has no version {wanted}")
-    said = check_open(desk, [versions[wanted]], owner=owner)
-    shown = preview(desk, resource, versions[wanted])
+    said = check_open(db, [versions[wanted]], owner=owner)
+    shown = preview(db, resource, versions[wanted])
     return PreviewPage(
         id=resource.id,
         url=resource.url,
@@ -159,23 +159,23 @@ def _main_subject(quads: list[Quad]) -> Any:
     return Counter(quad.subject for quad in quads).most_common(1)[0][0]
 
 
-def _statement(quad: Quad) -> Statement:
-    return Statement(*(_cut(str(term)) for term in (quad.subject, quad.predicate, quad.object)))
+def _statement(quad: Quad) -> PreviewStatement:
+    return PreviewStatement(*(_cut(str(term)) for term in (quad.subject, quad.predicate, quad.object)))
 
 
 def _cut(text: str, most: int = LONGEST_CELL) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def _table(view: PreviewPage) -> Table:
+def _table(view: PreviewPage) -> CsvTable:
     shown = view.preview
     if shown.statements:
         told = [(each.subject, each.predicate, each.object) for each in shown.statements]
-        return Table(("subject", "predicate", "object"), told)
-    return Table(shown.columns or ["line"], shown.rows or [[line] for line in shown.lines])
+        return CsvTable(("subject", "predicate", "object"), told)
+    return CsvTable(shown.columns or ["line"], shown.rows or [[line] for line in shown.lines])
 
 
-PAGE = Page(
+PAGE = HtmlPage(
     path="/dataset/{id}/preview",
     template="preview.html",
     view=preview_page,

@@ -5,14 +5,14 @@ import re
 from tamias.archive.library import NotArchived
 from tamias.archive.resources import read_resources
 from tamias.model.resource import Resource
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.queries.thread_pool import ServiceSession
 
 _ID = re.compile(r"[0-9a-f]{24}")
 
 
-def resource_named(desk: Desk, named: str) -> Resource:
+def resource_named(db: ServiceSession, named: str) -> Resource:
     """A resource by its id. Raises `NotArchived`."""
-    found = read_resources(desk.session, [named]) if _ID.fullmatch(named) else []
+    found = read_resources(db.session, [named]) if _ID.fullmatch(named) else []
     if not found:
         raise NotArchived(f"{named[:100]} is not in the archive")
     return found[0]

@@ -16,11 +16,11 @@ from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.resource import resource_named
-from tamias.serve.pages.html.page import Page
-from tamias.serve.pages.html.tables import Table
-from tamias.serve.queries.thread_pool import Desk
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.memento import Travels
-from tamias.serve.replay.usage import Usage, usages
+from tamias.serve.replay.usage import UsageTerms, usages
 from tamias.serve.service import Service
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
     memento: str
     withheld: bool
     """Whether whoever asked is not given its body, because its server asks for that."""
-    usage: Usage
+    usage: UsageTerms
     profile: Profile | None
     preview: Preview | None
 
@@ -76,26 +76,26 @@ async def version_page(request: Request, service: Service) -> VersionPage:
     """Of the version with that number. Raises `NotArchived`."""
     named, number = request.path_params["id"], request.path_params["number"]
     owner = has_secret(request, service.secret)
-    view, pair = await service.desks.ask(partial(_version, named=named, number=number, owner=owner))
+    view, pair = await service.pool.run(partial(_version, named=named, number=number, owner=owner))
     if pair is None:
         return view
     async with turns:
-        found = await service.desks.ask(lambda desk: compared(desk, *pair))
+        found = await service.pool.run(lambda db: compared(db, *pair))
     return msgspec.structs.replace(view, changed=_changed(found))
 
 
 def _version(
-    desk: Desk, named: str, number: str, *, owner: bool
+    db: ServiceSession, named: str, number: str, *, owner: bool
 ) -> tuple[VersionPage, tuple[Resource, Version, Version] | None]:
     """The page without what changed, and the versions to compare where that is done at once."""
-    resource = resource_named(desk, named)
-    versions = read_versions(desk.session, [resource.id])[resource.id]
+    resource = resource_named(db, named)
+    versions = read_versions(db.session, [resource.id])[resource.id]
     place = next((at for at, each in enumerate(versions) if str(each.number) == number), None)
     if place is None:
         raise NotArchived(f"{resource.url} has no version {number[:20]}; it has {len(versions)}")
     version, before = versions[place], versions[place - 1] if place else None
     around = [each for each in (before, version) if each is not None]
-    said = usages(desk, [each.capture for each in around])
+    said = usages(db, [each.capture for each in around])
     withheld = {capture for capture, each in said.items() if each.noarchive and not owner}
     open_pair = None if before is None or withheld else (resource, before, version)
     view = VersionPage(
@@ -118,8 +118,8 @@ def _version(
         memento=_memento(resource, versions, place),
         withheld=version.capture in withheld,
         usage=said[version.capture],
-        profile=read_profile(desk.session, version.sha256),
-        preview=None if version.capture in withheld else _preview(desk, resource, version),
+        profile=read_profile(db.session, version.sha256),
+        preview=None if version.capture in withheld else _preview(db, resource, version),
     )
     small = all(each.byte_size <= COMPARED_AT_ONCE for each in around)
     return view, open_pair if small else None
@@ -130,25 +130,25 @@ def _memento(resource: Resource, versions: list[Version], place: int) -> str:
     return travels.address(travels.stamps()[place])
 
 
-def _preview(desk: Desk, resource: Resource, version: Version) -> Preview | None:
-    return preview(desk, resource, version) if version.byte_size <= AT_ONCE else None
+def _preview(db: ServiceSession, resource: Resource, version: Version) -> Preview | None:
+    return preview(db, resource, version) if version.byte_size <= AT_ONCE else None
 
 
 def _changed(found: "Diff") -> Changed:
     return Changed(kind=found.kind.value, added=found.added, removed=found.removed, changed=found.changed)
 
 
-def _table(view: VersionPage) -> Table:
+def _table(view: VersionPage) -> CsvTable:
     """The columns of the tables in it."""
     names = ("name", "datatype", "nulls", "distinct", "min", "max")
     tables = view.profile.tables if view.profile else ()
     rows = [
         [each.name, *(getattr(column, name) for name in names)] for each in tables for column in each.columns
     ]
-    return Table(("table", *names), rows)
+    return CsvTable(("table", *names), rows)
 
 
-PAGE = Page(
+PAGE = HtmlPage(
     path="/dataset/{id}/{number}",
     template="version.html",
     view=version_page,

@@ -5,7 +5,7 @@ import gzip
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 
 FORMS = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 _JSON = ("application/problem+json", "application/json")
@@ -21,7 +21,7 @@ def wanted_form(request: Request) -> str:
     if told is None:
         return preferred(request.headers.get("accept", ""))
     if told not in FORMS:
-        raise Problem(400, f"'format' must be one of {', '.join(FORMS)}")
+        raise HttpProblem(400, f"'format' must be one of {', '.join(FORMS)}")
     return told
 
 

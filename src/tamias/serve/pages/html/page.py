@@ -9,17 +9,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
 from tamias.serve.pages.html.negotiation import packed, wanted_form
 from tamias.serve.pages.html.rendering import html, refusal
-from tamias.serve.pages.html.tables import Table, csv_answer
+from tamias.serve.pages.html.tables import CsvTable, csv_answer
 from tamias.serve.service import Service
 
 Answered = Callable[[Request], Awaitable[Response]]
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class HtmlPage(msgspec.Struct, frozen=True, kw_only=True):
     """One page."""
 
     path: str
@@ -30,13 +30,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Where that value is as JSON."""
     elsewhere: bool = False
     """Whether `data` is a route of others, which says the same and more."""
-    table: Callable[[Any], Table] | None = None
+    table: Callable[[Any], CsvTable] | None = None
     """The rows of a view whose page is mainly a table, for whoever wants CSV."""
     headers: dict[str, str] = {}
     """Beside, or instead of, those that every page has."""
 
 
-def page_routes(pages: Sequence[Page], service: Service) -> list[Route]:
+def page_routes(pages: Sequence[HtmlPage], service: Service) -> list[Route]:
     """Two for each page; those of the data come first, for the name of a thing could end in `.json`."""
     data = [
         Route(page.data, guarded(page.data, _data_of(page, service))) for page in pages if not page.elsewhere
@@ -57,7 +57,7 @@ def guarded(path: str, answered: Answered) -> Answered:
     return answer
 
 
-def _page_of(page: Page, service: Service) -> Answered:
+def _page_of(page: HtmlPage, service: Service) -> Answered:
     async def answer(request: Request) -> Response:
         form = wanted_form(request)
         view = await page.view(request, service)
@@ -68,12 +68,12 @@ def _page_of(page: Page, service: Service) -> Answered:
     return answer
 
 
-def _in_form(page: Page, request: Request, view: Any, form: str) -> Response:
+def _in_form(page: HtmlPage, request: Request, view: Any, form: str) -> Response:
     if form == "json":
         return json_answer(request, view)
     if form == "csv":
         if page.table is None:
-            raise Problem(406, f"{page.path} is no table and has no CSV; ?format=json has its data")
+            raise HttpProblem(406, f"{page.path} is no table and has no CSV; ?format=json has its data")
         return csv_answer(page.table(view))
     values = {
         "view": view,
@@ -84,14 +84,14 @@ def _in_form(page: Page, request: Request, view: Any, form: str) -> Response:
     return html(page.template, values, headers=page.headers)
 
 
-def _data_of(page: Page, service: Service) -> Answered:
+def _data_of(page: HtmlPage, service: Service) -> Answered:
     async def answer(request: Request) -> Response:
         return json_answer(request, await page.view(request, service))
 
     return answer
 
 
-def _address_of_data(page: Page, request: Request) -> str:
+def _address_of_data(page: HtmlPage, request: Request) -> str:
     names = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
     query = request.url.query
     return page.data.format(**names) + (f"?{query}" if query else "")

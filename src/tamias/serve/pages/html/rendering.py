@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tamias.serve.http.problems import Problem, problem_of
+from tamias.serve.http.problems import HttpProblem, problem_of
 from tamias.serve.pages.crawl.activity import stack
 from tamias.serve.pages.datasets.reasons import duration
 from tamias.serve.pages.html import charts, static
@@ -100,7 +100,7 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _problem_page(problem: Problem) -> Response:
+def _problem_page(problem: HttpProblem) -> Response:
     values = {
         "status": problem.status,
         "phrase": HTTPStatus(problem.status).phrase,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tamias.serve.http.problems import Problem
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.html.negotiation import takes_gzip
 
 PATH = "/static/{name}"
@@ -42,7 +42,7 @@ async def _sent(request: Request) -> Response:
     name = request.path_params["name"]
     content = _FILES.get(name)
     if content is None:
-        return Problem(404, "there is no such file").response()
+        return HttpProblem(404, "there is no such file").response()
     headers = _FOR_EVER if "v" in request.query_params else _UNNAMED
     if takes_gzip(request):
         content, headers = _packed(name), {**headers, "Content-Encoding": "gzip"}

@@ -11,19 +11,19 @@ from starlette.responses import Response
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class Table(msgspec.Struct, frozen=True):
+class CsvTable(msgspec.Struct, frozen=True):
     """Columns and rows."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
 
-def table_of(items: Sequence[msgspec.Struct], *columns: str) -> Table:
+def table_of(items: Sequence[msgspec.Struct], *columns: str) -> CsvTable:
     """Items with some of their fields as columns."""
-    return Table(columns, [[getattr(each, name) for name in columns] for each in items])
+    return CsvTable(columns, [[getattr(each, name) for name in columns] for each in items])
 
 
-def csv_answer(table: Table) -> Response:
+def csv_answer(table: CsvTable) -> Response:
     """The table as RFC 4180 writes it, in UTF-8.
 
     >>> csv_answer(Table(["=1+1"], [["=2+2"]])).body

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 
 MAX_MESSAGE = 4 << 20
 MOST_AT_ONCE = 1024
@@ -17,7 +17,7 @@ _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 
 
-class Channel(Protocol):
+class CallConnection(Protocol):
     """What a call needs of its connection."""
 
     async def send(self, stream: int, data: bytes) -> None:
@@ -36,14 +36,14 @@ class Channel(Protocol):
 class Call:
     """A client's call. Bytes wait here until they are read; only then may the client send more."""
 
-    def __init__(self, channel: Channel, stream: int, path: str, metadata: dict[str, str]) -> None:
+    def __init__(self, channel: CallConnection, stream: int, path: str, metadata: dict[str, str]) -> None:
         self._channel = channel
         self._stream = stream
         self.path = path
         self.metadata = metadata
         self._buffer = bytearray()
         self._credit = 0
-        self._refused: Refused | None = None
+        self._refused: CallError | None = None
         self.held = 0
         """Bytes that were received and are not worked off."""
         self.incomplete_since: float | None = None
@@ -65,7 +65,7 @@ class Call:
         self.ended = True
         self._news.set()
 
-    def refuse(self, refused: Refused) -> None:
+    def refuse(self, refused: CallError) -> None:
         """Ends the call where it reads next."""
         self._refused = refused
         self._buffer.clear()
@@ -100,7 +100,7 @@ class Call:
         if self._refused is not None:
             raise self._refused
         if self._buffer:
-            raise Refused(Code.INTERNAL, "the last message is cut off")
+            raise CallError(Code.INTERNAL, "the last message is cut off")
 
     async def one(self) -> bytes:
         """The only message of a call that has one."""
@@ -110,7 +110,7 @@ class Call:
             if len(found) > 1:
                 break
         if len(found) != 1:
-            raise Refused(Code.UNIMPLEMENTED, "this call takes exactly one message")
+            raise CallError(Code.UNIMPLEMENTED, "this call takes exactly one message")
         return found[0]
 
     async def send(self, messages: Iterable[bytes]) -> None:
@@ -127,9 +127,9 @@ class Call:
         while end - at >= _PREFIX.size and len(messages) < MOST_AT_ONCE:
             packed, length = _PREFIX.unpack_from(data, at)
             if packed:
-                raise Refused(Code.UNIMPLEMENTED, "compressed messages are not understood")
+                raise CallError(Code.UNIMPLEMENTED, "compressed messages are not understood")
             if length > MAX_MESSAGE:
-                raise Refused(
+                raise CallError(
                     Code.RESOURCE_EXHAUSTED, f"a message of {length} bytes is longer than {MAX_MESSAGE}"
                 )
             if end - at - _PREFIX.size < length:

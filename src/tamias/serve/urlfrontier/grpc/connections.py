@@ -22,7 +22,7 @@ MESSAGE_SECONDS = 30.0
 """A message must be complete so long after its first byte."""
 
 
-class Member(Protocol):
+class BoundedConnection(Protocol):
     """What the bounds need to know of a connection."""
 
     peer: str
@@ -67,14 +67,14 @@ class Connections:
     def __init__(self, most: int, most_of_one_address: int) -> None:
         self._most = most
         self._most_of_one_address = most_of_one_address
-        self._members: set[Member] = set()
+        self._members: set[BoundedConnection] = set()
         self._by_address: Counter[str] = Counter()
         self._held = 0
 
-    def __iter__(self) -> Iterator[Member]:
+    def __iter__(self) -> Iterator[BoundedConnection]:
         return iter(list(self._members))
 
-    def add(self, member: Member) -> None:
+    def add(self, member: BoundedConnection) -> None:
         """Takes one in; where there are too many, another has to leave."""
         self._members.add(member)
         self._by_address[member.peer] += 1
@@ -83,7 +83,7 @@ class Connections:
         elif len(self._members) > self._most:
             self._expel_one_of(self._by_address.most_common(1)[0][0], member)
 
-    def discard(self, member: Member) -> None:
+    def discard(self, member: BoundedConnection) -> None:
         """It is closed."""
         if member in self._members:
             self._members.remove(member)
@@ -91,7 +91,7 @@ class Connections:
             self._by_address += Counter()  # forgets addresses without connections
             self._held -= member.held
 
-    def hold(self, member: Member, length: int) -> None:
+    def hold(self, member: BoundedConnection, length: int) -> None:
         """It holds so many bytes more, or less. Over the bound, who holds the most loses a call."""
         member.held += length
         self._held += length
@@ -109,11 +109,11 @@ class Connections:
             else:
                 member.drop_stalled_calls(now - MESSAGE_SECONDS)
 
-    def _expel_one_of(self, peer: str, newest: Member) -> None:
+    def _expel_one_of(self, peer: str, newest: BoundedConnection) -> None:
         others = (each for each in self._members if each.peer == peer and each is not newest)
         _expel(min(others, key=lambda each: each.active_at + BUSY_SECONDS * each.is_busy))
 
 
-def _expel(member: Member) -> None:
+def _expel(member: BoundedConnection) -> None:
     member.go_away()
     member.close()

@@ -23,7 +23,7 @@ from hyperframe.frame import GoAwayFrame
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.status import Code, Refused, refusal
+from tamias.serve.urlfrontier.grpc.status import CallError, Code, refusal
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
 Handler = Callable[[Call], Awaitable[None]]
 
 
-class Connection(asyncio.Protocol):
+class Http2Connection(asyncio.Protocol):
     """One client's connection."""
 
     def __init__(self, handler: Handler, connections: Connections) -> None:
@@ -159,15 +159,15 @@ class Connection(asyncio.Protocol):
     def drop_newest_call(self, why: str) -> None:
         for stream in sorted(self._calls, reverse=True):
             if self._calls[stream].held:
-                self._drop(stream, Refused(Code.RESOURCE_EXHAUSTED, why))
+                self._drop(stream, CallError(Code.RESOURCE_EXHAUSTED, why))
                 return
 
     def drop_stalled_calls(self, begun_before: float) -> None:
         for stream, call in list(self._calls.items()):
             if call.incomplete_since is not None and call.incomplete_since < begun_before:
-                self._drop(stream, Refused(Code.DEADLINE_EXCEEDED, "a message was not completed in time"))
+                self._drop(stream, CallError(Code.DEADLINE_EXCEEDED, "a message was not completed in time"))
 
-    def _drop(self, stream: int, refused: Refused) -> None:
+    def _drop(self, stream: int, refused: CallError) -> None:
         call = self._calls[stream]
         call.refuse(refused)
         call.forget()
@@ -281,7 +281,7 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(call.seconds()):
                 await self._handler(call)
             self.active_at, self._was_useful = time.monotonic(), True
-        except Refused as refused:
+        except CallError as refused:
             code, sentence = refused.code, refused.sentence
         except TimeoutError:
             code, sentence = Code.DEADLINE_EXCEEDED, "the time for the call is over"

@@ -8,10 +8,10 @@ from tamias.frontier.service.state import is_active
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import Code, Refused
+from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
-from tamias.serve.urlfrontier.session_threads import Desk
+from tamias.serve.urlfrontier.session_threads import FrontierThreads
 
 SERVICES = (
     messages.SERVICE,
@@ -33,36 +33,36 @@ _ASKED = message("grpc.reflection.v1.ServerReflectionRequest")
 _REFLECTED = message("grpc.reflection.v1.ServerReflectionResponse")
 
 
-class Health:
+class HealthService:
     """Whether the service can answer, which is whether its database does.
 
     All who ask share one look at the database, made by a thread that does nothing else: so health can be
     asked for at any rate, also while every other thread is busy.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        """`desk` is its own."""
-        self._desk = desk
+    def __init__(self, threads: FrontierThreads) -> None:
+        """`threads` is its own."""
+        self._threads = threads
         self._looked_at = -_FRESH_SECONDS
         self._look: asyncio.Task[int] | None = None
         self._watchers = 0
 
     def close(self) -> None:
         """Ends its thread."""
-        self._desk.close()
+        self._threads.close()
 
     async def check(self, call: Call) -> None:
         """How it is now."""
         asked = parsed(_HEALTH_ASKED, await call.one())
         if asked.service not in ("", *SERVICES):
-            raise Refused(Code.NOT_FOUND, f"there is no service {asked.service!r}")
+            raise CallError(Code.NOT_FOUND, f"there is no service {asked.service!r}")
         await call.send([_HEALTH(status=await self._state()).SerializeToString()])
 
     async def watch(self, call: Call) -> None:
         """How it is, and how it will be."""
         asked = parsed(_HEALTH_ASKED, await call.one())
         if self._watchers >= MOST_WATCHERS:
-            raise Refused(Code.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} clients watch already; use Check")
+            raise CallError(Code.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} clients watch already; use Check")
         self._watchers += 1
         try:
             await self._watch(call, known=asked.service in ("", *SERVICES))
@@ -88,7 +88,7 @@ class Health:
     async def _ask(self) -> int:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                await self._desk.ask(lambda clerk: clerk.session.transact(is_active))
+                await self._threads.run(lambda db: db.session.transact(is_active))
         except (TamiasError, TimeoutError):
             return _NOT_SERVING
         return _SERVING

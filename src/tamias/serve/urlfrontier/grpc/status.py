@@ -22,7 +22,7 @@ class Code(IntEnum):
     UNAUTHENTICATED = 16
 
 
-class Refused(Exception):
+class CallError(Exception):
     """The call cannot be answered; the client is told why."""
 
     def __init__(self, code: Code, sentence: str) -> None:
@@ -31,12 +31,12 @@ class Refused(Exception):
         self.sentence = sentence
 
 
-def refusal(error: TamiasError) -> Refused:
+def refusal(error: TamiasError) -> CallError:
     """What a client is told of an error of ours."""
     if isinstance(error, UrlError | UsageError):
-        return Refused(Code.INVALID_ARGUMENT, str(error))
+        return CallError(Code.INVALID_ARGUMENT, str(error))
     if isinstance(error, DiskFull):
-        return Refused(Code.RESOURCE_EXHAUSTED, str(error))
+        return CallError(Code.RESOURCE_EXHAUSTED, str(error))
     if isinstance(error, DatabaseUnavailable):
-        return Refused(Code.UNAVAILABLE, str(error))
-    return Refused(Code.INTERNAL, str(error))
+        return CallError(Code.UNAVAILABLE, str(error))
+    return CallError(Code.INTERNAL, str(error))
