@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tamias.database.cluster import clusters
 from tamias.database.disk import make_data_folder, refusals
-from tamias.database.keeper import Told
+from tamias.database.keeper import StartReport
 from tamias.database.locks import is_free, opened, shared
 from tamias.database.login import DATABASE, OWNER, SUPERUSER, password_file
 from tamias.database.starting import start_keeper
@@ -123,7 +123,7 @@ class Embedded:
             raise DatabaseError(f"the database's keeper cannot be started; see {log}")
         if not told:
             raise DatabaseUnavailable(f"the database's keeper was ended; see {log}")
-        _raise_told(msgspec.json.decode(told, type=Told))
+        _raise_reported(msgspec.json.decode(told, type=StartReport))
 
 
 def _lets_in(place: dict[str, Any]) -> bool:
@@ -134,6 +134,6 @@ def _lets_in(place: dict[str, Any]) -> bool:
     return True
 
 
-def _raise_told(told: Told) -> None:
+def _raise_reported(told: StartReport) -> None:
     if told.error is not None:
         raise getattr(errors, told.error, DatabaseError)(told.message)

@@ -37,7 +37,7 @@ class Running(msgspec.Struct, frozen=True):
     keeper_pid: int
 
 
-class Told(msgspec.Struct, frozen=True):
+class StartReport(msgspec.Struct, frozen=True):
     """The keeper's one message to the process that started it: ready, or what went wrong."""
 
     error: str | None = None
@@ -55,7 +55,7 @@ def main() -> None:
             with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
                 _keep(folder, ready)
         except TamiasError as error:
-            _tell(ready, Told(type(error).__name__, str(error)))
+            _tell(ready, StartReport(type(error).__name__, str(error)))
             with suppress(OSError):  # on a full disk there is no room for this either
                 sys.stderr.write(f"{error}\n")
                 sys.stderr.flush()
@@ -81,7 +81,7 @@ def _keep(folder: Path, ready: IO[bytes]) -> None:
     try:
         server.start()
         _publish(running, server)
-        _tell(ready, Told())
+        _tell(ready, StartReport())
         _watch(folder, running, server)
     finally:
         running.unlink(missing_ok=True)
@@ -151,7 +151,7 @@ def _publish(running: Path, server: Server) -> None:
     partial.replace(running)
 
 
-def _tell(ready: IO[bytes], told: Told) -> None:
+def _tell(ready: IO[bytes], told: StartReport) -> None:
     """Says it once: later there is nobody to listen."""
     if not ready.closed:
         with suppress(BrokenPipeError), ready:
