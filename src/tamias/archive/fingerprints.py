@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from pyoxigraph import RdfFormat
-
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.text import CHUNK, marked_chunks, plain_line_ends
 from tamias.content.containers.directory import members
-from tamias.content.formats import Form, form_of, syntax_of
+from tamias.content.formats import Form, bare_type, form_of
 
 MOST_BYTES = 64 << 20
 STREAMED = 16
@@ -107,7 +105,7 @@ def _of_statements(path: Path, media_type: str | None, most_bytes: int) -> bytes
     try:
         lines = statement_lines(path, media_type or "", most_bytes)
     except Unreadable:
-        if syntax_of(media_type) != RdfFormat.JSON_LD:
+        if not bare_type(media_type).endswith("json"):
             raise
         return _of_json(path, media_type, most_bytes)  # its context may be elsewhere
     return _digest(line + b"\n" for line in canonical_lines(lines))

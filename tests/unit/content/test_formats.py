@@ -189,3 +189,11 @@ def test_a_row_and_its_analyser_are_all_that_a_new_format_needs(tmp_path):
     assert fingerprint(tmp_path / "old", WORDS.media_type) == fingerprint(
         tmp_path / "other", WORDS.media_type
     )
+
+
+def test_rdf_in_json_that_is_no_sound_graph_is_still_compared_as_json(tmp_path):
+    for name, text in (("a", '{"no iri": {"p": 1}, "x": 2}'), ("b", '{"x": 2,  "no iri": {"p": 1}}')):
+        (tmp_path / name).write_text(text)
+    fingerprints = {fingerprint(tmp_path / name, formats.RDF_JSON) for name in "ab"}
+    assert (len(fingerprints), None in fingerprints) == (1, False)
+    assert diff(tmp_path / "a", tmp_path / "b", formats.RDF_JSON).kind == "json"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from pyoxigraph import RdfFormat
 
 from tamias.archive.diffs.json_paths import json_diff, json_lines_diff
 from tamias.archive.diffs.lines import lines_diff
@@ -20,7 +19,7 @@ from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Diff, DiffKind, DiffLimits
 from tamias.content.canonical.faults import Unreadable
 from tamias.content.containers.packed import looked_at, unpack
-from tamias.content.formats import Form, form_of, syntax_of
+from tamias.content.formats import Form, bare_type, form_of
 
 _KINDS = {
     Form.ROWS: DiffKind.ROWS,
@@ -97,7 +96,7 @@ class _Files(msgspec.Struct, frozen=True):
         ways: list[tuple[DiffKind, Callable[[], Diff]]] = []
         if form is Form.STATEMENTS:
             ways.append((DiffKind.TRIPLES, self._triples))
-        if form is Form.JSON or syntax_of(self.media_type) == RdfFormat.JSON_LD:
+        if form is Form.JSON or bare_type(self.media_type).endswith("+json"):
             ways.append((DiffKind.JSON, lambda: json_diff(self.old, self.new, self.limits)))
         elif form is Form.JSON_LINES:
             ways.append((DiffKind.JSON, lambda: json_lines_diff(self.old, self.new, self.limits)))
