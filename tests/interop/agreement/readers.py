@@ -41,13 +41,13 @@ class RdfFile(NamedTuple):
 
 def rdf_files(suite: Path) -> Iterator[RdfFile]:
     """By their endings; histories have that of their folder, and XML counts where it has RDF/XML in it."""
-    for path in sorted(suite.rglob("*")):
+    for path in sorted(each for each in suite.rglob("*") if each.is_file()):
         name = path.name
-        if path.is_file() and path.name.isdigit():
+        if name.isdigit():
             name += path.parent.suffix
         elif path.suffix == ".xml" and b"<rdf:RDF" in path.read_bytes()[:2000]:
             name += ".rdf"
-        if path.is_file() and Path(name).suffix in LANGUAGES:
+        if Path(name).suffix in LANGUAGES:
             yield RdfFile(path, path.relative_to(suite).as_posix(), name)
 
 
