@@ -378,11 +378,11 @@ def test_the_files_that_a_query_names_are_downloaded(page):
 def test_the_form_says_what_will_happen_and_then_does_it(page):
     page.goto("/add")
     page.get_by_label("Address (URL)").fill("http://fresh.example/new.csv")
-    page.get_by_role("button", name="Say what will happen").click()
-    assert "It is not under watch yet" in page.locator("ol").inner_text()
+    page.get_by_role("button", name="Preview").click()
+    assert "It is not watched yet" in page.locator("ol").inner_text()
     page.get_by_label("Secret of this service").fill(SECRET)
-    page.get_by_role("button", name="Put it under watch").click()
-    assert page.get_by_role("status").inner_text().startswith("It is under watch now.")
+    page.get_by_role("button", name="Watch this address").click()
+    assert page.get_by_role("status").inner_text().startswith("It is watched now.")
     page.get_by_role("link", name="Its page").click()
     assert page.locator("h1").inner_text() == "http://fresh.example/new.csv"
 
@@ -392,7 +392,7 @@ def test_the_form_takes_nothing_with_a_wrong_secret(tab):
     page = opened.open("/add")
     page.get_by_label("Address (URL)").fill("http://fresh.example/other.csv")
     page.get_by_label("Secret of this service").fill("wrong")
-    page.get_by_role("button", name="Put it under watch").click()
+    page.get_by_role("button", name="Watch this address").click()
     assert "Nothing was added" in page.get_by_role("alert").inner_text()
 
 

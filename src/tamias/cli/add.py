@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
-@click.option("--portal", is_flag=True, help="The URLs are data portals: all that they offer is watched.")
+@click.option("--portal", is_flag=True, help="The URLs are data portals: watch everything they offer.")
 @click.option("--sparql", metavar="ENDPOINT", help="Watch the addresses that a query gives; with --query.")
 @click.option("--query", "query_file", type=click.Path(), help="File of the SELECT query for --sparql.")
 @click.option(
@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     type=click.Path(),
     help="List of addresses: text, or CSV with a uri header (and title, format, portal, source).",
 )
-@click.option("--title", help="What the resource is called.")
-@click.option("--format", "format_name", help="What it should be: a media type, or a short name such as csv.")
-@click.option(
-    "--allow-private", is_flag=True, help="Private and loopback addresses may be asked by --sparql."
-)
+@click.option("--title", help="Title of the resource.")
+@click.option("--format", "format_name", help="Expected format: a media type, or a short name such as csv.")
+@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses for --sparql.")
 @common
 def command(
     place: CommonOptions,
@@ -49,7 +47,7 @@ def command(
     format_name: str | None,
     allow_private: bool,
 ) -> int:
-    """Puts resources under watch: every version of them is kept. `tamias serve` visits them.
+    """Watches resources: every version of them is stored. `tamias serve` visits them.
 
     A portal, an endpoint or a sitemap is named with its kind: ckan:URL, sparql:URL, oai-pmh:URL, or --portal.
 
@@ -58,7 +56,7 @@ def command(
 
     settings = place.settings(permit__allow_private=allow_private or None).settings
     if (sparql is None) != (query_file is None):
-        raise UsageError("--sparql wants a --query FILE, and --query an endpoint")
+        raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
     named = [*_named(urls, files)]
     check_kinds(named)
     harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
@@ -66,7 +64,7 @@ def command(
     if sparql is not None and query_file is not None:
         wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
     if not harvesters and not wanted:
-        raise UsageError("nothing to watch: name an address, a --file, or --sparql with --query")
+        raise UsageError("Nothing to watch. Name an address, a --file, or --sparql with --query.")
     added = _add(place, settings, wanted, harvesters)
     _tell(place, added)
     return 0
@@ -140,7 +138,7 @@ def _tell(place: CommonOptions, added: "Added") -> None:
     if place.json:
         say_json(added)
         return
-    say(f"{added.new} under watch now, {added.known} were already")
-    say("'tamias serve' visits them whenever they are due, 'tamias crawl --recrawl' does so once")
+    say(f"{added.new} watched now, {added.known} already watched")
+    say("'tamias serve' visits them whenever they are due; 'tamias crawl --recrawl' visits them once")
     for url, reason in added.refused:
-        click.echo(f"not taken: {printable(url)}: {reason}", err=True)
+        click.echo(f"not added: {printable(url)}: {reason}", err=True)

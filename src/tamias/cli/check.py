@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--repair", is_flag=True, help="Mend what can be mended, and free what no version needs any more."
+    "--repair", is_flag=True, help="Repair what can be repaired, and free what no version needs any more."
 )
-@click.option("--rebuild", is_flag=True, help="Make the catalogue of the SPARQL endpoint anew.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the catalogue of the SPARQL endpoint.")
 @common
 def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
-    """Reads blobs, versions, segments and WARC files to the last byte and says what is damaged.
+    """Reads blobs, versions, segments and WARC files to the last byte and reports what is damaged.
 
     Ends with 1 when something is, and stays so.
 
@@ -83,7 +83,7 @@ def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed:
         say(f"warc      {looked.warc_files:,} of {looked.warc_bytes:,} bytes")
     for fault in faults:
         if fault.mended:
-            say(f"mended    {fault.kind} {fault.name}")
+            say(f"repaired  {fault.kind} {fault.name}")
         if fault.due:
             say(f"due       {fault.due:,} URLs of {fault.name}: the next crawl fetches them again")
     if freed is not None:

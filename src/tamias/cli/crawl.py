@@ -54,12 +54,12 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 )
 @click.option("--scope", type=SCOPES, help="How far from the seeds links may lead. [any]")
 @click.option("--include", multiple=True, help="Only URLs that match this regular expression.")
-@click.option("--exclude", multiple=True, help="No URLs that match this regular expression.")
+@click.option("--exclude", multiple=True, help="Skip URLs that match this regular expression.")
 @click.option(
-    "--delay", type=click.FloatRange(min=0), help="Least seconds between two requests to one queue. [1]"
+    "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
 )
-@click.option("--no-robots", is_flag=True, help="Do not ask robots.txt.")
-@click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
+@click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
+@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once in each worker. [256]")
 @click.option(
@@ -69,14 +69,18 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
     metavar="NAME[:TARGET]",
     help="Also to: turtle-files, hdt-files, sparql:URL, warc, archive. [nquads]",
 )
-@click.option("--contact", help="Page or address about you, sent with every request.")
-@click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this address for the host.")
-@click.option("--crawl", "name", help="A crawl of its own beside others in the same data. [default]")
+@click.option(
+    "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
+)
+@click.option("--resolve", multiple=True, metavar="HOST:ADDRESS", help="Use this IP address for the host.")
+@click.option("--crawl", "name", help="Name of the crawl; several can share the same data. [default]")
 @click.option("--require", multiple=True, metavar="TAG", help="Visit only URLs that have this tag.")
-@click.option("--forbid", multiple=True, metavar="TAG", help="Visit no URL that has this tag.")
-@click.option("--recrawl", is_flag=True, help="Visit what is under watch and due; a named URL of it now.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed for good.")
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched first, and why not what would not.")
+@click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
+@click.option(
+    "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
+)
+@click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
+@click.option("--dry-run", is_flag=True, help="Show what would be fetched, and why the rest is skipped.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions,
@@ -89,7 +93,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     name: str | None,
     **words: object,
 ) -> int:
-    """Crawls from the seeds until nothing is left, then ends. Run again, it goes on where it stopped.
+    """Crawls from the seeds until nothing is left, then ends. Run it again to continue where it stopped.
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
@@ -107,7 +111,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     try:
         return _crawl(place, flags, named, checked(sinks), strict, recrawl, name, imports=imports)
     except KeyboardInterrupt:
-        click.echo(f"interrupted; 'tamias crawl --data {place.data}' goes on", err=True)
+        click.echo(f"interrupted; 'tamias crawl --data {place.data}' continues", err=True)
         return 130
 
 
@@ -163,7 +167,10 @@ def _crawl(
 
 def _tell_deliveries(supervisor: "Supervisor") -> None:
     if supervisor.undelivered:
-        click.echo(f"{supervisor.undelivered} documents wait for their sinks; a later run goes on", err=True)
+        click.echo(
+            f"{supervisor.undelivered} documents still wait for their sinks; the next run continues",
+            err=True,
+        )
     for refused in supervisor.refused_deliveries():
         click.echo(f"not delivered: {printable(refused)}", err=True)
 
@@ -193,7 +200,7 @@ def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> N
         frontier = PostgresFrontier(session, same_url=same_url(names))
         unknown = Watcher(session, frontier, Admission(settings, ())).visit_now(seeds)
     if unknown:
-        raise UsageError(f"not under watch: {', '.join(unknown)}; 'tamias add' puts resources there")
+        raise UsageError(f"not watched: {', '.join(unknown)}. Use 'tamias add' to watch them.")
 
 
 def _number(database: "Database", name: str | None) -> int:
@@ -289,4 +296,4 @@ def _named(seeds: tuple[str, ...], files: tuple[str, ...]) -> list[Seed]:
 
 def _warn(place: CommonOptions, settings: Settings) -> None:
     if place.verbosity >= 0 and settings.fetch.contact == CONTACT_PAGE:
-        click.echo("tamias: no --contact is set; servers are told about the crawler, not about you", err=True)
+        click.echo("tamias: No contact set: site owners cannot reach you. Use --contact.", err=True)

@@ -11,22 +11,22 @@ from tamias.model.errors import TamiasError
 
 VERBS = {
     "crawl": "crawl from seeds until nothing is left",
-    "add": "put resources, portals and endpoints under archive watch",
+    "add": "watch resources, portals and endpoints",
     "serve": "the service: scheduler, workers, REST API, Memento, metrics",
     "versions": "the history of a resource",
     "get": "one version, byte for byte",
     "diff": "what changed between two versions",
-    "query": "ask the catalogue and the crawled graphs in SPARQL",
+    "query": "query the catalogue and the crawled graphs in SPARQL",
     "mcp": "the archive for an assistant, by the Model Context Protocol",
-    "strategy": "say in SQL what is visited first",
+    "strategy": "choose in SQL what is visited first",
     "crawls": "the crawls side by side: list, pause, resume, limit, delete",
     "tag": "give tags to known URLs, or take them away",
     "frontier": "the frontier as a gRPC service, for any crawler",
     "worker": "workers for a crawl that runs elsewhere, at its database or its frontier",
     "export": "write what was crawled to a file",
     "read": "read one file or URL as the crawler would",
-    "status": "what is going on now",
-    "stats": "figures of the corpus",
+    "status": "what the crawler is doing now",
+    "stats": "statistics of the archive",
     "coverage": "how much of a list of URLs was reached, by depth",
     "cluster": "the frontier on many servers: distribute it, copy it into other buckets",
     "check": "verify every stored byte and every reference",
@@ -35,7 +35,7 @@ VERBS = {
     "demo": "build a small Data Web on this machine and crawl it",
     "config": "what is set, and where it came from",
     "plugins": "what is installed",
-    "doctor": "what is wrong with this machine",
+    "doctor": "check this machine for problems",
 }
 
 

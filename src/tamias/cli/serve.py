@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="And the port.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
+)
 @click.option("--no-crawl", is_flag=True, help="Serve only: nothing is fetched.")
 @click.option(
     "--secret-file",
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     help="File of the secret for writing. [TAMIAS_SECRET, else DATA/secret, made at the first start]",
 )
 @click.option(
-    "--delay", type=click.FloatRange(min=0), help="Least seconds between two requests to one queue. [1]"
+    "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
 )
-@click.option("--no-robots", is_flag=True, help="Do not ask robots.txt.")
-@click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
+@click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
+@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option("--contact", help="Page or address about you, sent with every request.")
+@click.option(
+    "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."
+)
 @common
 def command(
     place: CommonOptions,
@@ -44,7 +48,7 @@ def command(
     workers: int | None,
     contact: str | None,
 ) -> int:
-    """Serves the archive: REST API, Memento, metrics; scheduler and workers visit what is under watch.
+    """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
 
     Ends at Ctrl-C or SIGTERM. Several on one database share the work.
 

@@ -14,7 +14,7 @@ LOOK_SECONDS = 1.0
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="One snapshot, then end.")
+@click.option("--once", is_flag=True, help="Print one snapshot and exit.")
 @common
 def command(place: CommonOptions, once: bool) -> None:
     """Shows crawls, hosts and leases; live on a terminal.

@@ -109,7 +109,7 @@ def show(place: CommonOptions, number: int | None) -> None:
     if chosen.problem:
         say(f"-- {chosen.problem}")
     if left:
-        say("-- known URLs are being scored anew")
+        say("-- rescoring known URLs")
     say(chosen.text)
 
 

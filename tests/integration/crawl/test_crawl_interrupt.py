@@ -20,7 +20,7 @@ def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):
         assert crawl.returncode == 130
         assert time.monotonic() - asked_at < 4.0  # two seconds on a machine that is not busy
         assert "interrupted; " in said
-        assert f"'tamias crawl --data {interrupted.data}' goes on" in said
+        assert f"'tamias crawl --data {interrupted.data}' continues" in said
         assert "Traceback" not in said
         done = interrupted.run("crawl")
         assert done.returncode == 0, done.stderr
@@ -34,6 +34,6 @@ def test_a_crawl_interrupted_at_its_very_start_says_how_to_go_on(tamias_at, site
     tamias.wait_until((tamias.data / "pg").is_dir)
     crawl.send_signal(signal.SIGINT)
     _, said = crawl.communicate(timeout=30)
-    assert (crawl.returncode, "goes on" in said, "Traceback" in said) == (130, True, False), said
+    assert (crawl.returncode, "continues" in said, "Traceback" in said) == (130, True, False), said
     done = tamias.run("crawl", "--allow-private", site.url("/"))
     assert done.returncode == 0, done.stderr

@@ -35,7 +35,7 @@ def test_max_urls_is_exact_and_a_later_run_goes_on(tamias, chain, workers):
     done = tamias.crawl(chain.url("/0"), "--max-urls", 7, "--workers", workers)
     assert (done.returncode, len(asked(chain))) == (5, 7), done.stderr
     assert "7 URLs visited" in done.stderr
-    assert f"'tamias crawl --data {tamias.data}' goes on" in done.stderr
+    assert f"'tamias crawl --data {tamias.data}' continues" in done.stderr
     assert tamias.run("crawl").returncode == 0
     assert asked(chain) == sorted(chain.pages)
 

@@ -227,4 +227,4 @@ def test_the_addresses_that_a_query_gives_come_under_watch(tamias, proxy, sparql
     tamias.env["TAMIAS_FETCH__DELAY"] = "0"
     done = tamias.run("add", "--sparql", proxy.url, "--query", str(query), "--allow-private")
     assert done.returncode == 0, done.stderr
-    assert "25 under watch now" in done.stdout
+    assert "25 watched now" in done.stdout

@@ -322,11 +322,11 @@ def test_the_form_tells_what_will_happen_without_the_secret_and_adds_nothing(cli
     form = {"url": "http://told.example/a.csv", "only": "account"}
     answer = client.post("/add", data=form)
     found = client.get("/search.json?q=told.example").json()["hits"]
-    assert (answer.status_code, "It is not under watch yet" in answer.text, found) == (200, True, [])
+    assert (answer.status_code, "It is not watched yet" in answer.text, found) == (200, True, [])
 
 
 @pytest.mark.parametrize(
-    ("url", "said"), [("no url", "it is no URL"), ("mailto:a@b.example", "will not be taken")]
+    ("url", "said"), [("no url", "not a valid URL"), ("mailto:a@b.example", "cannot be watched")]
 )
 def test_the_form_tells_why_an_address_will_not_be_taken(client, url, said):
     assert said in client.post("/add", data={"url": url, "only": "account"}).text

@@ -37,15 +37,15 @@ def common(function: Function) -> Function:
         envvar="TAMIAS_DATA",
         default="tamias-data",
         show_default=True,
-        help="Everything Tamias keeps is under this folder.",
+        help="Folder for everything that Tamias stores.",
     )
     @click.option("--db", envvar="TAMIAS_DB", help="Use this PostgreSQL server instead of the embedded one.")
     @click.option(
         "--config", type=click.Path(path_type=Path), help="Settings file [default: tamias.toml if present]"
     )
-    @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout, nothing else there.")
-    @click.option("-q", "--quiet", count=True, help="Say less.")
-    @click.option("-v", "--verbose", count=True, help="Say more.")
+    @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+    @click.option("-q", "--quiet", count=True, help="Print less.")
+    @click.option("-v", "--verbose", count=True, help="Print more.")
     @functools.wraps(function)
     def wrapped(
         data: Path, db: str | None, config: Path | None, as_json: bool, quiet: int, verbose: int, **words: Any

@@ -66,8 +66,8 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
     from tamias.crawl.supervisor import Ended
 
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
-    again = f", {end.put_off:,} attempts to be repeated" if end.put_off else ""
-    again += f", {end.again:,} fetched again (a shorter way was found)" if end.again else ""
+    again = f", {end.put_off:,} will be retried later" if end.put_off else ""
+    again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
     if end.ended is Ended.DONE:
@@ -75,13 +75,13 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
         return
     why = {
         Ended.LIMIT: "stopped by a limit you set",
-        Ended.WAITING: f"the next host is to be asked in {_span(end.next_in or 0)}, more than --max-wait",
+        Ended.WAITING: f"the next host can be visited in {_span(end.next_in or 0)}, more than --max-wait",
         Ended.PAUSED: "the crawl is paused ('tamias crawls' lists them, and resumes it)",
         Ended.INTERRUPTED: "interrupted",
     }
     assert end.ended is not None
     yield from _unreached(end)
-    yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' goes on"
+    yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' continues"
 
 
 def _unreached(end: "Snapshot") -> Iterator[str]:
@@ -89,7 +89,7 @@ def _unreached(end: "Snapshot") -> Iterator[str]:
     if end.deferred:
         count = len(end.deferred)
         hosts = "1 host" if count == 1 else f"{count:,} hosts"
-        yield f"{hosts} could not be reached, and will be tried again by a later run:"
+        yield f"{hosts} could not be reached; the next run tries again:"
         yield from (f"  {each}" for each in end.deferred[:MOST_TOLD])
         if count > MOST_TOLD:
             yield f"  and {count - MOST_TOLD:,} more"
@@ -97,7 +97,7 @@ def _unreached(end: "Snapshot") -> Iterator[str]:
 
 def _afterwards(end: "Snapshot", data: Path) -> str:
     if end.next_in is None:
-        return f"nothing is left to do; 'tamias export --data {data}' writes what was found"
+        return f"nothing is left to visit; 'tamias export --data {data}' writes what was found"
     return f"nothing is due; the next visit is in {_span(end.next_in)}"
 
 

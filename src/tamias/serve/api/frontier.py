@@ -1,4 +1,4 @@
-"""The frontier over REST: what waits and where, which crawls and hosts are left in peace, and to say so."""
+"""The frontier over REST: what waits and where, which crawls and hosts are paused, and how to pause them."""
 
 import re
 from functools import partial
@@ -315,7 +315,7 @@ ENDPOINTS = [
     Endpoint(
         path="/api/v1/frontier/blocks",
         handle=blocks,
-        about="The hosts that are left in peace for now",
+        about="The hosts that are paused now",
         parameters=PAGED,
         answers={200: ResponseSpec("Hosts", ListPage[BlockedHost])},
     ),
@@ -341,9 +341,9 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/frontier/block",
         handle=block,
-        about="Leave a host in peace",
-        parameters=(_HOST, Parameter("until", "up to this time; for good unless told")),
-        answers={200: ResponseSpec("It is left in peace", Steered)},
+        about="Pause a host",
+        parameters=(_HOST, Parameter("until", "up to this time; without it, for good")),
+        answers={200: ResponseSpec("It is paused", Steered)},
         secret=True,
     ),
     Endpoint(

@@ -1,4 +1,4 @@
-"""Resources under watch: listed, put there, and made due now."""
+"""Watched resources: list them, add some, make them due now."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -121,7 +121,7 @@ async def crawl(request: Request, service: Service) -> Response:
         raise HttpProblem(400, "say which: ?id=ID for one resource, or ?domain=HOST for all of a host")
     told = await service.pool.run(partial(_hasten, named=named, host=domain and domain.lower()))
     if not told.resources:
-        raise HttpProblem(404, f"nothing is under watch as {named or domain}")
+        raise HttpProblem(404, f"nothing is watched as {named or domain}")
     return json_answer(request, told, 202)
 
 
@@ -143,7 +143,7 @@ def _described(resource: Resource, base: str) -> ResourceDescription:
 def add_wanted(db: ServiceSession, wanted: list[NewResource]) -> AddedUrls:
     """Puts resources under watch; what is no address is told as refused."""
     good = [each for each in wanted if is_address(each.url)]
-    refused = [RefusedUrl(each.url, "it is no URL") for each in wanted if not is_address(each.url)]
+    refused = [RefusedUrl(each.url, "not a valid URL") for each in wanted if not is_address(each.url)]
     added: Added = db.watcher.add([_wanted(each) for each in good])
     refused += [RefusedUrl(url, reason) for url, reason in added.refused]
     return AddedUrls(added.new, added.known, refused)
@@ -184,7 +184,7 @@ ENDPOINTS = [
     Endpoint(
         path="/api/v1/resources",
         handle=listing,
-        about="The resources under watch, all or some",
+        about="The watched resources, all or some",
         parameters=(
             Parameter("host", "of this host"),
             Parameter("type", "whose current version is of this media type, or short name of one"),
@@ -197,10 +197,10 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/post/resource",
         handle=add_one,
-        about="Put a resource under watch: every version of it will be kept",
+        about="Watch a resource: every version of it is stored",
         answers={
             200: ResponseSpec("It was known", AddedUrls),
-            201: ResponseSpec("It is under watch now", AddedUrls),
+            201: ResponseSpec("It is watched now", AddedUrls),
         },
         body=NewResource,
         secret=True,
@@ -209,7 +209,7 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/post/resources",
         handle=add_many,
-        about="Put many resources under watch",
+        about="Watch many resources",
         answers={200: ResponseSpec("What became of them", AddedUrls)},
         body=NewResources,
         secret=True,

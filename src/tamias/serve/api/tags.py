@@ -107,7 +107,7 @@ def _tagging(db: ServiceSession) -> Tagging:
 def _place(db: ServiceSession, url: str, crawl: str) -> tuple[str, int, str, str]:
     """The queue, the crawl, the form to fetch and the key of a URL."""
     if not is_address(url):
-        raise HttpProblem(400, f"{url[:200]!r} is no URL")
+        raise HttpProblem(400, f"{url[:200]!r} is not a valid URL")
     fetched = fetch_url(url)
     try:
         number = side_by_side.named(db.session, crawl)
@@ -121,7 +121,7 @@ def _checked(tags: list[str]) -> tuple[str, ...]:
     return tuple(checked_tag(tag) for tag in tags)
 
 
-_CRAWL = Parameter("crawl", "of this crawl; `default` unless told")
+_CRAWL = Parameter("crawl", "of this crawl; the default is `default`")
 
 ENDPOINTS = [
     Endpoint(

@@ -72,7 +72,7 @@ def _figures(db: ServiceSession) -> tuple[Basic, FrontierStats, list[Blocked]]:
 
 
 def _archive(basic: Basic) -> Iterator[str]:
-    yield from _one("tamias_datasets", "gauge", "Resources under watch", basic.datasets)
+    yield from _one("tamias_datasets", "gauge", "Watched resources", basic.datasets)
     yield from _one("tamias_versions", "gauge", "Versions kept", basic.versions)
     yield from _one("tamias_hosts", "gauge", "Hosts of resources", basic.hosts)
     yield from _one("tamias_sources", "gauge", "Places that name resources", basic.sources)

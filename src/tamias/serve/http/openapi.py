@@ -28,7 +28,7 @@ def describe_api(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         "info": {
             "title": "Tamias",
             "version": __version__,
-            "summary": "An archive of the Web of Data: every version of every resource under watch.",
+            "summary": "An archive of the Web of Data: every version of every watched resource.",
         },
         "servers": [{"url": "/"}],
         "paths": paths,

@@ -17,7 +17,7 @@ LARGEST_MESSAGE: Final = 1 << 20
 MOST_IN_BATCH: Final = 20
 _LONGEST_ANSWER: Final = 100_000
 _ABOUT: Final = (
-    "An archive of the Web of Data: every version of every resource under watch. Find a resource with "
+    "An archive of the Web of Data: every version of every watched resource. Find a resource with "
     "'search', then look at its history with 'versions', at what changed with 'diff', and at its content "
     "with 'read'; "
     "'sparql' asks the catalogue (DCAT) and the crawled graphs."

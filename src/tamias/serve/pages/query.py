@@ -55,7 +55,7 @@ EXAMPLES = (
         'SELECT ?dataset WHERE {\n  ?dataset arc:state "gone" .\n} LIMIT 100',
     ),
     Example(
-        "Bodies that were not believed, and why",
+        "Suspicious responses, and why",
         "SELECT ?dataset ?reason WHERE {\n  ?dataset arc:hasSuspect ?suspect .\n"
         "  ?suspect arc:reason ?reason .\n} LIMIT 100",
     ),

@@ -74,7 +74,9 @@ class Workers:
         crawl = await self._crawl(call)
         committer = await self._registry.committer(crawl)
         if params.policy != await self._registry.digest(crawl):
-            raise CallError(Code.FAILED_PRECONDITION, "the crawl was told something else: say hello again")
+            raise CallError(
+                Code.FAILED_PRECONDITION, "the settings of the crawl have changed: say hello again"
+            )
         lent = await committer.lend(
             params.worker,
             min(params.max_queues or MOST_HOSTS, MOST_HOSTS),

@@ -135,15 +135,15 @@ def _named(request: Request) -> str:
 
 
 _PATH = "/api/v1/webhooks"
-_BY_ID = path_parameter("id", "as it was told when it was made", {"type": "string", "pattern": _ID.pattern})
+_BY_ID = path_parameter("id", "as given when it was created", {"type": "string", "pattern": _ID.pattern})
 
 ENDPOINTS = [
     Endpoint(
         method="POST",
         path=_PATH,
         handle=make,
-        about="Be told of events by signed POSTs, in order and until they are taken",
-        answers={201: ResponseSpec("It is made; its secret is told this once", MadeWebhook)},
+        about="Receive events as signed POSTs, in order, repeated until they are accepted",
+        answers={201: ResponseSpec("Created; its secret is shown only this once", MadeWebhook)},
         body=AskedWebhook,
         secret=True,
     ),

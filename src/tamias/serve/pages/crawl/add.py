@@ -1,4 +1,4 @@
-"""The form by which a person puts an address under watch. The secret is asked for each time."""
+"""The form to watch an address. The secret is asked for each time."""
 
 from functools import partial
 from urllib.parse import parse_qsl
@@ -79,8 +79,8 @@ async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
         return 400, _with_error(shown, "The address must have 1 to 4096 characters. Nothing was added.")
     taken = await service.pool.run(partial(resources.add_wanted, wanted=[new]))
     if taken.refused:
-        return 422, _with_error(shown, f"The address was not taken: {taken.refused[0].reason}.")
-    done = "It is under watch now." if taken.new else "It was under watch already."
+        return 422, _with_error(shown, f"The address was not added: {taken.refused[0].reason}.")
+    done = "It is watched now." if taken.new else "It was already watched."
     said = await service.pool.run(lambda db: account(db, new.url))
     return 201 if taken.new else 200, AddForm(done=done, account=said)
 

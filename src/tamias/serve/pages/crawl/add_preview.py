@@ -32,7 +32,7 @@ class AddPreview(msgspec.Struct, frozen=True, kw_only=True):
 def account(db: ServiceSession, told: str) -> AddPreview:
     """Of one address, as a person typed it."""
     if not is_address(told):
-        return AddPreview(url=told, refused="it is no URL")
+        return AddPreview(url=told, refused="not a valid URL")
     url = fetch_url(told)
     refused = db.admission.refusal(url, 0)
     if refused:
@@ -59,14 +59,14 @@ def _known(db: ServiceSession, url: str) -> Resource | None:
 
 def _first(known: Resource | None) -> str:
     if known is None:
-        return "It is not under watch yet: its first visit comes as soon as politeness allows."
+        return "It is not watched yet. The first visit comes as soon as politeness allows."
     if known.next_visit is None:
-        return f"It is under watch already, with {known.versions} versions; no visit is planned."
-    return f"It is under watch already, with {known.versions} versions; {_planned(known.next_visit)}."
+        return f"It is already watched, with {known.versions} versions. No visit is planned."
+    return f"It is already watched, with {known.versions} versions. {_planned(known.next_visit)}."
 
 
 def _planned(at: int) -> str:
-    return f"its next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
+    return f"The next visit is planned for {rfc3339(at)[:16].replace('T', ' ')} UTC"
 
 
 def _robots(db: ServiceSession, url: str) -> str:
@@ -74,34 +74,33 @@ def _robots(db: ServiceSession, url: str) -> str:
     found = db.rows("robots", place) if place else []
     rules = next((packed for name, _, _, packed in found if name == authority(url)), None)
     if not db.settings.permit.robots:
-        return "This service does not ask for robots.txt."
+        return "This service does not use robots.txt."
     if rules is None:
-        return (
-            "Its server's robots.txt is read first; what that forbids is not fetched, and the page says so."
-        )
+        return "The server's robots.txt is read first. If it forbids the address, nothing is fetched."
     verdict = msgspec.msgpack.decode(rules, type=Rules).verdict(url)
     if verdict.allowed:
-        return f"Its server's robots.txt allows it ({verdict.rule})."
-    return f"Its server's robots.txt forbids it ({verdict.rule}): it will not be fetched while that holds."
+        return f"The server's robots.txt allows it ({verdict.rule})."
+    return f"The server's robots.txt forbids it ({verdict.rule}). It is not fetched unless that changes."
 
 
 def _pace(db: ServiceSession, url: str) -> str:
     place = place_of_host(db, host(url))
     found: list[tuple[Any, ...]] = db.rows("politeness", place) if place else []
     if not found:
-        return f"Its host is new here; between two requests there are {db.settings.fetch.delay:g} seconds."
+        return f"The host is new. Requests to it are {db.settings.fetch.delay:g} seconds apart."
     _, delay_ms, blocked_until, _, waiting = found[0]
     pause = blocked_until - db.session.now()
-    peace = f" It is left in peace for {duration(pause / 1000)} more." if pause > 0 else ""
+    peace = f" It is paused for another {duration(pause / 1000)}." if pause > 0 else ""
     return (
-        f"Its host is asked every {delay_ms / 1000:g} seconds at most; {waiting} addresses wait there.{peace}"
+        f"Requests to the host are at least {delay_ms / 1000:g} seconds apart. "
+        f"{waiting} addresses are queued.{peace}"
     )
 
 
 def _later(known: Resource | None) -> str:
     if known is not None:
-        return "Its title and format are kept as they are; nothing is fetched twice for this."
+        return "Its title and format stay as they are. Adding it again fetches nothing."
     return (
-        "Every version is kept as it came. It is visited again after some days, then more often "
-        "if it changes often and more seldom if it does not."
+        "Every version is stored unchanged. It is visited again after some days, then more often "
+        "if it changes often and less often if it does not."
     )

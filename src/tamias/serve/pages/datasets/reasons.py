@@ -11,19 +11,19 @@ class Schedule(msgspec.Struct, frozen=True):
     """What is known of the visits to a resource."""
 
     visited_at: int | None
-    """The last attempt that told whether it changed."""
+    """The last visit that showed whether it changed."""
     tried_at: int | None
     fails: int
-    """Attempts in a row that told nothing."""
+    """Visits in a row without a usable answer."""
 
 
 def reason(resource: Resource, schedule: Schedule) -> str:
     """Sentences that say what the next visit follows from."""
     if resource.state == "stopped":
-        return "It was taken off the watch and is not visited any more; its versions are kept."
+        return "It is not watched any more. Its versions are kept."
     told = [_of_attempts(schedule), _of_rate(resource), _of_interval(resource, schedule)]
     if resource.state == "gone":
-        told.insert(0, "Its server says that it is gone; it is asked for again now and then.")
+        told.insert(0, "Its server says that it is gone. It is still checked from time to time.")
     return " ".join(each for each in told if each)
 
 
@@ -40,9 +40,13 @@ def duration(seconds: float) -> str:
 
 def _of_attempts(schedule: Schedule) -> str:
     if schedule.fails:
-        return f"Attempts that told nothing, one after another: {schedule.fails}."
+        return (
+            "The last visit gave no usable answer."
+            if schedule.fails == 1
+            else f"The last {schedule.fails} visits gave no usable answer."
+        )
     if schedule.visited_at is None:
-        return "It has not been visited on schedule yet: the first visit comes as soon as politeness allows."
+        return "It has not been visited yet. The first visit comes as soon as politeness allows."
     return ""
 
 
@@ -50,7 +54,7 @@ def _of_rate(resource: Resource) -> str:
     if not resource.change_rate:
         return ""
     every = duration(86_400 / resource.change_rate)
-    return f"It is thought to change {resource.change_rate:.2g} times a day, that is every {every}."
+    return f"It changes about {resource.change_rate:.2g} times a day, that is every {every}."
 
 
 def _of_interval(resource: Resource, schedule: Schedule) -> str:
