@@ -13,8 +13,8 @@ from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.remote.client import ServiceClient
-from tamias.crawl.remote.reconnecting import ReconnectingChannel, Target
+from tamias.crawl.remote.client import FrontierClient
+from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.worker_store import VisitResult
 from tamias.database.connect import Database
@@ -101,7 +101,7 @@ def working(request, instance, database, session, data, tmp_path):
 
     @asynccontextmanager
     async def at_service():
-        client = ServiceClient(ReconnectingChannel(Target(address=instance.address)), 7)
+        client = FrontierClient(ReconnectingChannel(ServiceTarget(address=instance.address)), 7)
         policy = await client.hello()
         admission = Admission(policy.settings, policy.seeds)
         yield RemoteStore(client, policy, policy.settings, admission, tmp_path)

@@ -9,7 +9,7 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import FreedSpace
-    from tamias.crawl.checking import Checkup, Fault
+    from tamias.crawl.checking import CheckFault, Checkup
     from tamias.database.connect import Database
 
 
@@ -54,7 +54,7 @@ def _rebuild(place: CommonOptions, database: "Database") -> None:
 
 def _checked(
     place: CommonOptions, checkup: "Checkup", repair: bool
-) -> tuple[list["Fault"], "FreedSpace | None"]:
+) -> tuple[list["CheckFault"], "FreedSpace | None"]:
     faults = []
     for fault in checkup.faults():
         faults.append(fault)
@@ -67,7 +67,7 @@ def _checked(
     return faults, checkup.collected() if all(fault.mended for fault in faults) else None
 
 
-def _tell_fault(fault: "Fault") -> None:
+def _tell_fault(fault: "CheckFault") -> None:
     say(f"BAD  {fault.kind} {fault.name}: {fault.problem}")
     for holder in fault.versions:
         say(f"     lost with it: {holder.version} of {holder.url}")
@@ -75,7 +75,9 @@ def _tell_fault(fault: "Fault") -> None:
         say(f"     lost with it: the statements of {document}")
 
 
-def _tell(checkup: "Checkup", faults: list["Fault"], left: list["Fault"], freed: "FreedSpace | None") -> None:
+def _tell(
+    checkup: "Checkup", faults: list["CheckFault"], left: list["CheckFault"], freed: "FreedSpace | None"
+) -> None:
     looked = checkup.looked
     say(f"blobs     {looked.blobs:,} of {looked.blob_bytes:,} bytes")
     say(f"segments  {looked.segments:,} of {looked.segment_bytes:,} bytes")

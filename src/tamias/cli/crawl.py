@@ -20,7 +20,7 @@ from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.seed_outcomes import SeedOutcome
-    from tamias.crawl.supervisor import Snapshot, Supervisor
+    from tamias.crawl.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.connect import Database
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
@@ -175,7 +175,7 @@ def _tell_deliveries(supervisor: "Supervisor") -> None:
         click.echo(f"not delivered: {printable(refused)}", err=True)
 
 
-def _tell_end(place: CommonOptions, end: "Snapshot") -> None:
+def _tell_end(place: CommonOptions, end: "CrawlSnapshot") -> None:
     if place.json:
         say_json(end)
     if place.verbosity >= 0:

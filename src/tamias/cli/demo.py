@@ -17,7 +17,7 @@ from pyoxigraph import Quad
 from tamias.cli.console.archive import archive_at
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.cli.console.progress import Display
-from tamias.crawl.supervisor import Snapshot, Supervisor, Until
+from tamias.crawl.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.model.errors import UsageError
 from tamias.model.seed import Seed
 from tamias.settings import Settings
@@ -35,7 +35,7 @@ DAYS = 3
 class Crawled(msgspec.Struct, frozen=True, kw_only=True):
     """The crawl beside what is there."""
 
-    crawl: Snapshot
+    crawl: CrawlSnapshot
     expected: int
     missing: int
     disallowed: int
@@ -104,7 +104,7 @@ def _announce(place: CommonOptions, web: "DataWeb", nodes: int) -> None:
         say(f"$ tamias crawl {' '.join(web.seeds)} --allow-private --delay 0.1 --data {place.data}")
 
 
-def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> Snapshot:
+def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> CrawlSnapshot:
     with (
         closing(Supervisor(place.data, place.db, settings, seeds)) as supervisor,
         closing(Display(place)) as display,
@@ -113,7 +113,7 @@ def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> 
         return asyncio.run(supervisor.run(_silent if place.json else display.show))
 
 
-def _compared(place: CommonOptions, web: "DataWeb", end: Snapshot) -> Crawled:
+def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
     from tamias.demo.expected import missing
     from tamias.demo.log import max_in_flight, requests_of_disallowed
 
@@ -188,7 +188,7 @@ def _visit(place: CommonOptions, settings: Settings) -> None:
         asyncio.run(supervisor.run(_silent))
 
 
-def _silent(_: Snapshot) -> None:
+def _silent(_: CrawlSnapshot) -> None:
     """Shows nothing."""
 
 

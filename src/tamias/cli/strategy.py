@@ -13,7 +13,7 @@ from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
     from tamias.crawl.strategy.building import Tried
-    from tamias.crawl.strategy.versions import Version
+    from tamias.crawl.strategy.versions import StrategyVersion
     from tamias.database.connect import Session
 
 
@@ -222,11 +222,11 @@ def _tell_trial(tried: "Tried") -> None:
     say(f"tried on   {tried.sample} URLs and {tried.links} links in {tried.milliseconds:.1f} ms")
 
 
-def _is_meant(version: "Version", number: int | None) -> bool:
+def _is_meant(version: "StrategyVersion", number: int | None) -> bool:
     return version.state == "in force" if number is None else version.number == number
 
 
-def _plain(version: "Version") -> dict[str, object]:
+def _plain(version: "StrategyVersion") -> dict[str, object]:
     return {
         "number": version.number,
         "name": version.name,

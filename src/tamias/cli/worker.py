@@ -16,8 +16,8 @@ from tamias.model.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamias.crawl.remote.reconnecting import Target
-    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.remote.reconnecting import ServiceTarget
+    from tamias.crawl.supervisor import CrawlSnapshot
     from tamias.crawl.worker.worker import Progress
     from tamias.settings import Settings
 
@@ -52,10 +52,10 @@ def command(  # noqa: PLR0917 (click passes them by name)
     """
     if frontier is None:
         return _at_database(place, crawl_name, workers, concurrency)
-    from tamias.crawl.remote.reconnecting import Target
+    from tamias.crawl.remote.reconnecting import ServiceTarget
 
     _check_address(frontier)
-    target = Target(
+    target = ServiceTarget(
         address=frontier,
         token=_token(token_file),
         crawl=crawl_name,
@@ -94,7 +94,7 @@ def _at_database(
             ) as supervisor,
             closing(display),
         ):
-            end: Snapshot = asyncio.run(supervisor.run(display.show))
+            end: CrawlSnapshot = asyncio.run(supervisor.run(display.show))
     if place.json:
         say_json(end)
     return 0
@@ -103,7 +103,7 @@ def _at_database(
 def _at_service(
     place: CommonOptions,
     own: "Settings",
-    target: "Target",
+    target: "ServiceTarget",
     scratch: Path,
     workers: int | None,
     concurrency: int | None,

@@ -33,7 +33,7 @@ from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is not as it should be."""
 
     kind: Kind
@@ -82,7 +82,7 @@ class Checkup:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Iterator[CheckFault]:
         """All that is damaged, as it is found."""
         yield from self._blobs()
         yield from self._references()
@@ -90,7 +90,7 @@ class Checkup:
         for part in warc_parts(self._data / "warc"):
             yield from self._warc(part)
 
-    def repaired(self, faults: Sequence[Fault]) -> Iterator[Fault]:
+    def repaired(self, faults: Sequence[CheckFault]) -> Iterator[CheckFault]:
         """The same faults, and whether each is mended. What is not in the archive is not."""
         done = self._repair_blobs()
         agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
@@ -110,17 +110,17 @@ class Checkup:
         finally:
             writer.close()
 
-    def _blobs(self) -> Iterator[Fault]:
+    def _blobs(self) -> Iterator[CheckFault]:
         check = BlobCheck(self._packs, self._session)
         for damage in check.damages():
             name = damage.sha256 or str(damage.pack)
             self._damages[name] = damage
             lost = holders(self._session, [damage.sha256, *damage.dependents]) if damage.sha256 else ()
             kind: Kind = "blob" if damage.sha256 else "pack"
-            yield Fault(kind=kind, name=name, problem=damage.problem, versions=tuple(lost))
+            yield CheckFault(kind=kind, name=name, problem=damage.problem, versions=tuple(lost))
         self.looked.blobs, self.looked.blob_bytes = check.blobs, check.bytes
 
-    def _references(self) -> Iterator[Fault]:
+    def _references(self) -> Iterator[CheckFault]:
         for lost in lost_versions(self._session):
             problem = f"its body is not there: blob {lost.sha256}"
             if not lost.missing:
@@ -128,13 +128,13 @@ class Checkup:
             missing = Damage(sha256=lost.sha256, pack=None, problem=problem)
             self._damages.setdefault(lost.sha256, missing)
             holder = Holder(lost.version, lost.url)
-            yield Fault(kind="version", name=lost.version, problem=problem, versions=(holder,))
+            yield CheckFault(kind="version", name=lost.version, problem=problem, versions=(holder,))
         for resource, url in disagreeing(self._session):
-            yield Fault(
+            yield CheckFault(
                 kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"
             )
 
-    def _segments(self) -> Iterator[Fault]:
+    def _segments(self) -> Iterator[CheckFault]:
         check = SegmentCheck(self._data / "rdf")
         for segment, committed, extents in segments(self._rows):
             name = f"rdf/{segment}.nq.zst"
@@ -142,7 +142,9 @@ class Checkup:
             documents = self._lost_in(name, segment, committed, extents) if problems else ()
             for problem in problems:
                 last = problem is problems[-1]
-                yield Fault(kind="segment", name=name, problem=problem, documents=documents if last else ())
+                yield CheckFault(
+                    kind="segment", name=name, problem=problem, documents=documents if last else ()
+                )
         self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
 
     def _lost_in(self, name: str, segment: int, committed: int, extents: Sequence[Extent]) -> tuple[str, ...]:
@@ -159,7 +161,7 @@ class Checkup:
             places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
         return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
 
-    def _warc(self, part: WarcPart) -> Iterator[Fault]:
+    def _warc(self, part: WarcPart) -> Iterator[CheckFault]:
         end = 0
         for record in records(part.path):
             end = record.offset + record.length
@@ -167,7 +169,7 @@ class Checkup:
         self.looked.warc_bytes += min(end, part.length)
         if end < part.length:
             problem = f"there is no sound record at byte {end} of {part.length}"
-            yield Fault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
+            yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
 
     def _repair_blobs(self) -> dict[str, bool]:
         if not self._damages:

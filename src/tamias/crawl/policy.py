@@ -18,7 +18,7 @@ LONGEST_NAME = 255
 _SQL = statements("tamias.crawl", "crawl.sql")
 
 
-class Policy(msgspec.Struct, frozen=True):
+class CrawlPolicy(msgspec.Struct, frozen=True):
     """Flags by the names of their settings, and the seeds as far as the scope needs them."""
 
     flags: dict[str, Any] = {}
@@ -47,12 +47,12 @@ def terms_of(settings: Settings, crawl: int = CRAWL) -> LeaseFilter:
     )
 
 
-def read_policy(session: Session, crawl: int = CRAWL) -> Policy:
+def read_policy(session: Session, crawl: int = CRAWL) -> CrawlPolicy:
     """What was told last."""
-    return msgspec.convert(_value(session, "read_policy", {"crawl": crawl}), Policy)
+    return msgspec.convert(_value(session, "read_policy", {"crawl": crawl}), CrawlPolicy)
 
 
-def write_policy(session: Session, policy: Policy, crawl: int = CRAWL) -> None:
+def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> None:
     """What holds from now on."""
     told = {"crawl": crawl, "policy": msgspec.json.encode(policy).decode()}
 
@@ -62,9 +62,9 @@ def write_policy(session: Session, policy: Policy, crawl: int = CRAWL) -> None:
     session.transact(write)
 
 
-def widened(policy: Policy, flags: dict[str, Any], seeds: Sequence[str]) -> Policy:
+def widened(policy: CrawlPolicy, flags: dict[str, Any], seeds: Sequence[str]) -> CrawlPolicy:
     """The policy of a crawl that gets more seeds: the flags named with them, and all seeds so far."""
-    return Policy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])))
+    return CrawlPolicy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])))
 
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:

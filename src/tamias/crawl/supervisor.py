@@ -54,7 +54,7 @@ class Ended(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """How the crawl stands."""
 
     seconds: float
@@ -156,7 +156,7 @@ class Supervisor:
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
 
-    async def run(self, show: Callable[[Snapshot], None]) -> Snapshot:
+    async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
         """Crawls until nothing is left, a limit is reached, or somebody says stop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -208,7 +208,7 @@ class Supervisor:
         """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
         return count_failed(self._session, self._crawl)
 
-    def unfetched_seeds(self, end: Snapshot) -> list[SeedOutcome]:
+    def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
         """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
         others = bool(end.outcomes.keys() & {Outcome.OK.word, Outcome.UNCHANGED.word})
         buckets = self._frontier.buckets
@@ -220,7 +220,7 @@ class Supervisor:
         self._thread.close()
         self._database.close()
 
-    async def _run_workers(self, show: Callable[[Snapshot], None], figures: CrawlStats) -> None:
+    async def _run_workers(self, show: Callable[[CrawlSnapshot], None], figures: CrawlStats) -> None:
         working = asyncio.create_task(self._pool.run(self._settings.crawl.max_urls))
         pause = LOOK_SECONDS
         try:
@@ -291,14 +291,14 @@ class Supervisor:
         if self._database.embedded is None and worker:
             recover_worker(self._session, self._frontier, self._data, worker)
 
-    def _snapshot(self, figures: CrawlStats) -> Snapshot:
+    def _snapshot(self, figures: CrawlStats) -> CrawlSnapshot:
         all_progress = self._pool.progress
         outcomes: dict[str, int] = {}
         for each in all_progress:
             for word, count in each.tally.outcomes.items():
                 outcomes[word] = outcomes.get(word, 0) + count
         waiting = self._ended is not None and figures.next_at is not None
-        return Snapshot(
+        return CrawlSnapshot(
             seconds=time.monotonic() - self._begun,
             visited=sum(each.tally.visited for each in all_progress),
             put_off=sum(each.tally.put_off for each in all_progress),

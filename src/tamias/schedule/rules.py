@@ -25,7 +25,7 @@ def parse_rule(text: str) -> VisitRule:
     """The rule as the settings write it.
 
     >>> parse_rule("fixed:86400")
-    Rule(name='fixed', seconds=86400)
+    VisitRule(name='fixed', seconds=86400)
     """
     found = _TEXT.fullmatch(text)
     if found is None:

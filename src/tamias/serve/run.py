@@ -17,7 +17,7 @@ from granian.server.embed import Server
 from starlette.types import ASGIApp
 
 from tamias.crawl.revisit.housekeeping import keep_house
-from tamias.crawl.supervisor import Snapshot, Supervisor, Until
+from tamias.crawl.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError
@@ -160,9 +160,9 @@ async def _stopped() -> None:
 
 async def _crawled(service: Service, background: SessionPool, crawl: Supervisor) -> None:
     """The crawl, which ends at a signal, and its schedule."""
-    latest: Snapshot | None = None
+    latest: CrawlSnapshot | None = None
 
-    def show(now: Snapshot) -> None:
+    def show(now: CrawlSnapshot) -> None:
         nonlocal latest
         latest = now
 

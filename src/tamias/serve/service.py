@@ -14,7 +14,7 @@ from tamias.serve.replay.usage import Usages
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.supervisor import CrawlSnapshot
 
 
 class Service:
@@ -26,7 +26,7 @@ class Service:
         settings: Settings,
         pool: SessionPool,
         secret: Secret,
-        crawl: "Callable[[], Snapshot | None]" = lambda: None,
+        crawl: "Callable[[], CrawlSnapshot | None]" = lambda: None,
     ) -> None:
         self.data = data
         self.settings = settings
@@ -43,6 +43,6 @@ class Service:
         """What happens, for those who listen."""
         return EventHub(self.pool, self._crawl_now)
 
-    def _crawl_now(self) -> "Snapshot | None":
+    def _crawl_now(self) -> "CrawlSnapshot | None":
         """`crawl` may be another function later."""
         return self.crawl()

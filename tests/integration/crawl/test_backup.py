@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.crawl.backup.snapshot import Place
+from tamias.crawl.backup.snapshot import BackupFolder
 from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30
@@ -164,7 +164,7 @@ def test_a_backup_that_is_killed_leaves_the_earlier_one(archive, restored, kill,
         time.sleep(wait)
         kill(process.pid)
         process.wait()
-    names = Place(tmp_path / "backup").names()
+    names = BackupFolder(tmp_path / "backup").names()
     assert names[0] == first["name"]
     assert restored("--snapshot", first["name"]).run("check").returncode == 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.resources import stop_resources
-from tamias.crawl.catalogue.catalogue import Following, rebuild
+from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
 from tamias.model.outcome import Outcome
 
 URL = "http://data.example/a.csv"
@@ -122,7 +122,7 @@ def test_a_capture_that_was_long_under_way_is_found(corpus, refresher, ask):
 
 
 def test_a_follower_brings_news_within_seconds(corpus, catalogue, ask):
-    following = Following(catalogue, corpus.database, seconds=0.2)
+    following = CatalogueFollower(catalogue, corpus.database, seconds=0.2)
     following.start()
     try:
         corpus.put(URL, b"a\n")
@@ -137,7 +137,9 @@ def test_of_two_services_the_elder_says_what_the_catalogue_begins_with(corpus, c
     monkeypatch.setattr("tamias.crawl.catalogue.catalogue.YOUNGER_SECONDS", 0.3)
     corpus.put(URL, b"a\n")
     elder, younger = (
-        Following(catalogue, corpus.database, CatalogueBases(service=f"http://{name}.example"), seconds=0.1)
+        CatalogueFollower(
+            catalogue, corpus.database, CatalogueBases(service=f"http://{name}.example"), seconds=0.1
+        )
         for name in ("elder", "younger")
     )
     elder.start()

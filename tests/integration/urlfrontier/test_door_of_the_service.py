@@ -11,8 +11,8 @@ from frontier_client import Client, Instance
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from tamias.crawl.remote.client import ServiceClient
-from tamias.crawl.remote.reconnecting import ReconnectingChannel, Target
+from tamias.crawl.remote.client import FrontierClient
+from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def test_with_certificate_and_token_calls_are_answered(guarded):
 def test_a_worker_without_a_database_is_answered_by_tls_with_the_token(guarded, folder):
     async def settings():
         line = ReconnectingChannel(
-            Target(
+            ServiceTarget(
                 address=guarded[0].address, token="open sesame", tls=True, authority=str(folder / "cert.pem")
             )
         )
         try:
-            return (await ServiceClient(line, 7).hello()).settings
+            return (await FrontierClient(line, 7).hello()).settings
         finally:
             line.close()
 

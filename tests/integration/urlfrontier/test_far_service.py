@@ -11,13 +11,13 @@ from frontier_client import Instance
 
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.policy import Policy, write_policy
+from tamias.crawl.policy import CrawlPolicy, write_policy
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import Outdated, ServiceClient
+from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import Parcel
 from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import QuadSpool
-from tamias.crawl.remote.reconnecting import ReconnectingChannel, Target
+from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.wire import DeliveredVisit
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
@@ -42,9 +42,9 @@ def far(instance, client):
 
     def run(work, worker=7):
         async def main():
-            line = ReconnectingChannel(Target(address=instance.address))
+            line = ReconnectingChannel(ServiceTarget(address=instance.address))
             try:
-                service = ServiceClient(line, worker)
+                service = FrontierClient(line, worker)
                 return await work(service, await service.hello())
             finally:
                 line.close()
@@ -171,11 +171,11 @@ def test_a_worker_is_told_what_the_crawl_was_told_and_gets_nothing_once_that_is_
 ):
     client.discover("http://a.example/")
     write_policy(
-        frontier_session, Policy({"fetch__delay": 2.5, "filters__scope": "host"}, ("http://a.example/",))
+        frontier_session, CrawlPolicy({"fetch__delay": 2.5, "filters__scope": "host"}, ("http://a.example/",))
     )
 
     async def work(service, policy):
-        write_policy(frontier_session, Policy())
+        write_policy(frontier_session, CrawlPolicy())
         with pytest.raises(Outdated):
             await service.lease(10, 10, 30, policy.digest)
         anew = await service.hello()

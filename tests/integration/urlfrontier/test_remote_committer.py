@@ -17,7 +17,7 @@ from tamias.crawl.remote.client import Outdated
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.store import RemoteStore, _with_rules
-from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Policy, Released
+from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Released, WirePolicy
 from tamias.crawl.worker.worker import Replaced
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
@@ -53,7 +53,7 @@ def serving(clean_database, session, number, tmp_path):
 
     def run(work, settings=SETTINGS, before=lambda committer: None):
         async def main():
-            policy = Policy(settings, (), (), "digest", 0)
+            policy = WirePolicy(settings, (), (), "digest", 0)
             made = RemoteCommitter(
                 clean_database, tmp_path, 1, policy, number=number, lease_filter=LeaseFilter()
             )
@@ -173,7 +173,7 @@ def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
 
 
 def test_scraping_rules_reach_the_worker_as_files(tmp_path):
-    policy = Policy(SETTINGS, (), (("shop.toml", "one"), ("shop.toml", "two")), "digest", 0)
+    policy = WirePolicy(SETTINGS, (), (("shop.toml", "one"), ("shop.toml", "two")), "digest", 0)
     places = _with_rules(policy, tmp_path / "rules").analyse.rules
     assert [Path(place).read_text(encoding="utf-8") for place in places] == ["one", "two"]
 
@@ -189,7 +189,7 @@ def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path):
             raise Outdated("told something else")
 
     async def work():
-        policy = Policy(SETTINGS, (), (), "digest", 0)
+        policy = WirePolicy(SETTINGS, (), (), "digest", 0)
         await RemoteStore(Client(), policy, SETTINGS, Admission(SETTINGS, ()), tmp_path).lease(1, 1, 1.0)
 
     with pytest.raises(Replaced):

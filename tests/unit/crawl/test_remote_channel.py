@@ -10,7 +10,7 @@ import pytest
 
 from tamias.crawl.remote import channel as channel_module
 from tamias.crawl.remote.channel import CallFailed, Channel
-from tamias.crawl.remote.reconnecting import HungUp, NotReached, ReconnectingChannel, Target
+from tamias.crawl.remote.reconnecting import HungUp, NotReached, ReconnectingChannel, ServiceTarget
 from tamias.model.errors import ConfigError
 
 OK = [(":status", "200"), ("content-type", "application/grpc")]
@@ -185,7 +185,7 @@ def test_a_call_that_is_given_up_is_reset_and_the_next_one_is_answered():
 
 def reconnecting(work, *behaviours):
     async def main(address):
-        connection = ReconnectingChannel(Target(address=address))
+        connection = ReconnectingChannel(ServiceTarget(address=address))
         try:
             return await work(connection)
         finally:
@@ -211,7 +211,7 @@ def test_a_service_that_is_silent_is_not_reached():
 
 def test_a_service_that_is_not_there_is_not_reached():
     async def work():
-        await ReconnectingChannel(Target(address="127.0.0.1:1")).try_once("/s/C", [], 5)
+        await ReconnectingChannel(ServiceTarget(address="127.0.0.1:1")).try_once("/s/C", [], 5)
 
     with pytest.raises(NotReached):
         asyncio.run(work())
@@ -243,4 +243,4 @@ def test_who_is_told_to_end_waits_for_no_service(before):
 def test_certificates_that_cannot_be_read_are_told(tmp_path):
     (tmp_path / "no.pem").write_text("nothing")
     with pytest.raises(ConfigError, match="cannot use the certificates"):
-        ReconnectingChannel(Target(address="a:1", tls=True, authority=str(tmp_path / "no.pem")))
+        ReconnectingChannel(ServiceTarget(address="a:1", tls=True, authority=str(tmp_path / "no.pem")))

@@ -11,7 +11,7 @@ from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote import delivery_queue, receive_quads
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import ServiceClient
+from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import PIECE, QuadSpool
@@ -141,7 +141,7 @@ def test_two_answers_to_one_question_are_none():
             return [message("tamias.Packed")(value=packed(True)).SerializeToString()] * 2
 
     with pytest.raises(NotReached, match="2 answers"):
-        asyncio.run(ServiceClient(Twice(), 1).put_links(None))
+        asyncio.run(FrontierClient(Twice(), 1).put_links(None))
 
 
 def test_a_lease_that_is_refused_for_another_reason_than_the_policy_is_told():
@@ -150,7 +150,7 @@ def test_a_lease_that_is_refused_for_another_reason_than_the_policy_is_told():
             raise CallFailed(5, "there is no crawl 'x'")
 
     with pytest.raises(CallFailed, match="no crawl"):
-        asyncio.run(ServiceClient(Refusing(), 1).lease(1, 1, 1.0, "digest"))
+        asyncio.run(FrontierClient(Refusing(), 1).lease(1, 1, 1.0, "digest"))
 
 
 class Segments:

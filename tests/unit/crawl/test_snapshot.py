@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tamias.crawl.backup.snapshot import FORMAT, BackupDamaged, Place, SavedFile, SavedTable, Snapshot
+from tamias.crawl.backup.snapshot import FORMAT, BackupDamaged, BackupFolder, SavedFile, SavedTable, Snapshot
 
 NAME = "20261115T120000Z"
 OUTSIDE = ["../outside", "/etc/outside", "blobs/../../outside", "rdf/", "warc/..", "blobs/a/b", "secret"]
@@ -20,7 +20,7 @@ def written(folder, *, file="blobs/a.pack", table="host"):
         sequences=(),
         files=(SavedFile(file, 1, ""),),
     )
-    place = Place(folder)
+    place = BackupFolder(folder)
     place.snapshot(NAME).mkdir(parents=True)
     (place.snapshot(NAME) / "snapshot.json").write_bytes(msgspec.json.encode(snapshot))
     return place

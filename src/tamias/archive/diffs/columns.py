@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.archive.diffs.values import Columns
-from tamias.content.canonical.tables import Row, Table
+from tamias.content.canonical.tables import FileTable, Row
 
 _KEY_NAME = re.compile(
     r"(?i)(?:.*[_ .-])?(?:id|identifier|uuid|guid|key|code|no|nr|num|number|uri|url|iri)|fid|gid|oid|\w+id"
@@ -25,7 +25,7 @@ class Pairing(msgspec.Struct, frozen=True):
     """Places in `names` that may serve as a key, the likeliest first."""
 
 
-def paired(old: Table, new: Table) -> Pairing:
+def paired(old: FileTable, new: FileTable) -> Pairing:
     """Columns are the same when their names are, or when only the name changed."""
     old_rows, new_rows = old.sample(), new.sample()
     was, now = old.columns, new.columns

@@ -10,7 +10,7 @@ import numpy as np
 from tamias.archive.diffs.alignment import Gap, gaps
 from tamias.archive.diffs.matching import surplus
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
-from tamias.content.canonical.text import Text, found_text
+from tamias.content.canonical.text import FoundText, found_text
 
 MAX_ALIGNED = 2_000_000
 """Texts of more lines are compared without regard to the order of the lines."""
@@ -39,7 +39,7 @@ def lines_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     )
 
 
-def _digests(text: Text) -> "array[int]":
+def _digests(text: FoundText) -> "array[int]":
     return array("q", map(hash, _lines(text)))
 
 
@@ -50,13 +50,13 @@ def _without_order(old: "array[int]", new: "array[int]") -> list[Gap]:
     return removed + [Gap(none, slice(place, place + 1)) for place in surplus(now, was).tolist()]
 
 
-def _lines(text: Text) -> Iterator[str]:
+def _lines(text: FoundText) -> Iterator[str]:
     with text.opened() as file:
         for line in file:
             yield line.removesuffix("\n")
 
 
-def _told(was: Text, now: Text, found: list[Gap], limits: DiffLimits) -> list[Change]:
+def _told(was: FoundText, now: FoundText, found: list[Gap], limits: DiffLimits) -> list[Change]:
     places = islice(_places(found), limits.changes)
     wanted = list(places)
     old = _lines_at(was, [place for what, place in wanted if what is What.REMOVED])
@@ -75,7 +75,7 @@ def _places(found: list[Gap]) -> Iterator[tuple[What, int]]:
         yield from ((What.ADDED, place) for place in range(gap.new.start, gap.new.stop))
 
 
-def _lines_at(text: Text, places: list[int]) -> dict[int, str]:
+def _lines_at(text: FoundText, places: list[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     lines, read = _lines(text), 0
     for place in places:

@@ -20,7 +20,7 @@ from tamias.archive.diffs.values import (
     told_text,
 )
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.tables import Row, Table, found_table
+from tamias.content.canonical.tables import FileTable, Row, found_table
 
 
 def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limits: DiffLimits) -> Diff:
@@ -35,7 +35,7 @@ def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limi
         return _diff(was.without_quotes(), now.without_quotes(), key, limits)
 
 
-def _with_like_headers(old: Table, new: Table) -> tuple[Table, Table]:
+def _with_like_headers(old: FileTable, new: FileTable) -> tuple[FileTable, FileTable]:
     """Both with a header or both without; an empty file counts as a table that lost its rows."""
     if old.is_empty or new.is_empty:
         return new.with_text(old.text) if old.is_empty else old, old.with_text(
@@ -46,7 +46,7 @@ def _with_like_headers(old: Table, new: Table) -> tuple[Table, Table]:
     return old, new
 
 
-def _diff(old: Table, new: Table, key: str | None, limits: DiffLimits) -> Diff:
+def _diff(old: FileTable, new: FileTable, key: str | None, limits: DiffLimits) -> Diff:
     pairing, notes = paired(old, new), []
     if not pairing.names:
         raise Unreadable("the two tables have no column in common")
@@ -63,7 +63,7 @@ def _diff(old: Table, new: Table, key: str | None, limits: DiffLimits) -> Diff:
 
 
 def _matched(
-    old: Table, new: Table, pairing: Pairing, asked: str | None, notes: list[str]
+    old: FileTable, new: FileTable, pairing: Pairing, asked: str | None, notes: list[str]
 ) -> tuple[Matched, int | None]:
     was = _digests(old, pairing.old, [pairing.old[place] for place in pairing.keys])
     now = _digests(new, pairing.new, [pairing.new[place] for place in pairing.keys])
@@ -81,13 +81,13 @@ def _matched(
     return by_key(was[:, chosen], was[:, 0], now[:, chosen], now[:, 0]), pairing.keys[chosen - 1]
 
 
-def _digests(table: Table, places: Sequence[int], keys: Sequence[int]) -> Digests:
+def _digests(table: FileTable, places: Sequence[int], keys: Sequence[int]) -> Digests:
     """A line for each row: the digest of its cells, then of each candidate for a key."""
     found = np.fromiter(_flat_digests(table, places, keys), np.int64)
     return found.reshape(-1, 1 + len(keys))
 
 
-def _flat_digests(table: Table, places: Sequence[int], keys: Sequence[int]) -> Iterator[int]:
+def _flat_digests(table: FileTable, places: Sequence[int], keys: Sequence[int]) -> Iterator[int]:
     is_whole = list(places) == list(range(table.width))
     for row in table.rows():
         yield hash(tuple(row) if is_whole else tuple([row[place] for place in places]))
@@ -98,8 +98,8 @@ def _flat_digests(table: Table, places: Sequence[int], keys: Sequence[int]) -> I
 class _Sides(msgspec.Struct, frozen=True):
     """Both tables, and how a change in them is told."""
 
-    old: Table
-    new: Table
+    old: FileTable
+    new: FileTable
     pairing: Pairing
     key: int | None
 
@@ -170,7 +170,7 @@ def _capped(columns: Columns | None, limits: DiffLimits) -> Columns | None:
     )
 
 
-def _rows_at(table: Table, places: set[int]) -> dict[int, list[str]]:
+def _rows_at(table: FileTable, places: set[int]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     rows, read = table.rows(), 0
     for place in sorted(places):

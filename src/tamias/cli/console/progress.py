@@ -12,7 +12,7 @@ import msgspec
 from tamias.cli.console.options import CommonOptions
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.supervisor import CrawlSnapshot
 
 LINE_SECONDS = 5.0
 MOST_TOLD = 5
@@ -30,7 +30,7 @@ class Display:
         self._last: tuple[float, int] = (0.0, 0)
         self._paused: str | None = None
 
-    def show(self, now: "Snapshot") -> None:
+    def show(self, now: "CrawlSnapshot") -> None:
         """Draws, prints, or stays silent."""
         if self._live:
             self._draw(now)
@@ -48,20 +48,20 @@ class Display:
         """Leaves the terminal as it was found."""
         self._drawn = 0
 
-    def _draw(self, now: "Snapshot") -> None:
+    def _draw(self, now: "CrawlSnapshot") -> None:
         lines = _figures(now, self._rate(now))
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
         sys.stderr.write(up + "".join(f"\r\x1b[2K{line}\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
         self._drawn = len(lines)
 
-    def _rate(self, now: "Snapshot") -> float:
+    def _rate(self, now: "CrawlSnapshot") -> float:
         seconds, visited = self._last
         self._last = (now.seconds, now.visited)
         return (now.visited - visited) / max(0.001, now.seconds - seconds)
 
 
-def summary(end: "Snapshot", data: Path) -> Iterator[str]:
+def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     """What is said at the end."""
     from tamias.crawl.supervisor import Ended
 
@@ -84,7 +84,7 @@ def summary(end: "Snapshot", data: Path) -> Iterator[str]:
     yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' continues"
 
 
-def _unreached(end: "Snapshot") -> Iterator[str]:
+def _unreached(end: "CrawlSnapshot") -> Iterator[str]:
     """Hosts that are tried again in a later run."""
     if end.deferred:
         count = len(end.deferred)
@@ -95,7 +95,7 @@ def _unreached(end: "Snapshot") -> Iterator[str]:
             yield f"  and {count - MOST_TOLD:,} more"
 
 
-def _afterwards(end: "Snapshot", data: Path) -> str:
+def _afterwards(end: "CrawlSnapshot", data: Path) -> str:
     if end.next_in is None:
         return f"nothing is left to visit; 'tamias export --data {data}' writes what was found"
     return f"nothing is due; the next visit is in {_span(end.next_in)}"
@@ -108,7 +108,7 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _figures(now: "Snapshot", rate: float) -> list[str]:
+def _figures(now: "CrawlSnapshot", rate: float) -> list[str]:
     bad = now.outcomes.get("failed", 0)
     return [
         f"done {now.visited:,}  ({rate:,.0f}/s, {now.quads:,} quads, {_size(now.bytes)})",

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from tamias.content.canonical.faults import Unreadable
-from tamias.content.canonical.text import LONGEST_LINE, Text, found_text
+from tamias.content.canonical.text import LONGEST_LINE, FoundText, found_text
 
 SAMPLE = 1 << 20
 _JUDGED_ROWS = 200
@@ -20,10 +20,10 @@ MAX_COLUMNS = 20_000
 Row = Sequence[str]
 
 
-class Table(msgspec.Struct, frozen=True):
+class FileTable(msgspec.Struct, frozen=True):
     """A table in a file."""
 
-    text: Text
+    text: FoundText
     delimiter: str
     quoted: bool
     width: int
@@ -60,15 +60,15 @@ class Table(msgspec.Struct, frozen=True):
         """Whether there is nothing in the file."""
         return not self.text.sample(SAMPLE).strip()
 
-    def with_text(self, text: Text) -> "Table":
+    def with_text(self, text: FoundText) -> "FileTable":
         """The same form of table, of another file."""
         return msgspec.structs.replace(self, text=text)
 
-    def without_header(self) -> "Table":
+    def without_header(self) -> "FileTable":
         """The same table with its header as a row."""
         return msgspec.structs.replace(self, header=None)
 
-    def without_quotes(self) -> "Table":
+    def without_quotes(self) -> "FileTable":
         """The same table with its quotation marks as parts of the cells."""
         return msgspec.structs.replace(self, quoted=False)
 
@@ -88,7 +88,7 @@ class Table(msgspec.Struct, frozen=True):
 csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # geometries are longer than its default
 
 
-def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> Table:
+def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> FileTable:
     """The table in a file; the delimiter is found unless it is given. Raises `Unreadable`."""
     text = found_text(path, most_bytes)
     lines = text.sample(SAMPLE).split("\n")
@@ -99,7 +99,7 @@ def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> Ta
         raise Unreadable("not a table")
     if width > MAX_COLUMNS:
         raise Unreadable(f"a table of {width} columns, more than {MAX_COLUMNS}")
-    return _with_header(Table(text, sign, quoted, width), _read(lines, sign, quoted))
+    return _with_header(FileTable(text, sign, quoted, width), _read(lines, sign, quoted))
 
 
 def _quoting(quoted: bool) -> Literal[0, 3]:
@@ -124,7 +124,7 @@ def _judged(rows: Sequence[Row]) -> tuple[float, int]:
     return (share if width > 1 else share / 4), width
 
 
-def _with_header(table: Table, rows: Sequence[Row]) -> Table:
+def _with_header(table: FileTable, rows: Sequence[Row]) -> FileTable:
     first = next((place for place, row in enumerate(rows) if len(row) == table.width), 0)
     above = tuple(map(tuple, rows[:first]))
     header = rows[first] if first < len(rows) and _is_header(rows[first]) else None

@@ -57,7 +57,7 @@ def plain_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
-class Text(msgspec.Struct, frozen=True):
+class FoundText(msgspec.Struct, frozen=True):
     """A file that has been found to be text, and how it is written."""
 
     path: Path
@@ -78,7 +78,7 @@ class Text(msgspec.Struct, frozen=True):
         return text if len(text) < size else text[: text.rfind("\n") + 1]
 
 
-def found_text(path: Path, most_bytes: int) -> Text:
+def found_text(path: Path, most_bytes: int) -> FoundText:
     """How a file is written: by its mark, in UTF-8, else in Windows-1252. Raises `Unreadable`."""
     size = path.stat().st_size
     if size > most_bytes:
@@ -86,8 +86,8 @@ def found_text(path: Path, most_bytes: int) -> Text:
     with path.open("rb") as file:
         encoding, mark = marked_encoding(file.read(4))
     if encoding is not None and encoding != "utf-8":
-        return Text(path, encoding, mark)
-    return Text(path, "utf-8" if _is_utf8(path) else "cp1252", mark)
+        return FoundText(path, encoding, mark)
+    return FoundText(path, "utf-8" if _is_utf8(path) else "cp1252", mark)
 
 
 def _is_utf8(path: Path) -> bool:

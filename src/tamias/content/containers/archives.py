@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.containers.codecs import CODECS, DamageError, Source, deflate_frame, stored_chunks
+from tamias.content.containers.codecs import CODECS, ByteSource, DamageError, deflate_frame, stored_chunks
 from tamias.content.containers.directory import bounded_zip
 from tamias.content.containers.limits import MIB, Meter
 from tamias.content.containers.streams import Section
@@ -93,7 +93,7 @@ def _zip_content(file: BinaryIO, entry: zipfile.ZipInfo, max_memory: int) -> Ite
         raise DamageError("zip member does not match its checksum")
 
 
-def _zip_decoded(packed: Source, method: int, max_memory: int) -> Iterator[bytes]:
+def _zip_decoded(packed: ByteSource, method: int, max_memory: int) -> Iterator[bytes]:
     if method == 0:
         return stored_chunks(packed)
     if method == 8:
@@ -101,7 +101,7 @@ def _zip_decoded(packed: Source, method: int, max_memory: int) -> Iterator[bytes
     return CODECS[ZIP_CODECS[method]](packed, max_memory)
 
 
-def _deflated(packed: Source) -> Iterator[bytes]:
+def _deflated(packed: ByteSource) -> Iterator[bytes]:
     try:
         yield from deflate_frame(b"", packed, -zlib.MAX_WBITS)
     except (EOFError, zlib.error) as error:

@@ -27,7 +27,7 @@ Frame = Generator[bytes, None, bytes]
 """Yields what is decoded and returns the bytes read past the end of the frame."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Anything that can be read forward."""
 
     def read(self, size: int, /) -> bytes: ...
@@ -37,19 +37,19 @@ class DamageError(Exception):
     """Compressed data that ends early, is corrupt, or has something else behind it."""
 
 
-def gzip_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+def gzip_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of every member of a gzip stream."""
     del max_memory  # a window of gzip is 32 KiB
     return _frames(source, "gzip", b"\x1f\x8b", lambda data: deflate_frame(data, source, zlib.MAX_WBITS | 16))
 
 
-def bzip2_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+def bzip2_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of every stream in a bzip2 file."""
     del max_memory  # bzip2 takes 4 MB at most
     return _frames(source, "bzip2", b"BZh", lambda data: _block_frame(data, source, bz2.BZ2Decompressor()))
 
 
-def xz_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+def xz_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of every stream in an xz file."""
 
     def frame(data: bytes) -> Frame:
@@ -58,7 +58,7 @@ def xz_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
     return _frames(source, "xz", b"\xfd7zXZ", frame)
 
 
-def zstd_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+def zstd_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of every frame of a zstd file."""
     return _frames(
         source,
@@ -68,7 +68,7 @@ def zstd_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
     )
 
 
-def brotli_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
+def brotli_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     """The content of a brotli stream, which nothing but its name tells from noise."""
     del max_memory  # a window of brotli is 16 MiB at most
     decoder = brotli.Decompressor()
@@ -85,13 +85,13 @@ def brotli_chunks(source: Source, max_memory: int) -> Iterator[bytes]:
         raise DamageError("something else stands after the end of the brotli data and was left out")
 
 
-def stored_chunks(source: Source) -> Iterator[bytes]:
+def stored_chunks(source: ByteSource) -> Iterator[bytes]:
     """What was never compressed, in chunks."""
     while data := source.read(CHUNK):
         yield data
 
 
-CODECS: dict[str, Callable[[Source, int], Iterator[bytes]]] = {
+CODECS: dict[str, Callable[[ByteSource, int], Iterator[bytes]]] = {
     GZIP: gzip_chunks,
     BZIP2: bzip2_chunks,
     XZ: xz_chunks,
@@ -101,7 +101,7 @@ CODECS: dict[str, Callable[[Source, int], Iterator[bytes]]] = {
 
 
 def _frames(
-    source: Source, word: str, magic: bytes | tuple[bytes, ...], frame: Callable[[bytes], Frame]
+    source: ByteSource, word: str, magic: bytes | tuple[bytes, ...], frame: Callable[[bytes], Frame]
 ) -> Iterator[bytes]:
     data = source.read(CHUNK)
     while data:
@@ -114,7 +114,7 @@ def _frames(
             raise DamageError(f"something else stands after the end of the {word} data and was left out")
 
 
-def _next_frame(rest: bytes, source: Source) -> bytes:
+def _next_frame(rest: bytes, source: ByteSource) -> bytes:
     """What follows a frame, without padding and with enough bytes to be recognised."""
     rest = rest.lstrip(b"\0")
     while len(rest) < 16 and (more := source.read(CHUNK)):
@@ -122,7 +122,7 @@ def _next_frame(rest: bytes, source: Source) -> bytes:
     return rest
 
 
-def deflate_frame(data: bytes, source: Source, wbits: int) -> Frame:
+def deflate_frame(data: bytes, source: ByteSource, wbits: int) -> Frame:
     """One deflate stream, raw or in a gzip or zlib wrapper as `wbits` says."""
     decoder = zlib.decompressobj(wbits)
     while not decoder.eof:
@@ -152,7 +152,9 @@ def _up_to_the_fault(decoder: "zlib._Decompress", data: bytes) -> bytes:
     return bytes(whole)
 
 
-def _block_frame(data: bytes, source: Source, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> Frame:
+def _block_frame(
+    data: bytes, source: ByteSource, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor
+) -> Frame:
     while not decoder.eof:
         if decoder.needs_input:
             data = data or source.read(CHUNK)
@@ -163,7 +165,7 @@ def _block_frame(data: bytes, source: Source, decoder: bz2.BZ2Decompressor | lzm
     return decoder.unused_data
 
 
-def _zstd_frame(data: bytes, source: Source, max_memory: int) -> Frame:
+def _zstd_frame(data: bytes, source: ByteSource, max_memory: int) -> Frame:
     decoder = zstandard.ZstdDecompressor(max_window_size=max_memory).decompressobj()
     while not decoder.eof:
         data = data or source.read(CHUNK)

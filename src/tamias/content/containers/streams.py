@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
-from tamias.content.containers.codecs import DamageError, Source
+from tamias.content.containers.codecs import ByteSource, DamageError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -54,7 +54,7 @@ class Unpacked(io.RawIOBase):
 class Section(io.RawIOBase):
     """The next `size` bytes of a stream that is read forward only."""
 
-    def __init__(self, source: Source, size: int) -> None:
+    def __init__(self, source: ByteSource, size: int) -> None:
         self._source = source
         self.left = size
 

@@ -132,7 +132,7 @@ class Extractor:
         found = Extraction()
         try:
             with new_document() as target:
-                self._read(capture, body, found, target, Following(capture, take_links), kind)
+                self._read(capture, body, found, target, LinkFollowing(capture, take_links), kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
@@ -156,7 +156,7 @@ class Extractor:
         found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
-        following = Following(capture, take_links)
+        following = LinkFollowing(capture, take_links)
         naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
         with new_document() as target:
             for lines in statements:
@@ -166,7 +166,12 @@ class Extractor:
         return found
 
     def _keep(
-        self, quads: Sequence[Quad], naming: Naming, target: DocumentSink, following: "Following", url: str
+        self,
+        quads: Sequence[Quad],
+        naming: Naming,
+        target: DocumentSink,
+        following: "LinkFollowing",
+        url: str,
     ) -> None:
         target.write(naming.nquads(quads))
         kinds = kinds_in(quads, url)
@@ -183,7 +188,7 @@ class Extractor:
         body: Body,
         found: Extraction,
         target: DocumentSink,
-        following: "Following",
+        following: "LinkFollowing",
         kind: str | None,
     ) -> None:
         for links in discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url):
@@ -266,7 +271,7 @@ class Extractor:
         return sorted(rdf_links(quads, **self._follow))
 
 
-class Following:
+class LinkFollowing:
     """Hands links on, as long as the site does not say that they are not to be followed."""
 
     def __init__(self, capture: Capture, take_links: TakeLinks) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.backup.files import FileGone, needed, restore_file, save_file
-from tamias.crawl.backup.snapshot import FORMAT, Place, SavedFile, Snapshot
+from tamias.crawl.backup.snapshot import FORMAT, BackupFolder, SavedFile, Snapshot
 from tamias.crawl.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
 from tamias.crawl.commit.recover import WARC_PREFIX
 from tamias.crawl.strategy.versions import build_anew
@@ -47,7 +47,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 def take(database: Database, data: Path, folder: Path) -> Taken:
     """Takes a snapshot into a folder, beside earlier ones; it is there when it is complete, or not at all."""
-    place = Place(folder)
+    place = BackupFolder(folder)
     with _alone(folder), closing(database.session()) as session, closing(database.session()) as other:
         for attempt in range(_TRIES):
             try:
@@ -70,7 +70,7 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _take(cursor: Cursor, session: Session, data: Path, place: Place) -> Taken:
+def _take(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> Taken:
     schema, buckets = begin(cursor)
     name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     part = place.folder / "snapshots" / "part"
@@ -96,7 +96,7 @@ def _take(cursor: Cursor, session: Session, data: Path, place: Place) -> Taken:
     return Taken(name, rows, len(saved), snapshot.bytes, sum(new for _, new in saved), elsewhere)
 
 
-def _known(place: Place) -> dict[str, SavedFile]:
+def _known(place: BackupFolder) -> dict[str, SavedFile]:
     """What the newest snapshot says of the files."""
     if not place.names():
         return {}
@@ -123,7 +123,7 @@ def _sync(path: Path) -> None:
 
 def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple[str, Snapshot]:
     """Brings a snapshot back into a data directory, and a database, that hold nothing."""
-    place = Place(folder)
+    place = BackupFolder(folder)
     chosen, snapshot = place.read(name)
     if data.is_dir() and any(data.iterdir()):
         raise UsageError(f"{data} is not empty; name a --data that does not exist yet")
@@ -140,7 +140,7 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
     return chosen, snapshot
 
 
-def _load(cursor: Cursor, place: Place, name: str, snapshot: Snapshot, db: str | None) -> None:
+def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None) -> None:
     if cursor.execute("SELECT FROM capture LIMIT 1").fetchone() or _has_urls(cursor, snapshot.buckets):
         raise UsageError(f"the database {'named by --db' if db else 'in --data'} holds data already")
     load_tables(cursor, place.snapshot(name) / "tables", snapshot.tables)

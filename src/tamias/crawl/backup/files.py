@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.blobs.store import elsewhere
-from tamias.crawl.backup.snapshot import BackupDamaged, Place, SavedFile
+from tamias.crawl.backup.snapshot import BackupDamaged, BackupFolder, SavedFile
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.errors import DiskFull
@@ -50,7 +50,7 @@ def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], 
     return wanted, store
 
 
-def save_file(place: Place, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
+def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
     """Adds what the copy lacks; returns what is saved and how many bytes were new.
 
     A copy that is long enough already was written for an earlier snapshot of the same bytes.
@@ -72,7 +72,7 @@ def save_file(place: Place, file: Needed, known: dict[str, SavedFile]) -> tuple[
     return SavedFile(file.path, file.length, digest(copy, file.length)), file.length - start
 
 
-def restore_file(place: Place, data: Path, file: SavedFile) -> None:
+def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
     """Writes a file into an empty data directory, as it was at the time of the snapshot."""
     copy, target = place.file(file.path), data / file.path
     if not copy.is_file():

@@ -68,7 +68,7 @@ class BackupDamaged(TamiasError):
     """A backup that lacks something, or whose bytes are not those that were written."""
 
 
-class Place:
+class BackupFolder:
     """The folder of a backup."""
 
     def __init__(self, folder: Path) -> None:

@@ -106,7 +106,7 @@ class Catalogue:
         self.close()
 
 
-class Following:
+class CatalogueFollower:
     """A thread that keeps a catalogue up with the database until it is closed.
 
     Several services may follow for one catalogue; the eldest of them says what its IRIs begin with.

@@ -21,7 +21,7 @@ class Followed(msgspec.Struct, frozen=True):
     """What the IRIs of its resources begin with; empty while it is being filled."""
 
 
-class News(msgspec.Struct, frozen=True):
+class CatalogueChanges(msgspec.Struct, frozen=True):
     """What has changed, and up to where that is all."""
 
     resources: list[str]
@@ -62,13 +62,13 @@ class Changes:
 
         self._session.transact(work)
 
-    def news(self, since: str) -> News:
+    def news(self, since: str) -> CatalogueChanges:
         """What was changed since, without what was told already."""
         seen = self._oldest_running()
         rows = {(xid, kind, name) for xid, kind, name in self._rows("news", seen=since)}
         fresh = rows - self._told
         self._told = rows
-        return News(
+        return CatalogueChanges(
             sorted({name for _, kind, name in fresh if kind == "resource"}),
             sorted({name for _, kind, name in fresh if kind == "portal"}),
             seen,

@@ -43,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True):
     """At its beginning; to be closed by whoever asked."""
 
 
-class Place(Protocol):
+class SparqlAddress(Protocol):
     """Where a SPARQL server is."""
 
     query_url: str
@@ -66,7 +66,7 @@ class RemotePlace:
 class SparqlClient:
     """Asks one server. For any number of threads."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SparqlAddress) -> None:
         self._place = place
         self._idle: list[ServiceClient] = []
         self._lock = threading.Lock()
@@ -139,7 +139,7 @@ class SparqlClient:
 class KeptGraphs:
     """The graphs of the server that is ours, for what is delivered to it: a `GraphStore`."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SparqlAddress) -> None:
         self._client = place.client()
 
     def replace(self, graph: str, triples: Triples, beat: Beat) -> None:

@@ -44,7 +44,7 @@ class Orders(msgspec.Struct, frozen=True):
     guarded: bool
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningCatalogue(msgspec.Struct, frozen=True):
     """What the keeper tells its users, in `catalogue/running.json`."""
 
     server_pid: int
@@ -101,7 +101,9 @@ class Keeper:
         (store / "oxigraph").mkdir(parents=True, mode=0o700, exist_ok=True)
         self._server.start()
         partial = self._folder / "running.json.new"
-        partial.write_bytes(msgspec.json.encode(Running(self._server.pid, os.getpid(), self._seconds)))
+        partial.write_bytes(
+            msgspec.json.encode(RunningCatalogue(self._server.pid, os.getpid(), self._seconds))
+        )
         partial.replace(self._folder / "running.json")
 
     def _watch(self, asked: socket.socket) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
 from tamias.crawl.catalogue.exchange import KEPT
-from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, Running
+from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, RunningCatalogue
 from tamias.database.disk import refusals
 from tamias.database.locks import is_free, opened, shared
 from tamias.database.starting import start_keeper
@@ -43,11 +43,11 @@ class KeptStore:
         """How long the server lets a query run."""
         return self.running().seconds
 
-    def running(self) -> Running:
+    def running(self) -> RunningCatalogue:
         """The server as it is now."""
         self._see_to_keeper()
         try:
-            return msgspec.json.decode((self.folder / "running.json").read_bytes(), type=Running)
+            return msgspec.json.decode((self.folder / "running.json").read_bytes(), type=RunningCatalogue)
         except FileNotFoundError as error:
             raise StoreAway(f"the SPARQL server of {self.folder} has just ended; try again") from error
 

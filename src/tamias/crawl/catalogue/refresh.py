@@ -9,9 +9,9 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
 from tamias.archive.catalogue import CatalogueBases, catalogue_graph, quads_of_portals, quads_of_resources
 from tamias.crawl.catalogue.changes import (
+    CatalogueChanges,
     Changes,
     Followed,
-    News,
     count_buckets,
     forget_deliveries,
     forget_store,
@@ -118,7 +118,7 @@ class Refresher:
             changes.follow(news.seen)
         return written
 
-    def _write_resources(self, news: News, bases: CatalogueBases) -> int:
+    def _write_resources(self, news: CatalogueChanges, bases: CatalogueBases) -> int:
         for start in range(0, len(news.resources), RESOURCES_AT_ONCE):
             some = news.resources[start : start + RESOURCES_AT_ONCE]
             found = quads_of_resources(self._session, some, bases)
@@ -126,7 +126,7 @@ class Refresher:
             replace_all(self._store.graphs, contents)
         return len(news.resources)
 
-    def _write_portals(self, news: News) -> int:
+    def _write_portals(self, news: CatalogueChanges) -> int:
         if not news.portals:
             return 0
         written = 0

@@ -67,7 +67,7 @@ MOST_PROBES = 3
 Also = Callable[[Cursor], None]
 
 
-class News(msgspec.Struct):
+class CopyChanges(msgspec.Struct):
     """What a visit changes: items to put first, then what becomes true with its commit."""
 
     items: list[Item] = msgspec.field(default_factory=list)
@@ -190,21 +190,21 @@ class BulkCopies:
         self._thread = thread
         self._admission = admission
 
-    async def found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
+    async def found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> CopyChanges:
         """A sitemap describes datasets: the best way to each is put.
 
         Not for one resource under watch: only a sitemap that the user named puts dumps there.
         """
         if task.crawl == WATCH and TRUSTED not in task.tags:
-            return News()
-        news: News = await self._thread.run(self._found, task, sitemap, datasets)
+            return CopyChanges()
+        news: CopyChanges = await self._thread.run(self._found, task, sitemap, datasets)
         return news
 
-    async def visited(self, task: Task, outcome: Outcome, found: Extraction, for_good: bool) -> News:
+    async def visited(self, task: Task, outcome: Outcome, found: Extraction, for_good: bool) -> CopyChanges:
         """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
         waiting = await self._thread.run(waiting_for, self._thread.session, task.crawl, task.url)
         ways = [f"for the dataset of {each.sitemap}: {each.access.why}" for each in waiting if each.access]
-        news = News(why="chosen " + ", ".join(ways) if ways else None)
+        news = CopyChanges(why="chosen " + ", ".join(ways) if ways else None)
         lacking = missing_in(found) if outcome is Outcome.OK else None
         if lacking is not None and waiting:
             news.why = f"{news.why}; no copy of it: {lacking}"
@@ -216,7 +216,7 @@ class BulkCopies:
             news.also = partial(_fail, failed=waiting)
         return news
 
-    def _found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> News:
+    def _found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> CopyChanges:
         """With those of other sitemaps that waited for this one to speak."""
         told = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
         self._thread.session.transact(partial(_claim, crawl=task.crawl, told=told))
@@ -225,7 +225,7 @@ class BulkCopies:
             self._chosen(task, place, dataset)
             for place, dataset in [*((sitemap, each) for each in datasets), *waiting]
         ]
-        news = News(also=partial(_put, found=chosen, now=self._thread.session.time()))
+        news = CopyChanges(also=partial(_put, found=chosen, now=self._thread.session.time()))
         for each in chosen:
             if each.access is not None:
                 samples = Reference(each.dataset.samples[:MOST_PROBES], sitemap, task.depth + 1, task.crawl)

@@ -17,7 +17,7 @@ from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
 from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.listing import Listing
+from tamias.crawl.commit.listing import SitemapPuts
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.steps import step
@@ -145,7 +145,7 @@ class Committer:
         self._coverage = context.coverage
         self._sinks = context.sinks
         self._thread = context.thread
-        self._listing = Listing(session, self._admission, self._frontier.buckets, settings.seeds)
+        self._listing = SitemapPuts(session, self._admission, self._frontier.buckets, settings.seeds)
         self._strategist = Strategist(
             session, self._frontier, self._admission, settings.strategy, not_of=[WATCH]
         )

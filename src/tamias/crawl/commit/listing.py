@@ -15,7 +15,7 @@ from tamias.settings import SeedsSettings
 BATCH = 1000
 
 
-class Listing:
+class SitemapPuts:
     """Puts the addresses of sitemaps. For the database's thread."""
 
     def __init__(self, session: Session, admission: Admission, buckets: int, settings: SeedsSettings) -> None:

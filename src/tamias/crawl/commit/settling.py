@@ -10,7 +10,7 @@ from tamias.analyse.links.header import alternates
 from tamias.archive.contexts import keep_context
 from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, News
+from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, CopyChanges
 from tamias.crawl.commit.committer import CommitContext, Visited
 from tamias.crawl.commit.tagging import PageTags, tagged
 from tamias.crawl.fetch_options import user_agent
@@ -92,12 +92,14 @@ class Settler:
             afterwards=self._settle(result.archived) or result.afterwards,
         )
 
-    async def _news(self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool) -> News:
+    async def _news(
+        self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool
+    ) -> CopyChanges:
         """What the visit means for datasets that are had as a whole."""
         if result.found.semantic:
             return await self._bulk_copies.found(task, capture.final_url, result.found.semantic)
         if PART not in task.tags:
-            return News()
+            return CopyChanges()
         return await self._bulk_copies.visited(task, capture.outcome, result.found, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:

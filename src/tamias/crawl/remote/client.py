@@ -36,7 +36,7 @@ class Outdated(Exception):
     """The crawl was told something else since the worker said hello."""
 
 
-class ServiceClient:
+class FrontierClient:
     """The two services of a frontier, through one connection."""
 
     def __init__(self, channel: ReconnectingChannel, worker: int) -> None:
@@ -48,9 +48,9 @@ class ServiceClient:
         """The frontier's time, as it said it last, carried on by our own clock."""
         return int(self._offset + time.monotonic() * 1000)
 
-    async def hello(self) -> wire.Policy:
+    async def hello(self) -> wire.WirePolicy:
         """What the crawl was told."""
-        policy = await self._ask("Hello", wire.Greeting(self.worker), wire.Policy)
+        policy = await self._ask("Hello", wire.Greeting(self.worker), wire.WirePolicy)
         self._offset = policy.now - time.monotonic() * 1000
         return policy
 

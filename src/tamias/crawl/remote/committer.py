@@ -21,12 +21,12 @@ from tamias.crawl.remote.wire import (
     Death,
     DeliveredVisit,
     Lent,
-    Policy,
     Released,
     Renewal,
     RobotsAsked,
     RobotsTold,
     Site,
+    WirePolicy,
     bare,
 )
 from tamias.crawl.worker_store import Sinks, VisitResult
@@ -62,7 +62,7 @@ class RemoteCommitter:
         database: Database,
         data: Path,
         crawl: int,
-        policy: Policy,
+        policy: WirePolicy,
         *,
         number: int,
         lease_filter: LeaseFilter,

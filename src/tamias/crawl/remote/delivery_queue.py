@@ -9,7 +9,7 @@ import msgspec
 from tamias.crawl.commit.committer import GATHER_SECONDS
 from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import ServiceClient
+from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
 from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
@@ -64,7 +64,7 @@ class Parcel(msgspec.Struct, frozen=True):
 class DeliveryQueue:
     """Delivers in batches, again and again until each parcel is answered."""
 
-    def __init__(self, client: ServiceClient, remember: Callable[[Sequence[Item]], None]) -> None:
+    def __init__(self, client: FrontierClient, remember: Callable[[Sequence[Item]], None]) -> None:
         """`remember` is told of items that are in the frontier now."""
         self._remember = remember
         self._client = client

@@ -20,7 +20,7 @@ _PASSING = frozenset({1, 2, 4, 8, 14})
 _log = logging.getLogger(__name__)
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Where the service is, and how it is reached."""
 
     address: str
@@ -44,7 +44,7 @@ class HungUp(TamiasError):
 class ReconnectingChannel:
     """Calls of one service. One channel for all of them."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ServiceTarget) -> None:
         self._target = target
         self._tls = _context(target)
         self._channel: Channel | None = None
@@ -123,7 +123,7 @@ class ReconnectingChannel:
             self._channel = None
 
 
-def _context(target: Target) -> ssl.SSLContext | None:
+def _context(target: ServiceTarget) -> ssl.SSLContext | None:
     if not target.tls:
         return None
     try:

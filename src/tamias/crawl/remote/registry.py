@@ -13,13 +13,13 @@ from tamias.crawl import policy as policies
 from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.policy import read_policy
 from tamias.crawl.remote.committer import RemoteCommitter
-from tamias.crawl.remote.wire import VERSION, Greeting, Policy, Renewal, Renewed
+from tamias.crawl.remote.wire import VERSION, Greeting, Renewal, Renewed, WirePolicy
 from tamias.database.connect import Database, Session
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.errors import UsageError
 from tamias.settings import ArchiveSettings, ServeSettings, Settings
 
-Ask = Callable[[Callable[[Session], Policy]], Awaitable[Policy]]
+Ask = Callable[[Callable[[Session], WirePolicy]], Awaitable[WirePolicy]]
 """Runs a function with a session, in a thread that may wait for the database."""
 Configure = Callable[[dict[str, Any]], Settings]
 """The settings in force, given the flags that the crawl was told; as `fetch__delay`."""
@@ -38,11 +38,11 @@ class WorkerRegistry:
         self._configure = configure
         self._ask = ask
         self._committers: dict[int, RemoteCommitter] = {}
-        self._told: dict[int, tuple[policies.Policy, Policy]] = {}
+        self._told: dict[int, tuple[policies.CrawlPolicy, WirePolicy]] = {}
         self._number: int | None = None
         self._changing = asyncio.Lock()
 
-    async def hello(self, greeting: Greeting, crawl: int) -> Policy:
+    async def hello(self, greeting: Greeting, crawl: int) -> WirePolicy:
         """What the crawl was told, as the database says now. Raises `UsageError` for another release."""
         if greeting.version != VERSION:
             raise UsageError(
@@ -74,7 +74,7 @@ class WorkerRegistry:
         for committer in self._committers.values():
             await committer.close()
 
-    async def _opened(self, crawl: int, policy: Policy) -> None:
+    async def _opened(self, crawl: int, policy: WirePolicy) -> None:
         async with self._changing:
             before = self._committers.get(crawl)
             if before is not None and not before.broken and before.policy.digest == policy.digest:
@@ -94,7 +94,7 @@ class WorkerRegistry:
             if before is not None:
                 await before.close()
 
-    def _policy(self, crawl: int, session: Session) -> Policy:
+    def _policy(self, crawl: int, session: Session) -> WirePolicy:
         told = read_policy(session, crawl)
         before = self._told.get(crawl)
         if before is not None and before[0] == told:
@@ -103,7 +103,7 @@ class WorkerRegistry:
         self._told[crawl] = told, policy
         return policy
 
-    def _made(self, told: policies.Policy, now: int) -> Policy:
+    def _made(self, told: policies.CrawlPolicy, now: int) -> WirePolicy:
         settings = msgspec.structs.replace(
             self._configure(told.flags), archive=ArchiveSettings(), serve=ServeSettings()
         )
@@ -114,10 +114,10 @@ class WorkerRegistry:
         )
         seeds = () if settings.filters.scope == "any" else told.seeds
         digest = sha256(msgspec.json.encode((settings, seeds, rules))).hexdigest()
-        return Policy(settings, seeds, rules, digest, now)
+        return WirePolicy(settings, seeds, rules, digest, now)
 
 
-def _elsewhere(policy: Policy) -> Policy:
+def _elsewhere(policy: WirePolicy) -> WirePolicy:
     """As workers are told it: files of this machine are no use to them; the service itself looks at these."""
     filters = msgspec.structs.replace(policy.settings.filters, blocklists=())
     return msgspec.structs.replace(policy, settings=msgspec.structs.replace(policy.settings, filters=filters))

@@ -10,11 +10,11 @@ import msgspec
 from tamias.archive.sites import Covered
 from tamias.crawl.admit import Admission
 from tamias.crawl.held_lease import HeldLease, ParkedVisit
-from tamias.crawl.remote.client import Outdated, ServiceClient
+from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.quad_spool import QuadSpool
-from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, Target
-from tamias.crawl.remote.wire import DeliveredVisit, Policy, bare
+from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker
@@ -29,7 +29,7 @@ from tamias.settings import Settings
 class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor tells a worker without a database."""
 
-    target: Target
+    target: ServiceTarget
     scratch: str
     concurrency: int | None = None
     allow_private: bool = False
@@ -42,7 +42,12 @@ class RemoteStore:
     sinks = Sinks()
 
     def __init__(
-        self, client: ServiceClient, policy: Policy, settings: Settings, admission: Admission, scratch: Path
+        self,
+        client: FrontierClient,
+        policy: WirePolicy,
+        settings: Settings,
+        admission: Admission,
+        scratch: Path,
     ) -> None:
         self.number = client.worker
         self.now = client.now
@@ -131,7 +136,7 @@ class RemoteStore:
 async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     """The worker of a plan, once the service has said how it is to behave."""
     plan = msgspec.json.decode(told, type=RemotePlan)
-    client = ServiceClient(ReconnectingChannel(plan.target), secrets.randbelow(2**31 - 1) + 1)
+    client = FrontierClient(ReconnectingChannel(plan.target), secrets.randbelow(2**31 - 1) + 1)
     policy = await client.hello()
     if policy.settings.permit.allow_private and not plan.allow_private:
         raise ConfigError(
@@ -176,7 +181,7 @@ def _without_bytes(capture: Capture) -> Capture:
     return msgspec.structs.replace(capture, body=body)
 
 
-def _with_rules(policy: Policy, folder: Path) -> Settings:
+def _with_rules(policy: WirePolicy, folder: Path) -> Settings:
     """The settings, with the scraping rules in files of ours."""
     places = []
     for number, (name, text) in enumerate(policy.rules):

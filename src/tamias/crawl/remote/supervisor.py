@@ -13,8 +13,8 @@ import msgspec
 from tamias.crawl.analysing.marker import left_by
 from tamias.crawl.disk_space import DiskSpace, Pause
 from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.client import ServiceClient
-from tamias.crawl.remote.reconnecting import HungUp, ReconnectingChannel, Target
+from tamias.crawl.remote.client import FrontierClient
+from tamias.crawl.remote.reconnecting import HungUp, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemotePlan
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.worker import Progress
@@ -29,7 +29,7 @@ class RemoteSupervisor:
 
     def __init__(
         self,
-        target: Target,
+        target: ServiceTarget,
         scratch: Path,
         *,
         count: int | None,
@@ -39,7 +39,7 @@ class RemoteSupervisor:
     ) -> None:
         """`room`: megabytes that must stay free where the scratch folder is."""
         self._target = target
-        self._clients: list[ServiceClient] = []
+        self._clients: list[FrontierClient] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
         plan = RemotePlan(
@@ -76,7 +76,7 @@ class RemoteSupervisor:
     async def _put_right(self, dead: Progress, _count: bool) -> int:
         """Its hosts are given back; a document over which it died is known for that."""
         if dead.worker:
-            client = ServiceClient(ReconnectingChannel(self._target), dead.worker)
+            client = FrontierClient(ReconnectingChannel(self._target), dead.worker)
             self._clients.append(client)
             try:
                 analysed = left_by(self._scratch / "analysing", dead.worker)

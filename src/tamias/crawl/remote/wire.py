@@ -25,7 +25,7 @@ class Greeting(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-class Policy(msgspec.Struct, frozen=True):
+class WirePolicy(msgspec.Struct, frozen=True):
     """What the crawl was told, so that every worker behaves alike."""
 
     settings: Settings

@@ -12,7 +12,7 @@ from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.sandbox.frames import (
     Broke,
     Context,
-    Ended,
+    DocumentEnd,
     FrameError,
     Frames,
     Job,
@@ -99,7 +99,7 @@ def _received(frames: Frames, job: Job) -> Iterator[Body]:
 
 def _extracted(
     frames: Frames, extractor: Extractor, job: Job, body: Body, limits: SandboxSettings
-) -> Ended | WantsMore | Broke:
+) -> DocumentEnd | WantsMore | Broke:
     teller = Teller(frames, CpuAllowance(limits.cpu, limits.cpu_whole).renew)
     try:
         found = extractor.extract(job.capture, body, teller.document, teller.links, job.kind)
@@ -112,7 +112,7 @@ def _extracted(
     except Exception as error:  # noqa: BLE001 (told to the worker, who records it)
         return Broke(sound(f"{type(error).__name__}: {error}")[:1000])
     found.problems = [sound(problem) for problem in found.problems]
-    return Ended(found)
+    return DocumentEnd(found)
 
 
 def sound(text: str) -> str:

@@ -75,7 +75,7 @@ class WantsMore(msgspec.Struct, frozen=True, tag=True):
     addresses: list[str]
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class DocumentEnd(msgspec.Struct, frozen=True, tag=True):
     """The end of a document."""
 
     found: Extraction
@@ -89,7 +89,7 @@ class Broke(msgspec.Struct, frozen=True, tag=True):
 
 
 Order = Plan | Job | Context
-Answer = Ready | Wrote | Linked | WantsContext | WantsMore | Ended | Broke
+Answer = Ready | Wrote | Linked | WantsContext | WantsMore | DocumentEnd | Broke
 _encoder = msgspec.msgpack.Encoder()
 orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
 answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

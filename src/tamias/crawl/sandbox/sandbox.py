@@ -24,7 +24,7 @@ from tamias.crawl.sandbox.frames import (
     Answer,
     Broke,
     Context,
-    Ended,
+    DocumentEnd,
     FrameError,
     Frames,
     Job,
@@ -302,6 +302,6 @@ def _end(answer: Answer) -> Extraction:
     """What a document comes to. Raises `Wanting`, and `RuntimeError` for a fault of ours."""
     if isinstance(answer, WantsMore):
         raise Wanting(answer.addresses)
-    if isinstance(answer, Ended):
+    if isinstance(answer, DocumentEnd):
         return answer.found
     raise RuntimeError(f"in the sandbox: {answer.fault if isinstance(answer, Broke) else answer}")

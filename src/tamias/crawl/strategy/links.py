@@ -30,7 +30,7 @@ class Sourced(msgspec.Struct, frozen=True):
     """Of the document, where it is known."""
 
 
-class Target(msgspec.Struct):
+class LinkTarget(msgspec.Struct):
     """A URL that links of this batch lead to."""
 
     url: str
@@ -54,7 +54,7 @@ class Target(msgspec.Struct):
         )
 
 
-Targets = dict[tuple[int, str], Target]
+Targets = dict[tuple[int, str], LinkTarget]
 """By crawl and key."""
 
 
@@ -78,14 +78,14 @@ def gather(
             target = targets.get((reference.crawl, key))
             if target is None:
                 host = admission.queue(url)
-                target = Target(url, key, host, reference.depth, reference.crawl, reference.tags)
+                target = LinkTarget(url, key, host, reference.depth, reference.crawl, reference.tags)
                 targets[reference.crawl, key] = target
             if text in words or each.url not in target.links:
                 target.links[each.url] = _seen(words.get(text), each)
     return targets
 
 
-def write_links(cursor: Cursor, bucket: int, targets: Sequence[tuple[Place, Target]], now: int) -> None:
+def write_links(cursor: Cursor, bucket: int, targets: Sequence[tuple[Place, LinkTarget]], now: int) -> None:
     """Keeps the links to some URLs of a bucket."""
     rows = [
         (place, hash64(source), target.url, seen)
@@ -121,9 +121,9 @@ def read_links(cursor: Cursor, bucket: int, places: Sequence[Place]) -> list[lis
     return found
 
 
-def placed(targets: Iterable[Target], buckets: int) -> dict[int, list[tuple[Place, Target]]]:
+def placed(targets: Iterable[LinkTarget], buckets: int) -> dict[int, list[tuple[Place, LinkTarget]]]:
     """The places of URLs, by bucket."""
-    by_bucket: dict[int, list[tuple[Place, Target]]] = {}
+    by_bucket: dict[int, list[tuple[Place, LinkTarget]]] = {}
     for target in targets:
         bucket, place = place_of(target.host, target.crawl, target.key, buckets)
         by_bucket.setdefault(bucket, []).append((place, target))

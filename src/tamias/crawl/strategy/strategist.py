@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from tamias.crawl.admit import Admission
-from tamias.crawl.strategy.links import Sourced, Target, Targets, gather, placed, write_links
+from tamias.crawl.strategy.links import LinkTarget, Sourced, Targets, gather, placed, write_links
 from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import Asked, Broken, Scores, ask
 from tamias.crawl.strategy.versions import in_force, note_broken, note_quick
@@ -47,7 +47,7 @@ class Strategist:
         self._number: int | None = None
         self._was_slow = False
         self._targets: Targets = {}
-        self._known: list[tuple[Target, Scores]] = []
+        self._known: list[tuple[LinkTarget, Scores]] = []
 
     def scored(self, items: list[Item], found: Iterable[Sourced]) -> list[Item]:
         """The items with the scores of the strategy in force, if there is one. To be followed by `keep`."""
@@ -87,7 +87,7 @@ class Strategist:
             self._session.transact(partial(self._lift, bucket, scores))
         self._targets, self._known = {}, []
 
-    def _write(self, bucket: int, targets: Sequence[tuple[Place, Target]], cursor: Cursor) -> None:
+    def _write(self, bucket: int, targets: Sequence[tuple[Place, LinkTarget]], cursor: Cursor) -> None:
         write_links(cursor, bucket, targets, self._frontier.now())
 
     def _lift(self, bucket: int, scores: dict[Place, float], cursor: Cursor) -> None:

@@ -17,7 +17,7 @@ MOST_SLOW = 3
 """Batches in a row that take too long, and a strategy counts as failed; one may be the machine's fault."""
 
 
-class Version(msgspec.Struct, frozen=True):
+class StrategyVersion(msgspec.Struct, frozen=True):
     """A strategy as it was brought."""
 
     number: int
@@ -30,10 +30,10 @@ class Version(msgspec.Struct, frozen=True):
     text: str
 
 
-def versions(session: Session) -> list[Version]:
+def versions(session: Session) -> list[StrategyVersion]:
     """All that were ever brought, the newest first."""
     rows = session.transact(lambda cursor: cursor.execute(SQL["versions"].text).fetchall())
-    return [Version(*row) for row in rows]
+    return [StrategyVersion(*row) for row in rows]
 
 
 def in_force(cursor: Cursor) -> int | None:

@@ -81,7 +81,7 @@ def machine_line(line: str) -> Found:
     """A line of MLSD (RFC 3659).
 
     >>> machine_line("type=file;size=3;modify=20240102030405; a b.nt")
-    Entry(name='a b.nt', type='file', size=3, modified='2024-01-02T03:04:05Z')
+    DirectoryEntry(name='a b.nt', type='file', size=3, modified='2024-01-02T03:04:05Z')
     """
     told, space, name = line.partition(" ")
     if not (space and name) or (told and not told.endswith(";")):
@@ -99,7 +99,7 @@ def plain_line(line: str) -> Found:
     """A line of LIST, as Unix or Windows servers write it.
 
     >>> plain_line("drwxr-xr-x   3 ftp ftp    4096 Nov 15 12:07 dumps")
-    Entry(name='dumps', type='dir', size=None, modified=None)
+    DirectoryEntry(name='dumps', type='dir', size=None, modified=None)
     """
     unix = _UNIX.fullmatch(line)
     if unix is not None:

@@ -49,8 +49,8 @@ def entries(line: str) -> list[BlocklistEntry] | None:
     """What a line of a list says; nothing where it is a comment, None where it makes no sense.
 
     >>> entries("0.0.0.0 ads.example.org # banner"), entries("||example.org^"), entries("???")
-    ([Entry(what=<What.HOST: 'host'>, text='ads.example.org')], \
-[Entry(what=<What.DOMAIN: 'domain'>, text='example.org')], None)
+    ([BlocklistEntry(what=<BlockedPart.HOST: 'host'>, text='ads.example.org')], \
+[BlocklistEntry(what=<BlockedPart.DOMAIN: 'domain'>, text='example.org')], None)
     """
     text = line.strip()
     if not text or text[0] in "#!;" or _HEADER.fullmatch(text):

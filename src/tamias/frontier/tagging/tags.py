@@ -22,7 +22,7 @@ _TRIES = 5
 """Somebody else may change the tags of a URL at the same time."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class TagChange(msgspec.Struct, frozen=True, kw_only=True):
     """Tags to be given and to be taken away."""
 
     add: tuple[str, ...] = ()
@@ -31,18 +31,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     def made_to(self, tags: Iterable[str]) -> tuple[str, ...]:
         """The tags of a URL afterwards; the old ones first.
 
-        >>> Change(add=("c",), remove=("a",)).made_to(("a", "b"))
+        >>> TagChange(add=("c",), remove=("a",)).made_to(("a", "b"))
         ('b', 'c')
         """
         kept = [tag for tag in tags if tag not in self.remove]
         return tuple([*kept, *(tag for tag in self.add if tag not in kept)][:MOST_TAGS])
 
 
-def change_of(words: Iterable[str]) -> Change:
+def change_of(words: Iterable[str]) -> TagChange:
     """A change as people write it: `+tag`, `-tag`. Raises `UsageError` for what is none.
 
     >>> change_of(["+good", "-bad"])
-    Change(add=('good',), remove=('bad',))
+    TagChange(add=('good',), remove=('bad',))
     """
     add: list[str] = []
     remove: list[str] = []
@@ -53,7 +53,7 @@ def change_of(words: Iterable[str]) -> Change:
         (add if sign == "+" else remove).append(checked_tag(tag))
     if not add and not remove:
         raise UsageError("name tags to give or to take away: +TAG, -TAG")
-    return Change(add=tuple(add), remove=tuple(remove))
+    return TagChange(add=tuple(add), remove=tuple(remove))
 
 
 def is_tag(text: str) -> bool:
@@ -88,7 +88,7 @@ class Tagging:
         found = self._one(host, crawl, url, key)
         return None if found is None else tuple(found[3])
 
-    def change(self, host: str, crawl: int, url: str, key: str, change: Change) -> bool:
+    def change(self, host: str, crawl: int, url: str, key: str, change: TagChange) -> bool:
         """Changes the tags of one URL. False: it is not known. May be done twice."""
         for _ in range(_TRIES):
             found = self._one(host, crawl, url, key)
@@ -99,7 +99,7 @@ class Tagging:
             self._apply(self._bucket(found[0]), crawl, [found], change)
         return True
 
-    def change_all(self, pattern: str, crawl: int, change: Change) -> int:
+    def change_all(self, pattern: str, crawl: int, change: TagChange) -> int:
         """Changes the tags of all URLs of a crawl that fit a pattern (`*` stands for anything).
 
         Reads all URLs of the crawl, some at a time; returns how many changed. May be done twice.
@@ -133,7 +133,7 @@ class Tagging:
             yield page
             after = (page[-1][0], page[-1][1])
 
-    def _apply(self, bucket: int, crawl: int, found: list[tuple[Any, ...]], change: Change) -> int:
+    def _apply(self, bucket: int, crawl: int, found: list[tuple[Any, ...]], change: TagChange) -> int:
         news = []
         for qid, uid, _, old in found:
             tags = change.made_to(old)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tamias.crawl.admit import queue_key, same_url
 from tamias.frontier import crawls as side_by_side
-from tamias.frontier.tagging.tags import Change, Tagging, checked_tag
+from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
 from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address
 from tamias.model.url_key import url_key
@@ -73,7 +73,7 @@ async def change(request: Request, service: Service) -> Response:
     asked = await json_body(request, AskedChange, MOST_BYTES)
     if not asked.add and not asked.remove:
         raise HttpProblem(400, "name tags to give ('add') or to take away ('remove')")
-    made = Change(add=_checked(asked.add), remove=_checked(asked.remove))
+    made = TagChange(add=_checked(asked.add), remove=_checked(asked.remove))
     return json_answer(request, await service.pool.run(partial(_change, asked=asked, made=made)))
 
 
@@ -95,7 +95,7 @@ def _of_url(db: ServiceSession, url: str, crawl: str) -> UrlTags:
     return UrlTags(url=place[2], crawl=crawl, tags=found)
 
 
-def _change(db: ServiceSession, asked: AskedChange, made: Change) -> UrlTags:
+def _change(db: ServiceSession, asked: AskedChange, made: TagChange) -> UrlTags:
     _tagging(db).change(*_place(db, asked.url, asked.crawl), made)
     return _of_url(db, asked.url, asked.crawl)
 

@@ -15,7 +15,7 @@ from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.supervisor import CrawlSnapshot
 
 MOST_CLIENTS: Final = 256
 KEPT: Final = 1000
@@ -37,14 +37,14 @@ class CrawlRates(msgspec.Struct, frozen=True):
 class EventHub:
     """Looks into the log while anybody waits for it."""
 
-    def __init__(self, pool: SessionPool, crawl: "Callable[[], Snapshot | None]") -> None:
+    def __init__(self, pool: SessionPool, crawl: "Callable[[], CrawlSnapshot | None]") -> None:
         self._pool = pool
         self._crawl = crawl
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._news = asyncio.Event()
         self._clients = 0
         self._following: asyncio.Task[None] | None = None
-        self._measured: tuple[float, Snapshot] | None = None
+        self._measured: tuple[float, CrawlSnapshot] | None = None
         self.latest = 0
         """The last event that was seen."""
         self.rates: CrawlRates | None = None

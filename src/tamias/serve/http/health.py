@@ -20,7 +20,7 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import Snapshot
+    from tamias.crawl.supervisor import CrawlSnapshot
     from tamias.serve.http.traffic import RequestCounts
 
 PATIENCE_SECONDS = 3.0
@@ -97,7 +97,7 @@ def _blocked(lists: list[Blocked]) -> Iterator[str]:
     yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
 
 
-def _crawl(now: "Snapshot") -> Iterator[str]:
+def _crawl(now: "CrawlSnapshot") -> Iterator[str]:
     yield from _one("tamias_crawl_visited_total", "counter", "URLs done with since the start", now.visited)
     yield from _one("tamias_crawl_put_off_total", "counter", "Attempts repeated later", now.put_off)
     yield from _one("tamias_crawl_quads_total", "counter", "Quads read", now.quads)

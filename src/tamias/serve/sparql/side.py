@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tamias.crawl.catalogue.catalogue import Catalogue, Following, bases_of, options_of
+from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of, options_of
 from tamias.database.connect import Database
 from tamias.serve.http.endpoints import Endpoint
 from tamias.serve.mcp.http import mcp_endpoints
@@ -17,9 +17,9 @@ class SparqlSide:
     def __init__(self, data: Path, database: Database, settings: ServeSettings) -> None:
         self.catalogue = Catalogue(data, options_of(settings))
         self._endpoint = SparqlEndpoint(self.catalogue)
-        self._following: Following | None = None
+        self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:
-            self._following = Following(self.catalogue, database, bases_of(settings))
+            self._following = CatalogueFollower(self.catalogue, database, bases_of(settings))
             self._following.start()
 
     @property

@@ -26,7 +26,7 @@ def table_of(items: Sequence[msgspec.Struct], *columns: str) -> CsvTable:
 def csv_answer(table: CsvTable) -> Response:
     """The table as RFC 4180 writes it, in UTF-8.
 
-    >>> csv_answer(Table(["=1+1"], [["=2+2"]])).body
+    >>> csv_answer(CsvTable(["=1+1"], [["=2+2"]])).body
     b"'=1+1\\r\\n'=2+2\\r\\n"
     """
     text = io.StringIO()
