@@ -155,6 +155,15 @@ def test_an_empty_xml_literal_is_read(end):
     assert not reading.problems
 
 
+@pytest.mark.parametrize("other", ['rdf:resource="y"', 'e:q="1"', "e:q = '1'", 'rdf:nodeID="n"'])
+def test_an_empty_xml_literal_with_other_attributes_is_a_fault(other):
+    for attributes in (f'rdf:parseType="Literal" {other}', f'{other} rdf:parseType="Literal"'):
+        node = f'<e:T rdf:about="http://a.example/x"><e:p {attributes}/></e:T>'
+        reading = tamias.read(f"{HEAD}{node}</rdf:RDF>".encode(), base=BASE, media_type="application/rdf+xml")
+        assert set(reading.quads) <= set(parse(TYPED.encode(), format=RdfFormat.TURTLE))
+        assert reading.problems
+
+
 def test_rdf_xml_inside_other_xml_is_read_as_leniently():
     nodes = '<e:T rdf:about="http://a.example/x"><e:p rdf:resource="http://a.example/y">the y</e:p></e:T>'
     text = f'<records xmlns="http://r.example/">{HEAD.partition("?>")[2]}{nodes}</rdf:RDF></records>'

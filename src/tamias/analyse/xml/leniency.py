@@ -15,6 +15,8 @@ from tamias.analyse.xml.nodes import TOKEN
 RDF = rb"http://www\.w3\.org/1999/02/22-rdf-syntax-ns#"
 _PREFIX = re.compile(rb"""\sxmlns:([^\s=]{1,100})\s*=\s*["']%b["']""" % RDF)
 _ATTRIBUTE = re.compile(rb"""([^\s=/"']+)(\s*=\s*)("[^"<]*"|'[^'<]*')""")
+_OTHERS = re.compile(rb"""\s(?!xml|(?:[^\s=]*:)?(?:parseType|ID)\s*=)[^\s=/"']+\s*=""")
+"""Attributes that a property with a parse type may not have."""
 _LEGACY = frozenset({b"about", b"ID", b"resource", b"parseType", b"nodeID", b"datatype", b"type"})
 _IRIS = frozenset({b"about", b"resource", b"datatype", b"type", b"base"})
 _PARSE_TYPES = (b"Resource", b"Literal", b"Collection", b"Triple")
@@ -84,7 +86,8 @@ class _Mending:
         if not element.is_literal:
             self._found = found
             self._base, self._is_literal, self._refers = element.base, False, False
-            self._is_empty = bool(empty) or found.string.startswith(b"</", found.end())
+            is_empty = bool(empty) or found.string.startswith(b"</", found.end())
+            self._is_empty = is_empty and not _OTHERS.search(attributes)
             attributes = _ATTRIBUTE.sub(self._attribute, attributes)
             element = _Element(self._base, self._is_literal, self._refers)
         if not empty:
