@@ -28,7 +28,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.content.formats import Form, Format
 from tamias.model.capture import Request
 from tamias.model.finding import Links, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, Step
+from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
 from tamias.model.outcome import Outcome
 from tamias.model.seed import Seed
 from tamias.sinks.segments.segment_files import SegmentWriter
@@ -81,8 +81,8 @@ class PantryHarvester:
         for shelf in (1, 2):
             capture = await client.ask(Request(url=f"{harvest.url}?shelf={shelf}"))
             text = client.body(capture, 100).decode()
-            yield Step(state=b"%d" % shelf, findings=[Quads([quad(f"{harvest.url}#{shelf}", text)])])
-        yield Step(state=b"end", end=HarvestEnd(outcome=Outcome.OK, reason="2 shelves", complete=True))
+            yield HarvestStep(state=b"%d" % shelf, findings=[Quads([quad(f"{harvest.url}#{shelf}", text)])])
+        yield HarvestStep(state=b"end", end=HarvestEnd(outcome=Outcome.OK, reason="2 shelves", complete=True))
 
 
 class DiarySegments(SegmentWriter):
