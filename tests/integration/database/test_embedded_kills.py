@@ -62,9 +62,9 @@ def test_a_child_goes_down_with_its_parent_though_a_shell_had_them_ignore_it(pla
     """As one does that starts programs in the background."""
     program = """if True:
         import signal, subprocess, time
-        from tamias.database.account import Account
+        from tamias.database.account import ServerAccount
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-        enter = Account("self").enter(ends_with_parent=True)
+        enter = ServerAccount("self").enter(ends_with_parent=True)
         print(subprocess.Popen(["sleep", "60"], preexec_fn=enter).pid, flush=True)
         time.sleep(60)
     """
