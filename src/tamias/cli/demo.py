@@ -235,7 +235,7 @@ def _serve(place: CommonOptions, settings: Settings) -> None:
 
     def ready() -> None:
         say()
-        say(f"The pages are at http://127.0.0.1:{plan.port}/ until you press Ctrl-C.")
+        say(f"The web pages are at http://127.0.0.1:{plan.port}/. Press Ctrl-C to stop.")
 
     with suppress(KeyboardInterrupt):
         run(plan, find_secret(place.data, None), ready)

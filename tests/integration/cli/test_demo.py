@@ -87,7 +87,7 @@ class Terminal:
 def test_on_a_terminal_the_demonstration_serves_its_pages_until_it_is_interrupted(tmp_path):
     terminal = Terminal("demo", "--nodes", "3", "--data", str(tmp_path / "data"))
     try:
-        address = terminal.read_until(r"The pages are at (http://127\.0\.0\.1:\d+/)")[1]
+        address = terminal.read_until(r"The web pages are at (http://127\.0\.0\.1:\d+/)")[1]
         found = httpx.get(
             f"{address}search", params={"q": "prices"}, headers={"Accept": "text/html"}, timeout=30
         )
