@@ -3,7 +3,7 @@
 import asyncio
 import difflib
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,13 @@ from tamias.cli.console.options import CommonOptions, common, printable, say, sa
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.crawl.commit.deliver import checked
-from tamias.model.errors import LimitReached, UsageError
+from tamias.model.errors import LimitReached, TamiasError, UsageError
 from tamias.model.kind import SITEMAP
 from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
+    from tamias.crawl.pending_seeds import PendingSeeds
     from tamias.crawl.seed_outcomes import SeedOutcome
     from tamias.crawl.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.connect import Database
@@ -104,15 +105,68 @@ def command(  # noqa: PLR0917 (click passes them by name)
     _check(settings, named)
     if dry_run:
         return asyncio.run(_dry_run(place, settings, named))
-    if not named and not imports and not (place.db or (place.data / "pg").is_dir()):
+    if not named and not imports and not (place.db or _has_crawl(place.data)):
         raise UsageError(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
         )
+    stage = Stage(place)
     try:
-        return _crawl(place, flags, named, checked(sinks), strict, recrawl, name, imports=imports)
+        return _crawl(
+            place, flags, named, checked(sinks), strict, recrawl, name, imports=imports, stage=stage
+        )
     except KeyboardInterrupt:
-        click.echo(f"interrupted; 'tamias crawl --data {place.data}' continues", err=True)
+        click.echo(f"interrupted; {stage.advice}", err=True)
         return 130
+    finally:
+        stage.close()
+
+
+class Stage:
+    """How far a run has come: what is to be said of it when it is interrupted, and what it leaves behind."""
+
+    def __init__(self, place: CommonOptions) -> None:
+        self._place = place
+        self._pending: Path | None = None
+        self.advice = "nothing was stored yet; run the same command again"
+
+    def keep(self, pending: "PendingSeeds") -> None:
+        """From now on the seeds are not lost, whatever happens."""
+        from tamias.crawl.pending_seeds import write_pending
+
+        if pending.seeds:
+            self._pending = write_pending(self._place.data, pending)
+        self.advice = f"'tamias crawl --data {self._place.data}' continues"
+
+    def is_own(self, path: Path) -> bool:
+        """Whether the pending seeds in this file are those of this run."""
+        return path == self._pending
+
+    def stored(self) -> None:
+        """All that was named is in the frontier."""
+        self.advice = f"'tamias crawl --data {self._place.data}' continues"
+        if self._pending is not None:
+            self._pending.unlink(missing_ok=True)
+
+    def drop(self) -> None:
+        """The run is refused: its seeds are not to be taken up later."""
+        if self._pending is not None:
+            self._pending.unlink(missing_ok=True)
+            with suppress(OSError):  # others are pending, or the data directory is in use
+                self._pending.parent.rmdir()
+                self._place.data.rmdir()
+
+    def close(self) -> None:
+        """Returns when nothing of the run is left running, unless others use the database."""
+        from tamias.database.embedded import wait_until_unused
+
+        if self._place.db is None:
+            wait_until_unused(self._place.data)
+
+
+def _has_crawl(data: Path) -> bool:
+    from tamias.crawl.pending_seeds import read_pending
+
+    return (data / "pg").is_dir() or bool(read_pending(data))
 
 
 def _crawl(
@@ -125,12 +179,15 @@ def _crawl(
     name: str | None,
     *,
     imports: list[Import],
+    stage: Stage,
 ) -> int:
+    from tamias.crawl.pending_seeds import PendingSeeds
     from tamias.crawl.supervisor import Ended, Supervisor, Until
-    from tamias.database.connect import Database
 
-    buckets = place.settings(**flags).settings.frontier.buckets
-    with closing(Database(place.data, place.db, buckets=buckets)) as database:
+    if not recrawl and not imports:
+        stage.keep(PendingSeeds(seeds, flags, name))
+    with closing(_open(place, flags, stage)) as database:
+        _take_pending(place, database, stage)
         crawl = _number(database, name)
         settings, near = _policy(place, database, flags, [] if recrawl else seeds, crawl, keep=bool(imports))
         _warn(place, settings)
@@ -147,6 +204,7 @@ def _crawl(
             supervisor.put_seeds([] if recrawl else seeds)
             if imports:
                 take_imports(place, database, settings, near, crawl, imports)
+            stage.stored()
             end = asyncio.run(supervisor.run(display.show))
             _tell_deliveries(supervisor)
             done = end.ended is Ended.DONE
@@ -163,6 +221,38 @@ def _crawl(
     }
     assert end.ended is not None
     return codes[end.ended]
+
+
+def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Database":
+    """The database; that it takes a while is said at once. Seeds of a run that it refuses are forgotten."""
+    from tamias.database.connect import Database
+
+    if place.db is None and place.verbosity >= 0 and not (place.data / "pg" / "running.json").exists():
+        click.echo("starting the database…", err=True)
+    try:
+        return Database(place.data, place.db, buckets=place.settings(**flags).settings.frontier.buckets)
+    except TamiasError:
+        stage.drop()
+        raise
+
+
+def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:
+    """Puts the seeds of earlier runs that were ended before they had come so far."""
+    from tamias.crawl.admit import open_frontier, seed_items
+    from tamias.crawl.commit.committer import PUT_BATCH
+    from tamias.crawl.pending_seeds import read_pending
+
+    for path, pending in read_pending(place.data):
+        if stage.is_own(path):
+            continue
+        crawl = _number(database, pending.crawl)
+        settings, _ = _policy(place, database, pending.flags, pending.seeds, crawl, keep=False)
+        items = seed_items(settings, pending.seeds, crawl)
+        with closing(database.session()) as session:
+            frontier = open_frontier(session, settings)
+            for start in range(0, len(items), PUT_BATCH):
+                frontier.put(items[start : start + PUT_BATCH])
+        path.unlink(missing_ok=True)
 
 
 def _tell_deliveries(supervisor: "Supervisor") -> None:

@@ -84,6 +84,7 @@ def run(command: click.Command, name: str) -> NoReturn:
         click.echo(f"{name}: {error}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()

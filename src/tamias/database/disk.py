@@ -9,7 +9,7 @@ from pathlib import Path
 from tamias.model.errors import DatabaseError, DiskFull
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_FOLDERS = ("blobs", "rdf", "warc", "log", "spool", "catalogue", "walks", "workers")
+_FOLDERS = ("blobs", "rdf", "warc", "log", "spool", "catalogue", "walks", "workers", "pending-seeds")
 _LEAST_ROOM = 16 << 20  # one segment of PostgreSQL's log of changes
 
 

@@ -14,13 +14,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tamias.database.cluster import clusters
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.keeper import StartReport
-from tamias.database.locks import is_free, opened, shared
+from tamias.database.locks import is_free, is_shared, opened, shared
 from tamias.database.login import DATABASE, OWNER, SUPERUSER, password_file
 from tamias.database.starting import start_keeper
 from tamias.model import errors
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
 
 _NEWCOMER_SECONDS = 120
+_STOP_POLL_SECONDS = 0.05
 _SOCKET_PATH_LIMIT = 107
 
 
@@ -124,6 +125,16 @@ class Embedded:
         if not told:
             raise DatabaseUnavailable(f"the database's keeper was ended; see {log}")
         _raise_reported(msgspec.json.decode(told, type=StartReport))
+
+
+def wait_until_unused(data: Path, seconds: float = _NEWCOMER_SECONDS) -> None:
+    """Returns when the server of a data directory has ended, or at once if others use it."""
+    folder = data.absolute() / "pg"
+    deadline = time.monotonic() + seconds
+    while (folder / "keeper.lock").exists() and time.monotonic() < deadline:
+        if is_free(folder / "keeper.lock") or is_shared(folder / "users.lock"):
+            return
+        time.sleep(_STOP_POLL_SECONDS)
 
 
 def _lets_in(place: dict[str, Any]) -> bool:

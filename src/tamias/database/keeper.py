@@ -46,13 +46,15 @@ class StartReport(msgspec.Struct, frozen=True):
 
 def main() -> None:
     """`python -m tamias.database.keeper DATA READY_FD`, started by `embedded.py` only."""
-    if os.fork() != 0:
-        os._exit(0)  # so that nobody who lives longer has to wait for the keeper
     folder = Path(sys.argv[1]) / "pg"
     with os.fdopen(int(sys.argv[2]), "wb", buffering=0) as ready:
         _forget_surroundings()
         try:
             with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
+                # So that nobody who lives longer has to wait for the keeper. The lock goes with it: whoever
+                # sees the first process end knows by the lock whether there is a second.
+                if os.fork() != 0:
+                    os._exit(0)
                 _keep(folder, ready)
         except TamiasError as error:
             _tell(ready, StartReport(type(error).__name__, str(error)))
@@ -76,6 +78,9 @@ def _keep(folder: Path, ready: IO[bytes]) -> None:
     running = folder / "running.json"
     running.unlink(missing_ok=True)
     server = _server(folder)
+    with opened(folder / "users.lock") as users:
+        if try_alone(users):
+            return  # whoever wanted the server has been ended meanwhile
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)
     try:

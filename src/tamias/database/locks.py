@@ -53,3 +53,15 @@ def is_free(path: Path) -> bool:
     """Whether nobody holds the lock."""
     with opened(path) as handle:
         return try_alone(handle)
+
+
+def is_shared(path: Path) -> bool:
+    """Whether somebody holds the lock together with others: it cannot be had alone, but shared."""
+    with opened(path) as handle:
+        if try_alone(handle):
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -29,5 +29,10 @@ def start_keeper(module: str, *words: str, folder: Path, log: Path) -> tuple[int
             stderr=said,
         )
         os.close(writing)
-        told = answer.readline(LONGEST_LINE)
+        try:
+            told = answer.readline(LONGEST_LINE)
+        except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
+            first.terminate()
+            first.wait()
+            raise
     return first.wait(), told

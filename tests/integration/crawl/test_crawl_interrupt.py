@@ -2,7 +2,11 @@
 
 import signal
 import time
+from contextlib import closing
 
+import pytest
+
+from tamias.database.connect import Database
 from tamias.demo.plan import make_plan
 from tamias.demo.server import serving
 
@@ -27,13 +31,52 @@ def test_an_interrupted_crawl_stops_soon_and_goes_on_later_as_it_began(fresh):
         assert interrupted.quads() == calm.quads()
 
 
-def test_a_crawl_interrupted_at_its_very_start_says_how_to_go_on(tamias_at, site):
+def test_seeds_of_a_crawl_interrupted_while_its_database_starts_are_fetched_later(tamias_at, site):
     tamias = tamias_at("data")
-    site.pages["/"] = b'<> <#says> "page" .'
-    crawl = tamias.start("crawl", "--allow-private", site.url("/"))
-    tamias.wait_until((tamias.data / "pg").is_dir)
+    site.pages |= {"/": b"<> <#next> </next> .", "/next": b"<> <#next> </beyond> .", "/beyond": b""}
+    crawl = tamias.start("crawl", "--allow-private", "--delay", "0", "--depth", "1", site.url("/"))
+    assert crawl.stderr.readline() == "starting the database…\n"
     crawl.send_signal(signal.SIGINT)
-    _, said = crawl.communicate(timeout=30)
-    assert (crawl.returncode, "continues" in said, "Traceback" in said) == (130, True, False), said
-    done = tamias.run("crawl", "--allow-private", site.url("/"))
+    _, said = crawl.communicate(timeout=60)
+    assert (crawl.returncode, said, site.log) == (
+        130,
+        f"interrupted; 'tamias crawl --data {tamias.data}' continues\n",
+        [],
+    )
+    assert not tamias.in_use()
+    done = tamias.run("crawl")
     assert done.returncode == 0, done.stderr
+    assert [path for path, _ in site.log] == ["/robots.txt", "/", "/next"]
+    assert not list((tamias.data / "pending-seeds").iterdir())
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--max-urls", "1")])
+def test_a_crawl_that_has_returned_has_left_nothing_running(tamias, site, words):
+    site.pages |= {"/": b"<> <#next> </next> .", "/next": b""}
+    done = tamias.crawl(site.url("/"), *words)
+    assert not tamias.in_use()
+    assert done.returncode in (0, 5), done.stderr
+
+
+def test_a_crawl_beside_another_user_of_the_data_does_not_wait_for_it(tamias, site):
+    site.pages["/"] = b""
+    with closing(Database(tamias.data)):
+        assert tamias.crawl(site.url("/")).returncode == 0
+        assert tamias.running()
+
+
+def test_seeds_that_the_database_refuses_are_not_fetched_later(tamias_at, site):
+    tamias = tamias_at("data")
+    done = tamias.run("crawl", site.url("/"), "--db", "postgresql://nobody@127.0.0.1:1/none")
+    assert (done.returncode, tamias.data.exists()) == (1, False), done.stderr
+
+
+def test_an_import_that_was_interrupted_is_to_be_run_again(tamias_at, site, tmp_path):
+    tamias = tamias_at("data")
+    (tmp_path / "list.cdxj").write_text("")
+    crawl = tamias.start("crawl", "--allow-private", f"cdx:{tmp_path / 'list.cdxj'}")
+    assert crawl.stderr.readline() == "starting the database…\n"
+    crawl.send_signal(signal.SIGINT)
+    _, said = crawl.communicate(timeout=60)
+    assert said == "interrupted; nothing was stored yet; run the same command again\n"
+    assert not tamias.in_use()
