@@ -121,3 +121,11 @@ def test_settings_and_flags_use_the_same_words():
         "sinks",
     }
     assert {option.name for option in crawl.params} - free <= names
+
+
+def test_every_exit_code_is_on_the_page_of_exit_codes():
+    page = (DOCS / "exit-codes.md").read_text()
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    raised = {each.exit_code for each in vars(errors).values() if isinstance(each, type)}
+    by_crawl = {0, 3, 130}
+    assert documented == raised | by_crawl

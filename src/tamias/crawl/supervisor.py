@@ -31,6 +31,7 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.item import Item
 from tamias.model.outcome import Outcome
+from tamias.model.reasons import ReasonCount, ReasonCounts
 from tamias.model.seed import Seed
 from tamias.model.stats import CrawlStats
 from tamias.settings import Settings
@@ -65,6 +66,8 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     again: int
     """Visits of URLs that were visited before, since a shorter way to them was found."""
     outcomes: dict[str, int]
+    reasons: list[ReasonCount] = []
+    """Of refusals, failures and skips in this run, the most frequent first."""
     quads: int
     bytes: int
     in_flight: int
@@ -297,6 +300,9 @@ class Supervisor:
         for each in all_progress:
             for word, count in each.tally.outcomes.items():
                 outcomes[word] = outcomes.get(word, 0) + count
+        reasons = ReasonCounts()
+        for each in all_progress:
+            reasons.merge(each.tally.reasons)
         waiting = self._ended is not None and figures.next_at is not None
         return CrawlSnapshot(
             seconds=time.monotonic() - self._begun,
@@ -304,6 +310,7 @@ class Supervisor:
             put_off=sum(each.tally.put_off for each in all_progress),
             again=sum(each.tally.again for each in all_progress),
             outcomes=outcomes,
+            reasons=reasons.top(),
             quads=sum(each.tally.quads for each in all_progress),
             bytes=sum(each.tally.bytes for each in all_progress),
             in_flight=self._in_flight(),

@@ -19,10 +19,14 @@ from tamias.database.connect import Cursor
 from tamias.model.capture import Capture
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
+from tamias.model.outcome import Outcome
+from tamias.model.reasons import ReasonCounts
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots
 from tamias.protocols import DocumentSink
 from tamias.sinks.warc.warc_writer import WarcWriter
+
+_UNFETCHED = frozenset({Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED})
 
 
 class VisitResult(msgspec.Struct):
@@ -64,11 +68,15 @@ class Tally(msgspec.Struct):
     quads: int = 0
     bytes: int = 0
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: ReasonCounts = msgspec.field(default_factory=ReasonCounts)
+    """Of refusals, failures and skips."""
 
-    def count_outcome(self, word: str) -> None:
+    def count_outcome(self, outcome: Outcome, reason: str, url: str) -> None:
         """One more URL is done with."""
         self.visited += 1
-        self.outcomes[word] = self.outcomes.get(word, 0) + 1
+        self.outcomes[outcome.word] = self.outcomes.get(outcome.word, 0) + 1
+        if outcome in _UNFETCHED:
+            self.reasons.add(outcome.word, reason, url)
 
 
 class Sinks(msgspec.Struct, frozen=True):

@@ -195,6 +195,43 @@ def test_a_crawl_whose_only_seed_cannot_be_fetched_fails(tamias, site, reply):
     assert tamias.run("crawl").returncode == 1
 
 
+def test_the_end_of_a_run_tells_the_top_reasons_with_an_example_and_what_to_do(tamias, site, reply):
+    site.pages |= {
+        "/robots.txt": b"User-agent: *\nDisallow: /shut\n",
+        "/": link("/shut/1", "/shut/2", "/shut/3", "/broken/1", "/broken/2", "/odd", "/gone"),
+        "/broken/1": reply(501),
+        "/broken/2": reply(501),
+        "/odd": reply(302, Location=site.url("/excluded")),
+    }
+    done = tamias.crawl(site.url("/"), "--exclude", "/excluded", "--json")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    first = next(number for number, line in enumerate(lines) if "visited in" in line)
+    assert lines[first].endswith(": 2 failed, 1 gone, 1 ok, 3 refused, 1 skipped; 7 quads")
+    shut, broken = (line.partition(site.url("/")) for line in lines[first + 1 : first + 3])
+    assert (shut[0], shut[2].partition(";")[2]) == (
+        "  3 refused: robots.txt, e.g. ",
+        " use --no-robots if the site's owner agrees",
+    )
+    assert (broken[0], broken[2][:-1]) == ("  2 failed: 501 Not Implemented, e.g. ", "broken/")
+    assert lines[first + 3] == (
+        f"  1 skipped: --exclude '/excluded', e.g. {site.url('/odd')}; run again without that --exclude"
+    )
+    told = json.loads(done.stdout.splitlines()[-1])["reasons"]
+    assert [(each["outcome"], each["count"], each["kind"]) for each in told] == [
+        ("refused", 3, "robots.txt"),
+        ("failed", 2, "501 Not Implemented"),
+        ("skipped", 1, "--exclude '/excluded'"),
+    ]
+    assert told[0]["reason"] == "robots.txt: line 2: Disallow: /shut"
+
+
+def test_a_refused_private_address_is_told_with_the_option_that_allows_it(tamias, site):
+    done = tamias.run("crawl", site.url("/"))
+    assert done.returncode == 1
+    assert f"  1 refused: loopback address, e.g. {site.url('/')}; use --allow-private" in done.stderr
+
+
 def test_one_seed_that_can_be_fetched_is_enough(tamias, site, reply):
     site.pages |= {"/broken": reply(400), "/": b""}
     assert tamias.crawl(site.url("/broken"), site.url("/")).returncode == 0

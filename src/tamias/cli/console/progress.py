@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tamias.cli.console.options import CommonOptions
+from tamias.cli.console.options import CommonOptions, printable
 
 if TYPE_CHECKING:
     from tamias.crawl.supervisor import CrawlSnapshot
@@ -70,6 +70,7 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
+    yield from _reasons(end)
     if end.ended is Ended.DONE:
         yield _afterwards(end, data)
         return
@@ -82,6 +83,15 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     assert end.ended is not None
     yield from _unreached(end)
     yield f"{why[end.ended]}; {end.open:,} URLs are left; 'tamias crawl --data {data}' continues"
+
+
+def _reasons(end: "CrawlSnapshot") -> Iterator[str]:
+    """The most frequent reasons of refusals, failures and skips, with an example each and what to do."""
+    for each in end.reasons[:MOST_TOLD]:
+        advice = f"; {each.advice}" if each.advice else ""
+        yield printable(f"  {each.count:,} {each.outcome}: {each.kind}, e.g. {each.example}{advice}")
+    if others := end.reasons[MOST_TOLD:]:
+        yield f"  {sum(each.count for each in others):,} for other reasons (--json lists them all)"
 
 
 def _unreached(end: "CrawlSnapshot") -> Iterator[str]:

@@ -81,7 +81,8 @@ def count_visit(tally: Tally, visited: Visited) -> None:
     if visited.done.due < NEVER and not _seen_under_watch(visited.done):
         tally.put_off += 1
     else:
-        tally.count_outcome(visited.record.outcome.word)
+        record = visited.record
+        tally.count_outcome(record.outcome, record.reason, visited.done.task.url)
 
 
 def _seen_under_watch(done: Done) -> bool:

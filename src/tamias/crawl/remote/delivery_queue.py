@@ -157,6 +157,6 @@ class DeliveryQueue:
         self._remember(parcel.links)
         if kind_of(visit.task.tags) in AUXILIARY:
             return
-        self.tally.count_outcome(visit.capture.outcome.word)
+        self.tally.count_outcome(visit.capture.outcome, visit.capture.reason, visit.task.url)
         self.tally.quads += visit.found.quads
         self.tally.bytes += visit.capture.body.size if visit.capture.body else 0
