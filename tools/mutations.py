@@ -336,7 +336,7 @@ def main() -> None:
     chosen = [
         each for each in MUTATIONS if not sys.argv[1:] or any(word in each.defence for word in sys.argv[1:])
     ]
-    say("| defence taken out | test that fails |\n|---|---|")
+    say("| defence removed | test that fails |\n|---|---|")
     with tempfile.TemporaryDirectory(prefix="tamias-mutations-") as folder:
         copy_to(Path(folder))
         survivors = [each.defence for each in chosen if not is_noticed(each, Path(folder))]

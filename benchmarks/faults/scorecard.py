@@ -1,4 +1,4 @@
-"""The scorecard: what was broken on purpose, what is promised, what came of it; written for people."""
+"""The scorecard: the injected faults, what is promised, the results; as a page."""
 
 import os
 import platform
@@ -14,8 +14,8 @@ from benchmarks.faults.experiments.attacks.hostile import judged
 
 _HEAD = """# Reliability
 
-What was broken on purpose, what Tamias promises for it, and what came of it. The page is written by the
-command, and anyone can repeat it:
+This page lists the faults we inject, what Tamias promises for each, and the results. A command
+writes it, and you can repeat it:
 
 ```sh
 python -m benchmarks hostile --sites 40 --pages 50 --json > hostile.json
@@ -23,52 +23,51 @@ python -m benchmarks soak --minutes 30 --json > soak.json
 python -m benchmarks faults --full --hostile hostile.json --soak soak.json --scorecard docs/reliability.md
 ```
 
-`python -m benchmarks faults NAME` runs one experiment, `--quick` all of them small, `--full` in the size
-that the table names. `python -m benchmarks soak` is the long run: a changing web, workers killed and
-joined, the database killed, the disk filled and freed, while the invariants below are checked.
+`python -m benchmarks faults NAME` runs one experiment, `--quick` all of them at a small size, `--full` at the
+size in the table. `python -m benchmarks soak` is the soak test: a changing web, workers killed and
+added, the database killed, the disk filled and freed, while the invariants below are checked.
 """
 
 _HOW = """## How the faults are made
 
-- Deaths are SIGKILL, by the number of a process, or inside a commit by `TAMIAS_FAULT`
-  ([architecture.md](architecture.md#faults-on-purpose)), which a service that others can reach refuses.
-- The name service and the cable of F15 to F17 are real ones in network namespaces
-  (`benchmarks/webs/island.py`), which takes root; dead hosts are packets that are
-  dropped, and connections on which nothing is ever said.
-- The network is broken by a proxy of our own (`benchmarks/webs/proxy.py`): it delays, resets, cuts,
-  drips, or lets nothing pass and tells nobody.
-- The disk is a small one in memory; to mount it takes root, and without it the experiment is skipped.
-- Clocks, short writes and failed writes are made inside the processes (`benchmarks/faults/inside.py`):
-  Python's wall clock and its `os.write` are replaced. The clock of the database is not touched.
-- The power cut is a model: a record is kept of what was synced, all processes are stopped, and what would be
-  left of the archive's files is read against the rows that are committed at that moment.
-- Everything that is drawn by chance is drawn from `--seed`; when a process reaches a place is the system's.
+- Processes are killed with SIGKILL, by process id, or inside a commit by `TAMIAS_FAULT`
+  ([architecture.md](architecture.md#faults-on-purpose)). A service that others can reach refuses this
+  variable.
+- The name server and the network of F15 to F17 are real ones in network namespaces
+  (`benchmarks/webs/island.py`), which needs root; dead hosts drop packets, or accept
+  connections and never send anything.
+- A proxy of our own breaks the network (`benchmarks/webs/proxy.py`): it delays, resets, cuts,
+  drips, or silently lets nothing pass.
+- The disk is a small one in memory. Mounting it needs root; without root the experiment is skipped.
+- Clock jumps, short writes and failed writes are made inside the processes (`benchmarks/faults/inside.py`):
+  Python's wall clock and its `os.write` are replaced. The clock of the database is not changed.
+- The power cut is a model: the experiment records what was synced, stops all processes, and compares what
+  would be left of the archive's files with the rows that are committed at that moment.
+- All random choices come from `--seed`; when a process reaches a place depends on the system.
 
-## Invariants of the long run
+## Invariants of the soak test
 
-No URL under watch is unknown to the archive. Every version that the archive has shown to have (it sent the
-ETag) is there. No version is there twice, and none that no server sent. No request comes before the delay of
-its host is over, and no host has two at once. When the web stands still, the last state of every page is
+The archive knows every watched URL. Every version that the archive has confirmed (it sent the
+ETag) is there. No version is there twice, and each was sent by a server. No request comes before the delay of
+its host is over, and no host has two at once. When the web stops changing, the last state of every page is
 archived. Memory and open files of the service, its worker and the database do not grow in the last half.
 """
 
 _NOT = """## What Tamias does not promise
 
-- **Exactly one request.** A worker that dies takes with it what it had fetched and not committed: it is
-  fetched again, and if the page has changed meanwhile, the state in between is not in the archive.
-- **A document that two workers died over.** It is blamed for their deaths and set aside, whoever killed
-  them; its record says so.
-- **A broken database server.** What PostgreSQL has lost, or what a disk that lies about syncing has lost,
-  is lost; `tamias check` tells, and `tamias backup` is there for that.
-- **The database's clock.** All times are those of the database. When its clock is set ahead, all that is due
-  by then is due; when it is set back, time stands still until it is reached again.
-- **Repair of flipped bits.** They are found and told, and the body is not given back; it comes back from a
-  backup, or from the web if the web still has it.
-- **One count of monotonous pages for all workers.** `permit.host_visits` and `permit.host_budget` are
-  counted with the host for all workers; so are the pages of `permit.monotony` (alike but for numbers).
+- **Exactly one request.** When a worker dies, what it had fetched and not committed is
+  fetched again. If the page has changed meanwhile, the state in between is not in the archive.
+- **A document that was being read when two workers died.** It is blamed for their deaths and set aside,
+  whatever killed them; its record says so.
+- **A broken database server.** What PostgreSQL has lost, or a disk that lies about syncing,
+  is lost; `tamias check` reports it. Use `tamias backup`.
+- **The database's clock.** All times are those of the database. When its clock is set ahead, everything due
+  by then becomes due; when it is set back, nothing becomes due until it reaches the old time again.
+- **Repair of flipped bits.** They are found and reported, and the body is not returned. You can restore it
+  from a backup, or from the web if it still has it.
 - **Speed while something is broken.** While the database is away or the disk is full, nothing is fetched.
-- **Politeness across archives.** Two Tamias with two databases do not know of each other.
-- **Machines without Linux**: nothing of this was measured elsewhere.
+- **Politeness across archives.** Two installations with two databases do not know of each other.
+- **Machines without Linux**: we measured none of this elsewhere.
 """
 
 
@@ -86,7 +85,7 @@ def page(
     rows: Sequence[ScorecardRow], share: float, hostile: Path | None = None, soak: Path | None = None
 ) -> str:
     """The page as Markdown; `hostile` and `soak` are files of what those benchmarks printed with `--json`."""
-    size = "in the size the table names" if share == 1 else f"at {share:.0%} of the size the table names"
+    size = "at the size in the table" if share == 1 else f"at {share:.0%} of the size in the table"
     parts = [_HEAD, f"## Faults\n\nMeasured {machine()}, {size}.\n", _faults(rows)]
     if hostile is not None:
         report = msgspec.json.decode(hostile.read_bytes())
@@ -129,7 +128,7 @@ def _long_run(report: dict[str, Any]) -> str:
     last, troubles, word = report["intervals"][-1], report["troubles"], "held" if report["ok"] else "BROKEN"
     lost = last["lost"] + last["urls_lost"]
     lines = [
-        "## The long run\n",
+        "## Soak test\n",
         f"The invariants {word} for {report['minutes']:.0f} minutes: {last['urls']} URLs,"
         f" {last['requests']:,} requests, {last['versions']:,} versions, {lost} lost,"
         f" {last['doubled']} doubled, {last['early']} requests too early; {troubles['death']} workers killed,"

@@ -78,7 +78,7 @@ def taken_over(setup: ExperimentSetup, start: Start, away: Away, settings: dict[
         and not found.damages,
         figure=f"away {times.away:.0f} s with leases of {times.lease:.0f} s:"
         f" {len(held)} hosts taken over after {waited:.1f} s,"
-        f" {twice} stale results taken, {lost} of {len(truth)} lost,"
+        f" {twice} stale results accepted, {lost} of {len(truth)} lost,"
         f" at most {at_once} request at once to a host",
     )
 

@@ -30,7 +30,7 @@ ATTACKS = (
         number="H29",
         name="amplifier",
         what=f"{HOSTS} hosts whose robots.txt redirects to one victim",
-        limit="the gate: a redirect into another queue is asked for in that queue's turn",
+        limit="the gate: a redirect into another queue is requested when that queue's turn comes",
         seeds=tuple(f"http://{_host(number)}/" for number in range(HOSTS)),
         more={
             VICTIM: {"/rules": whole("User-agent: *\nDisallow: /shut\n", "text/plain")},

@@ -110,8 +110,8 @@ ATTACKS = (
     Attack(
         number="H8",
         name="entities",
-        what="billion laughs, quadratic blow-up and outside entities in sitemaps, XHTML and plain XML",
-        limit="no outside entity is ever read; analyse.entity_bytes; the parser's own bound on growth",
+        what="billion laughs, quadratic blow-up and external entities in sitemaps, XHTML and plain XML",
+        limit="no external entity is ever read; analyse.entity_bytes; the parser's own bound on growth",
         seeds=("/laughs.xml", "/quadratic.xml", "/file.xml", "/inside.xml", "/laughs.xhtml", "/file.xhtml"),
         pages={
             "/laughs.xml": whole(laughs(12, "urlset", MAP), XML),
@@ -132,7 +132,7 @@ ATTACKS = (
         number="H9",
         name="rdf-entities",
         what="the same in RDF/XML, whose parser aborts its process at nine levels, even if none is used",
-        limit="entities are expanded by ourselves within analyse.entity_bytes; the sandbox",
+        limit="Tamias expands entities itself within analyse.entity_bytes; the sandbox",
         seeds=("/laughs.rdf", "/unused.rdf", "/quadratic.rdf", "/file.rdf", "/inside.rdf"),
         pages={
             "/laughs.rdf": whole(laughs(12, "rdf:RDF", GRAPH), RDF_XML),
@@ -156,8 +156,8 @@ ATTACKS = (
     Attack(
         number="H10",
         name="contexts",
-        what="JSON-LD contexts at private addresses, in files, in a circle, without an end, of 5 MB",
-        limit="contexts are visited as any address, with the same guard; ten rounds, 1 MiB each",
+        what="JSON-LD contexts at private addresses, in files, in a circle, without end, of 5 MB",
+        limit="contexts are fetched like any URL, with the same guard; ten rounds, 1 MiB each",
         seeds=("/inside", "/file", "/circle", "/more", "/large", "/nested"),
         pages={
             "/inside": jsonld(f'"http://{INSIDE}/context"'),

@@ -64,7 +64,7 @@ ATTACKS = (
         number="H16",
         name="types",
         what="Turtle as a picture, HTML as Turtle, wrong and unknown charsets, a charset that hides tags",
-        limit="types are found in the bytes; unknown charsets are not believed",
+        limit="types are detected from the bytes; unknown charsets are ignored",
         seeds=("/a.png", "/a.ttl", "/utf16.nt", "/charset.nt", "/utf7.html", "/binary.ttl"),
         pages={
             "/a.png": whole("@prefix t: <http://types.test/> .\nt:s t:p t:o .\n", "image/png"),
@@ -85,7 +85,7 @@ ATTACKS = (
         number="H17",
         name="soft-404",
         what="an error page with status 200 in the place of every file",
-        limit="the archive does not believe a body that many resources of a host share",
+        limit="the archive marks a body that many resources of a host share as suspicious",
         seeds=tuple(_LOST),
         pages={"*": whole(_ERROR, "text/turtle")},
         holds=error_pages,
@@ -94,7 +94,7 @@ ATTACKS = (
         number="H26",
         name="claims",
         what="a Semantic Sitemap that offers a dump of somebody else's site, with graphs of that site in it",
-        limit="a claim counts only if the other host makes it too; graph names of strangers are renamed",
+        limit="a claim counts only if the other host makes it too; graph names of other hosts are renamed",
         seeds=("/", "/dump.nq"),
         pages={
             "/robots.txt": whole("Sitemap: http://claims.test/sitemap.xml\n", "text/plain"),

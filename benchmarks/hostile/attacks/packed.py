@@ -128,7 +128,7 @@ ATTACKS = (
     Attack(
         number="H5",
         name="codings",
-        what="answers of some bytes that decode to 120 MB, in every content coding, also twice",
+        what="responses of some bytes that decode to 120 MB, in every content coding, also twice",
         limit="fetch.max_ratio beyond 10 MiB, fetch.max_bytes",
         seeds=("/gzip", "/deflate", "/br", "/twice", "/lies"),
         pages={

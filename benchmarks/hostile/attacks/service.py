@@ -81,7 +81,7 @@ ATTACKS = (
     Attack(
         number="H24",
         name="formulas",
-        what="titles that a spreadsheet would carry out, in tables that the service gives out",
+        what="titles that a spreadsheet would execute, in tables that the service returns",
         limit="such cells get a quotation mark in tables for spreadsheets",
         pages={"/": whole(_DATASET.replace("<img src=x onerror=alert(1)>", "=1+1|cmd"), "text/html")},
         holds=probed("table", quoted),
@@ -90,7 +90,7 @@ ATTACKS = (
         number="H25",
         name="callers",
         what="a foreign host name, no secret, a wrong one, 100 MB, queries that write or call out",
-        limit="the secret, serve's limits on bodies, SPARQL for reading only",
+        limit="the secret, serve's limits on bodies, read-only SPARQL",
         seeds=(),
         holds=every(
             probed("no secret", turned_away),

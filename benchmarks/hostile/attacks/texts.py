@@ -54,7 +54,7 @@ ATTACKS = (
         number="H19",
         name="injections",
         what="IRIs and literals that would end a query or a line and begin another",
-        limit="terms are checked against the grammar before they are written; no query is made of text",
+        limit="terms are checked against the grammar before they are written; no query is built from text",
         seeds=("/a.ttl", "/a.nt"),
         pages={
             "/a.ttl": whole(_INJECTED, "text/turtle"),
@@ -65,7 +65,7 @@ ATTACKS = (
     Attack(
         number="H20",
         name="sql",
-        what="addresses and titles that would end an SQL statement and begin another",
+        what="URLs and titles that would end an SQL statement and begin another",
         limit="parameters only",
         seeds=(SQL, "/?q=%27%20OR%20%271%27=%271"),
         pages={
@@ -81,8 +81,8 @@ ATTACKS = (
     Attack(
         number="H21",
         name="escapes",
-        what="escape sequences, bells and turned text in headers, status lines, addresses and documents",
-        limit="what comes from outside is made printable before it is shown",
+        what="escape sequences, bells and reversed text in headers, status lines, URLs and documents",
+        limit="text from outside is made printable before it is shown",
         seeds=("/", "/status", "/%1b[2J%07", "/location"),
         pages={
             "/": whole(

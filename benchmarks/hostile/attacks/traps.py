@@ -101,8 +101,8 @@ ATTACKS = (
     Attack(
         number="H15",
         name="trap-calendar",
-        what="a calendar without an end: pages that differ in their numbers only",
-        limit="permit.monotony: such pages without a statement are left alone after so many",
+        what="an endless calendar: pages that differ only in their numbers",
+        limit="permit.monotony: such pages without statements are skipped after so many",
         pages={"*": made(calendar)},
         holds=caught("trap-calendar.test", 150),
     ),
@@ -110,14 +110,14 @@ ATTACKS = (
         number="H15",
         name="trap-session",
         what="a new session in every link",
-        limit="filters.session_names: they do not make another URL",
+        limit="filters.session_names: session parameters do not make another URL",
         pages={"*": made(session)},
         holds=caught("trap-session.test", 5),
     ),
     Attack(
         number="H15",
         name="trap-facets",
-        what="filters that can be added to each other for ever",
+        what="filters that can be combined without end",
         limit="permit.host_visits, filters.max_query_pairs",
         pages={"*": made(facets)},
         holds=caught("trap-facets.test"),
@@ -125,7 +125,7 @@ ATTACKS = (
     Attack(
         number="H15",
         name="trap-babble",
-        what="made-up pages that link to made-up pages, no two alike",
+        what="generated pages that link to generated pages, no two alike",
         limit="permit.host_visits; it never delays other hosts",
         pages={"*": made(babble)},
         holds=caught("trap-babble.test"),
@@ -133,7 +133,7 @@ ATTACKS = (
     Attack(
         number="H15",
         name="trap-redirects",
-        what="every address redirects to another one",
+        what="every URL redirects to another one",
         limit="fetch.max_redirects",
         pages={"*": redirect("/{}")},
         holds=caught("trap-redirects.test", 20),
@@ -141,7 +141,7 @@ ATTACKS = (
     Attack(
         number="H15",
         name="maps",
-        what="an index of sitemaps that names another index, for ever",
+        what="a sitemap index that names another index, without end",
         limit="indexes three deep",
         pages={
             "/robots.txt": whole("Sitemap: http://maps.test/map.xml\n", "text/plain"),
@@ -153,7 +153,7 @@ ATTACKS = (
     Attack(
         number="H15",
         name="maps-wide",
-        what="a sitemap of 5,000 addresses that are not there",
+        what="a sitemap of 5,000 URLs that do not exist",
         limit="analyse.sitemap_urls; only its own host waits for them",
         pages={
             "/robots.txt": whole(

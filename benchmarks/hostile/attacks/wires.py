@@ -53,7 +53,7 @@ ATTACKS = (
     Attack(
         number="H12",
         name="slow",
-        what="no answer, a byte at a time, streams without an end, connections that break",
+        what="no response, a byte at a time, endless streams, connections that break",
         limit="fetch.first_byte_timeout, fetch.min_rate, fetch.timeout, fetch.max_bytes; no dust",
         seeds=("/silent", "/headers", "/body", "/endless", "/chunked", "/reset"),
         pages={
@@ -76,8 +76,8 @@ ATTACKS = (
     Attack(
         number="H12",
         name="robots-endless",
-        what="a robots.txt without an end",
-        limit="fetch.max_bytes; what cannot be read closes the host",
+        what="an endless robots.txt",
+        limit="fetch.max_bytes; an unreadable robots.txt closes the host",
         seeds=("/page",),
         pages={
             "/robots.txt": endless(head(200, (("Content-Type", "text/plain"),)), b"Disallow: /no\n"),
@@ -92,7 +92,7 @@ ATTACKS = (
         number="H13",
         name="wire",
         what="20,000 headers, a header of a megabyte, wrong lengths and chunks, two lengths at once",
-        limit="fetch.max_header_bytes; a strict parser; a body cut short is never a success",
+        limit="fetch.max_header_bytes; a strict parser; a truncated body is never a success",
         seeds=(*_MALFORMED, "/smuggled"),
         pages={**{path: raw(data) for path, data in _MALFORMED.items()}, "/smuggled": raw(SMUGGLED)},
         holds=every(malformed, not_smuggled, failed(_W + "/many", "max_header_bytes", "headers")),
@@ -100,7 +100,7 @@ ATTACKS = (
     Attack(
         number="H14",
         name="memory",
-        what="sets cookies, asks for passwords, redirects, and looks for what comes back",
+        what="sets cookies, asks for passwords, redirects, and checks what is sent back",
         limit="no cookie jar, no netrc, no referrer, no credentials",
         seeds=("/", "/login", "/away"),
         pages={
@@ -117,7 +117,7 @@ ATTACKS = (
         number="H27",
         name="tls",
         what="certificates that are self-signed, expired, or somebody else's",
-        limit="TLS is verified; there is no silent way around it",
+        limit="TLS is verified; there is no silent fallback",
         seeds=("https://tls.test/", "https://tls-expired.test/", "https://tls-other.test/"),
         pages={"*": whole("<> <#secure> false .")},
         holds=every(

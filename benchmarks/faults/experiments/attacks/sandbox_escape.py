@@ -26,7 +26,7 @@ def run(setup: ExperimentSetup) -> Result:
     absent = f"; missing here: {', '.join(missing)}" if missing else ""
     return Result(
         ok=not out,
-        figure=f"{tried} ways out tried from inside, {len(out)} led there{' (' if out else ''}"
+        figure=f"{tried} escapes tried from inside, {len(out)} succeeded{' (' if out else ''}"
         f"{', '.join(out)}{')' if out else ''}{absent}",
     )
 

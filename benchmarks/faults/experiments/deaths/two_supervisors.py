@@ -25,5 +25,5 @@ def run(setup: ExperimentSetup) -> Result:
     return Result(
         ok=codes == [0, 0] and lost == twice == 0 and at_once == 1 and not found.damages,
         figure=f"3 crawls on one directory, one killed: {lost} of {len(truth)} lost, {twice} twice,"
-        f" {asked - len(truth)} asked again, at most {at_once} request at once to a host",
+        f" {asked - len(truth)} fetched again, at most {at_once} request at once to a host",
     )

@@ -50,7 +50,7 @@ def run(setup: ExperimentSetup) -> Result:
         and again <= in_flight
         and extra <= MOST_EXTRA,
         figure=f"{killed} workers killed in {len(truth):,} URLs: {lost} lost, {doubled} doubled,"
-        f" {again} asked again ({extra:.2%}; {in_flight} were under way at the deaths)",
+        f" {again} fetched again ({extra:.2%}; {in_flight} were in progress when workers died)",
     )
 
 

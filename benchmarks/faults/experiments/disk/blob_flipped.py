@@ -41,8 +41,8 @@ def run(setup: ExperimentSetup) -> Result:
         whole = not evidence(machine.data).damages
     return Result(
         ok=code == wrong == unreported == 0 and reported > 0 and whole,
-        figure=f"{reported} of {flips} flipped bits told by check, {unreported} of the others did harm,"
-        f" {wrong} wrong bodies given back",
+        figure=f"{reported} of {flips} flipped bits reported by check, {unreported} of the others did damage,"
+        f" {wrong} wrong bodies returned",
     )
 
 

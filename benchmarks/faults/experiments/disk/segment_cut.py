@@ -35,7 +35,8 @@ def run(setup: ExperimentSetup) -> Result:
     return Result(
         ok=code == wrong == unsaid == unmended == 0 and 0 < most < len(whole) // 2,
         figure=f"{CUT} bytes cut {times} times: at most {most} of {len(whole)} documents missing,"
-        f" {unsaid} times not said, {wrong} times others harmed, {unmended} times not mended by a crawl",
+        f" {unsaid} times not reported, {wrong} times others damaged,"
+        f" {unmended} times not repaired by a crawl",
     )
 
 

@@ -57,7 +57,7 @@ def run(setup: ExperimentSetup) -> Result:
     return Result(
         ok=code == lost == torn == hasty == 0 and broken > 0 and waits > 0,
         figure=f"{broken} broken connections and {waits} times 503: {lost} of {len(truth)} pages missing,"
-        f" {torn} cut bodies taken for whole, Retry-After broken {hasty} times",
+        f" {torn} cut bodies accepted as complete, Retry-After ignored {hasty} times",
     )
 
 
@@ -72,7 +72,7 @@ def _drawn(random: Random, troubles: Counter[ConnectionFault]) -> ConnectionFaul
 
 
 def _hasty(visits: list[ServedRequest]) -> tuple[int, int]:
-    """How often a host asked for time, and how often it was asked again before that was over."""
+    """How often a host asked for time, and how often it was fetched again before that was over."""
     waits = hasty = 0
     for each in by_host(visits).values():
         for place, visit in enumerate(each):
