@@ -32,38 +32,40 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How far a crawl goes and when it ends."""
 
     depth: Annotated[int | None, _about("follow links at most this many steps from a seed")] = None
-    max_urls: Annotated[int | None, _about("stop after this many URLs were visited")] = None
+    max_urls: Annotated[int | None, _about("stop after visiting this many URLs")] = None
     max_time: Annotated[float | None, _about("stop after this many seconds")] = None
     max_wait: Annotated[
         float,
         _about(
             "wait at most this many seconds for hosts that asked for a pause or cannot be reached, or for "
-            "room on the disk"
+            "disk space"
         ),
     ] = 600.0
-    workers: Annotated[int | None, _about("worker processes; one for each core unless set")] = None
-    retries: Annotated[int, _about("try a URL again this often when that can help", ge=0)] = 3
+    workers: Annotated[int | None, _about("worker processes; default: one for each core")] = None
+    retries: Annotated[int, _about("retry a URL this many times if that can help", ge=0)] = 3
     retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 10.0
     unreachable: Annotated[
         tuple[int, float],
-        _about("give up a host that cannot be reached after so many tries over so many hours"),
+        _about("give up an unreachable host after this many tries over this many hours"),
     ] = (3, 24.0)
     room: Annotated[
         float,
         _about(
-            "megabytes that stay free on the disk: with less a crawl pauses until there is twice that", ge=0
+            "megabytes to keep free on the disk; with less, a crawl pauses until twice that is free", ge=0
         ),
     ] = 50.0
 
 
 class SeedsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a crawl looks first: sitemaps on every host, well-known addresses on the hosts of its seeds."""
+    """Where a crawl looks first: sitemaps on every host, well-known URLs on the hosts of its seeds."""
 
     sitemaps: Annotated[bool, _about("read the sitemaps that robots.txt names")] = True
-    host_sitemaps: Annotated[int, _about("most files that indexes of sitemaps add on a host", ge=0)] = 1_000
-    host_sitemap_urls: Annotated[int, _about("most URLs that the sitemaps of a host add", ge=0)] = 1_000_000
+    host_sitemaps: Annotated[int, _about("maximum files that sitemap indexes add for a host", ge=0)] = 1_000
+    host_sitemap_urls: Annotated[int, _about("maximum URLs that the sitemaps of a host add", ge=0)] = (
+        1_000_000
+    )
     probe: Annotated[
-        bool, _about("look at the well-known addresses: /sitemap.xml, /.well-known/void and a few more")
+        bool, _about("request well-known URLs: /sitemap.xml, /.well-known/void and a few more")
     ] = True
 
 
@@ -71,21 +73,23 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which URLs may enter the frontier."""
 
     scope: Annotated[
-        Literal["any", "host", "domain", "prefix"], _about("how far from the seeds' place a link may lead")
+        Literal["any", "host", "domain", "prefix"], _about("how far from the seeds a link may lead")
     ] = "any"
-    include: Annotated[tuple[str, ...], _about("only URLs that match one of these regular expressions")] = ()
-    exclude: Annotated[tuple[str, ...], _about("no URL that matches one of these regular expressions")] = ()
+    include: Annotated[
+        tuple[str, ...], _about("visit only URLs that match one of these regular expressions")
+    ] = ()
+    exclude: Annotated[tuple[str, ...], _about("skip URLs that match one of these regular expressions")] = ()
     schemes: Annotated[tuple[str, ...], _about("schemes that may be fetched")] = (
         "http",
         "https",
         "ftp",
         "ftps",
     )
-    max_length: Annotated[int, _about("longest URL, in characters", ge=1)] = 2083
-    max_segments: Annotated[int, _about("most segments in a path", ge=1)] = 20
-    max_repeats: Annotated[int, _about("most repeats of a path segment", ge=1)] = 2
-    max_query_pairs: Annotated[int, _about("most parameters in a query", ge=0)] = 30
-    session_names: Annotated[tuple[str, ...], _about("parameters that only name a session")] = (
+    max_length: Annotated[int, _about("maximum length of a URL, in characters", ge=1)] = 2083
+    max_segments: Annotated[int, _about("maximum segments in a path", ge=1)] = 20
+    max_repeats: Annotated[int, _about("maximum repeats of a path segment", ge=1)] = 2
+    max_query_pairs: Annotated[int, _about("maximum parameters in a query", ge=0)] = 30
+    session_names: Annotated[tuple[str, ...], _about("parameters that only identify a session")] = (
         "sessionid",
         "jsessionid",
         "phpsessid",
@@ -94,34 +98,37 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
     blocklists: Annotated[
         tuple[str, ...], _about("files and folders of block lists; NAME=PATH gives one a name")
     ] = ()
-    blocklist_interval: Annotated[
-        float, _about("seconds between two looks whether a block list was changed", ge=1)
-    ] = 60.0
-    blocklist_entries: Annotated[int, _about("most entries of all block lists together", ge=1)] = 20_000_000
+    blocklist_interval: Annotated[float, _about("seconds between checks for changed block lists", ge=1)] = (
+        60.0
+    )
+    blocklist_entries: Annotated[int, _about("maximum entries of all block lists together", ge=1)] = (
+        20_000_000
+    )
 
 
 class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the frontier lends hosts."""
+    """How the frontier leases hosts."""
 
     buckets: Annotated[
-        int, _about("parts of the frontier, a power of two; fixed when the data is made", ge=1)
+        int, _about("parts of the frontier, a power of two; fixed when the data is created", ge=1)
     ] = 1
     queue: Annotated[Literal["domain", "host", "ip"], _about("what shares one queue and one delay")] = (
         "domain"
     )
-    lease: Annotated[float, _about("seconds a host is lent to a worker before it must renew", gt=1)] = 30.0
-    known_links: Annotated[int, _about("links a worker remembers as known", ge=0)] = 200_000
+    lease: Annotated[float, _about("seconds of a lease; a worker renews it in time", gt=1)] = 30.0
+    known_links: Annotated[int, _about("known links that a worker remembers", ge=0)] = 200_000
     require: Annotated[tuple[str, ...], _about("workers visit only URLs that have all these tags")] = ()
-    forbid: Annotated[tuple[str, ...], _about("workers visit no URL that has one of these tags")] = ()
+    forbid: Annotated[tuple[str, ...], _about("workers skip URLs that have one of these tags")] = ()
     round: Annotated[
-        float, _about("least seconds from one round of visits to a queue to the next", ge=0, le=86_400)
+        float, _about("minimum seconds from one round of visits to a queue to the next", ge=0, le=86_400)
     ] = 0.0
-    per_round: Annotated[int, _about("most URLs of a queue in one round", ge=1, le=1000)] = 10
+    per_round: Annotated[int, _about("maximum URLs of a queue in one round", ge=1, le=1000)] = 10
     buffer: Annotated[
-        int, _about("most URLs a worker holds; 0 is a round for each of its requests at once", ge=0)
+        int, _about("maximum URLs a worker holds; 0: a round for each of its concurrent requests", ge=0)
     ] = 0
     per_address: Annotated[
-        int, _about("most queues of one IP address lent at once, as far as known; 0 is no cap", ge=0)
+        int,
+        _about("maximum queues of one IP address leased at once, if the address is known; 0: no cap", ge=0),
     ] = 0
 
 
@@ -129,72 +136,77 @@ class TagsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which tags URLs get."""
 
     rules: Annotated[
-        tuple[str, ...], _about("a regular expression and the tag of URLs that it finds: '/sitemap sitemap'")
+        tuple[str, ...], _about("a regular expression and the tag for URLs that match it: '/sitemap sitemap'")
     ] = ()
     content: Annotated[
         tuple[str, ...],
-        _about("what tells tags of a page: language, type, markup, near, or a plug-in of tamias.taggers"),
+        _about(
+            "tags from the content of a page: language, type, markup, near, or a plug-in of tamias.taggers"
+        ),
     ] = ()
-    inherit: Annotated[bool, _about("links get the tags that the content of their page told")] = False
+    inherit: Annotated[bool, _about("links inherit the tags from the content of their page")] = False
 
 
 class PermitSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked before a request is made."""
+    """What is checked before a request is sent."""
 
     robots: Annotated[bool, _about("obey robots.txt")] = True
     granted: Annotated[
         tuple[str, ...], _about("hosts whose operators permit what their robots.txt forbids")
     ] = ()
-    host_visits: Annotated[
-        int, _about("most URLs of one queue that are visited, whatever they hold", ge=1)
-    ] = 10_000_000
+    host_visits: Annotated[int, _about("maximum visits to one queue, whatever they find", ge=1)] = 10_000_000
     host_budget: Annotated[
         int,
         _about(
-            "URLs of one queue that are visited before it must earn more with new words, statements or links"
-            " from other hosts; 0: no such budget",
+            "visits to one queue before it must earn more with new words, statements or links from other"
+            " hosts; 0: no budget",
             ge=0,
         ),
     ] = 1000
     monotony: Annotated[
         int,
-        _about("pages alike but for numbers, and without data, until such are left alone; 0: never", ge=0),
+        _about(
+            "pages that differ only in numbers and have no data, before such pages are skipped; 0: never",
+            ge=0,
+        ),
     ] = 200
-    allow_private: Annotated[bool, _about("private, loopback and link-local addresses may be fetched")] = (
-        False
-    )
+    allow_private: Annotated[bool, _about("allow private, loopback and link-local addresses")] = False
 
 
 class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How documents are fetched."""
 
-    delay: Annotated[float, _about("least seconds between two requests to one queue", ge=0)] = 1.0
-    concurrency: Annotated[int, _about("requests at once in each worker", ge=1)] = 256
-    contact: Annotated[str, _about("page or address about you, sent with every request")] = CONTACT_PAGE
-    resolve: Annotated[tuple[str, ...], _about("HOST:ADDRESS pairs used instead of the name service")] = ()
-    max_bytes: Annotated[int, _about("largest body, in bytes", ge=1)] = 100_000_000
+    delay: Annotated[float, _about("minimum seconds between two requests to one queue", ge=0)] = 1.0
+    concurrency: Annotated[int, _about("concurrent requests in each worker", ge=1)] = 256
+    contact: Annotated[
+        str, _about("how site owners can reach you: a URL or e-mail address, sent with every request")
+    ] = CONTACT_PAGE
+    resolve: Annotated[tuple[str, ...], _about("HOST:ADDRESS pairs used instead of DNS")] = ()
+    max_bytes: Annotated[int, _about("maximum size of a body, in bytes", ge=1)] = 100_000_000
     timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
     connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
-    first_byte_timeout: Annotated[float, _about("seconds until the first byte of an answer", gt=0)] = 30.0
-    min_rate: Annotated[int, _about("least bytes per second over min_rate_window", ge=0)] = 1024
-    min_rate_window: Annotated[float, _about("seconds over which the rate is looked at", gt=0)] = 30.0
-    max_redirects: Annotated[int, _about("most redirects from one URL", ge=0)] = 10
-    max_header_bytes: Annotated[int, _about("most bytes of an answer's headers", ge=1024)] = 64 * 1024
-    max_ratio: Annotated[int, _about("most decoded bytes for each byte on the wire", ge=1)] = 100
+    first_byte_timeout: Annotated[float, _about("seconds until the first byte of a response", gt=0)] = 30.0
+    min_rate: Annotated[int, _about("minimum bytes per second over min_rate_window", ge=0)] = 1024
+    min_rate_window: Annotated[float, _about("seconds over which the rate is measured", gt=0)] = 30.0
+    max_redirects: Annotated[int, _about("maximum redirects from one URL", ge=0)] = 10
+    max_header_bytes: Annotated[int, _about("maximum bytes of response headers", ge=1024)] = 64 * 1024
+    max_ratio: Annotated[int, _about("maximum decoded bytes for each byte received", ge=1)] = 100
 
 
 class OpenSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on what is unpacked."""
+    """Limits on unpacking."""
 
-    max_unpacked: Annotated[int, _about("most bytes unpacked from one body", ge=1)] = 2 << 30
-    max_members: Annotated[int, _about("most members of an archive", ge=1)] = 100_000
-    max_ratio: Annotated[int, _about("most bytes unpacked from each packed one, beyond 16 MiB", ge=1)] = 100
-    max_layers: Annotated[int, _about("most codecs and archives inside each other", ge=1)] = 4
-    max_archives: Annotated[int, _about("most archives inside each other", ge=1)] = 2
+    max_unpacked: Annotated[int, _about("maximum bytes unpacked from one body", ge=1)] = 2 << 30
+    max_members: Annotated[int, _about("maximum members of an archive", ge=1)] = 100_000
+    max_ratio: Annotated[int, _about("maximum bytes unpacked from each packed byte, beyond 16 MiB", ge=1)] = (
+        100
+    )
+    max_layers: Annotated[int, _about("maximum nesting of codecs and archives", ge=1)] = 4
+    max_archives: Annotated[int, _about("maximum nesting of archives", ge=1)] = 2
 
 
 class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taken from documents."""
+    """What is read from documents."""
 
     follow: Annotated[
         tuple[str, ...], _about("positions of RDF statements whose IRIs are followed as links")
@@ -204,66 +216,68 @@ class AnalyseSettings(msgspec.Struct, frozen=True, kw_only=True):
         "objects",
     )
     rules: Annotated[tuple[str, ...], _about("files or folders of scraping rules")] = ()
-    max_errors: Annotated[int, _about("problems told of one document", ge=1)] = 100
+    max_errors: Annotated[int, _about("maximum problems reported for one document", ge=1)] = 100
     quads_per_byte: Annotated[
-        float, _about("most statements from each byte of a body, beyond a million", gt=0)
+        float, _about("maximum statements from each byte of a body, beyond a million", gt=0)
     ] = 1.0
-    xml_depth: Annotated[int, _about("deepest nesting of XML", ge=1)] = 1000
-    turtle_depth: Annotated[int, _about("deepest nesting of Turtle, TriG and N3", ge=1)] = 1000
-    json_depth: Annotated[int, _about("deepest nesting of JSON", ge=1)] = 500
-    entity_bytes: Annotated[int, _about("most bytes that the entities of a document stand for", ge=0)] = 65536
+    xml_depth: Annotated[int, _about("maximum nesting of XML", ge=1)] = 1000
+    turtle_depth: Annotated[int, _about("maximum nesting of Turtle, TriG and N3", ge=1)] = 1000
+    json_depth: Annotated[int, _about("maximum nesting of JSON", ge=1)] = 500
+    entity_bytes: Annotated[int, _about("maximum bytes that the entities of a document expand to", ge=0)] = (
+        65536
+    )
     jsonld_bytes: Annotated[int, _about("larger JSON-LD is read as streaming JSON-LD", ge=1)] = 16 << 20
-    html_bytes: Annotated[int, _about("most bytes of a page that are read", ge=1)] = 16 << 20
-    hdt_bytes: Annotated[int, _about("largest HDT file that is read", ge=1)] = 256 << 20
-    hdt_dictionary: Annotated[int, _about("most bytes of all terms of an HDT file", ge=1)] = 512 << 20
-    jelly_frame: Annotated[int, _about("largest frame of a Jelly stream", ge=1)] = 8 << 20
-    rdfjson_subject: Annotated[int, _about("most characters about one subject in RDF/JSON", ge=1)] = 16 << 20
-    sitemap_urls: Annotated[int, _about("most addresses of one sitemap", ge=1)] = 50_000
-    sitemap_bytes: Annotated[int, _about("most bytes of one sitemap", ge=1)] = 50 << 20
-    sitemap_loc: Annotated[int, _about("longest address in a sitemap", ge=1)] = 2048
-    html_nesting: Annotated[int, _about("most tags of a page times their depth", ge=1)] = 20_000_000
+    html_bytes: Annotated[int, _about("maximum bytes of a page", ge=1)] = 16 << 20
+    hdt_bytes: Annotated[int, _about("maximum bytes of an HDT file", ge=1)] = 256 << 20
+    hdt_dictionary: Annotated[int, _about("maximum bytes of all terms of an HDT file", ge=1)] = 512 << 20
+    jelly_frame: Annotated[int, _about("maximum bytes of a frame of a Jelly stream", ge=1)] = 8 << 20
+    rdfjson_subject: Annotated[int, _about("maximum characters about one subject in RDF/JSON", ge=1)] = (
+        16 << 20
+    )
+    sitemap_urls: Annotated[int, _about("maximum URLs in one sitemap", ge=1)] = 50_000
+    sitemap_bytes: Annotated[int, _about("maximum bytes of one sitemap", ge=1)] = 50 << 20
+    sitemap_loc: Annotated[int, _about("maximum length of a URL in a sitemap", ge=1)] = 2048
+    html_nesting: Annotated[int, _about("maximum of the tags of a page times their depth", ge=1)] = 20_000_000
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The child process in which large or dangerous documents are analysed, and what one of them may cost."""
+    """The child process that analyses large or dangerous documents, and its limits."""
 
     use: Annotated[
         Literal["never", "auto", "always"],
         _about("auto: large, packed or suspicious documents; always: small ones too"),
     ] = "auto"
-    memory: Annotated[int, _about("most bytes of address space", ge=256 << 20)] = 1536 << 20
-    processes: Annotated[int, _about("sandboxes of each worker, started when they are needed", ge=1)] = 2
-    cpu: Annotated[int, _about("seconds of processor time without anything found", ge=1)] = 20
+    memory: Annotated[int, _about("maximum bytes of address space", ge=256 << 20)] = 1536 << 20
+    processes: Annotated[int, _about("sandboxes of each worker, started when needed", ge=1)] = 2
+    cpu: Annotated[int, _about("seconds of CPU time without a result", ge=1)] = 20
     cpu_per_mb: Annotated[
-        float, _about("seconds of processor time for each megabyte of a body, beyond sandbox.cpu", ge=0)
+        float, _about("seconds of CPU time for each megabyte of a body, beyond sandbox.cpu", ge=0)
     ] = 10.0
-    cpu_whole: Annotated[int, _about("seconds of processor time for one document in all", ge=1)] = 1800
-    documents: Annotated[int, _about("documents before the process is replaced by a new one", ge=1)] = 1000
+    cpu_whole: Annotated[int, _about("total seconds of CPU time for one document", ge=1)] = 1800
+    documents: Annotated[int, _about("documents before the process is replaced", ge=1)] = 1000
 
 
 class SinksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How what was found is written."""
+    """How results are written."""
 
-    graphs: Annotated[
-        Literal["own", "all"], _about("graph names inside documents that are kept as they are")
-    ] = "own"
-    gzip: Annotated[bool, _about("pack each Turtle or TriG file of turtle-files with gzip")] = False
+    graphs: Annotated[Literal["own", "all"], _about("which graph names inside documents are kept")] = "own"
+    gzip: Annotated[bool, _about("compress each file of turtle-files with gzip")] = False
     segments: Annotated[
         str, _about("what writes the segments of quads: nquads, or a plug-in of tamias.sinks")
     ] = "nquads"
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where versions are kept."""
+    """Where versions are stored."""
 
     store: Annotated[
         str | None,
-        _about("s3://BUCKET/PREFIX; unless set, in the data directory; settled with the first version"),
+        _about("s3://BUCKET/PREFIX; default: in the data directory; fixed by the first version"),
     ] = None
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When resources under watch are visited again."""
+    """When watched resources are visited again."""
 
     rule: Annotated[
         str,
@@ -272,59 +286,59 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
             pattern=r"^(value|seed|fixed:[0-9]{1,9})$",
         ),
     ] = "value"
-    knob: Annotated[
-        float, _about("from 0, the newest version always fresh, to 1, every version caught", ge=0, le=1)
-    ] = 0.3
+    knob: Annotated[float, _about("0: keep the newest version fresh; 1: catch every version", ge=0, le=1)] = (
+        0.3
+    )
     budget: Annotated[
-        float | None, _about("visits a day to all resources; unless set, visits_each for each of them")
+        float | None, _about("visits a day to all resources; default: visits_each for each of them")
     ] = None
     visits_each: Annotated[float, _about("visits a day to a resource, on average", gt=0)] = 0.25
-    min_interval: Annotated[float, _about("least seconds between two visits to a resource", gt=0)] = 3600.0
-    max_interval: Annotated[float, _about("most seconds between two visits to a resource", gt=0)] = (
+    min_interval: Annotated[float, _about("minimum seconds between two visits to a resource", gt=0)] = 3600.0
+    max_interval: Annotated[float, _about("maximum seconds between two visits to a resource", gt=0)] = (
         180 * 86_400.0
     )
     host_share: Annotated[
-        float, _about("largest share of the visits that one host gets where others want them", gt=0, le=1)
+        float, _about("maximum share of the visits for one host when others are waiting", gt=0, le=1)
     ] = 0.2
     retry_wait: Annotated[
-        float, _about("seconds before another try after a failure; doubled each time", gt=0)
+        float, _about("seconds before a retry after a failure; doubled each time", gt=0)
     ] = 3600.0
     harvests: Annotated[
         float, _about("seconds between two harvests of a watched portal or endpoint", gt=0)
     ] = 86_400.0
     gone_wait: Annotated[
-        float, _about("seconds before looking again for what is gone; doubled each time", gt=0)
+        float, _about("seconds before revisiting a resource that is gone; doubled each time", gt=0)
     ] = 86_400.0
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the archive is known to its users, and what their queries may cost."""
+    """The public address of the archive, and limits on queries."""
 
-    address: Annotated[str, _about("what the IRIs of the catalogue begin with")] = "http://127.0.0.1:8080"
+    address: Annotated[str, _about("prefix of the IRIs in the catalogue")] = "http://127.0.0.1:8080"
     sparql: Annotated[
-        str | None, _about("URL of a SPARQL server to ask instead of the one in the data directory")
+        str | None, _about("URL of a SPARQL server to use instead of the one in the data directory")
     ] = None
     sparql_update: Annotated[
-        str | None, _about("where that server takes graphs or updates; unless set, others must fill it")
+        str | None,
+        _about("where that server accepts graphs or updates; if not set, you must fill it yourself"),
     ] = None
-    sparql_seconds: Annotated[float, _about("longest time for a query, in seconds", ge=1)] = 60.0
-    sparql_bytes: Annotated[int, _about("largest answer to a query, in bytes", ge=1)] = 256 << 20
+    sparql_seconds: Annotated[float, _about("maximum time for a query, in seconds", ge=1)] = 60.0
+    sparql_bytes: Annotated[int, _about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
     sparql_guard: Annotated[
-        bool, _about("shut the SPARQL server off from other users of the machine; needs user namespaces")
+        bool, _about("hide the SPARQL server from other users of the machine; needs user namespaces")
     ] = True
 
 
 class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The order of visits by the user's own SQL."""
+    """The order of visits, by your own SQL."""
 
     links: Annotated[
-        bool, _about("keep links with their anchor text and context, and score URLs by them")
+        bool, _about("store links with their anchor text and context, and score URLs by them")
     ] = False
-    seconds: Annotated[float, _about("longest time for the scores of 1000 URLs, in seconds", gt=0, le=60)] = (
-        2.0
-    )
+    seconds: Annotated[float, _about("maximum time to score 1000 URLs, in seconds", gt=0, le=60)] = 2.0
     head_start: Annotated[
-        float, _about("seconds by which a URL of score 1 goes before one of score 0 of the same host", ge=0)
+        float,
+        _about("head start, in seconds, of a URL with score 1 over one with score 0 on the same host", ge=0),
     ] = 86_400.0
 
 
@@ -421,7 +435,7 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for table, content in tables.items():
         if not isinstance(content, dict):
-            raise ConfigError(f"{file}: '{table}' must stand in a table such as [fetch]")
+            raise ConfigError(f"{file}: '{table}' must be in a table such as [fetch]")
         for name, value in content.items():
             key = f"{table}.{name}"
             if key in FORMER:

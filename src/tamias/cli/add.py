@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
 @click.option("--portal", is_flag=True, help="The URLs are data portals: watch everything they offer.")
-@click.option("--sparql", metavar="ENDPOINT", help="Watch the addresses that a query gives; with --query.")
-@click.option("--query", "query_file", type=click.Path(), help="File of the SELECT query for --sparql.")
+@click.option("--sparql", metavar="ENDPOINT", help="Watch the URLs that a query returns; use with --query.")
+@click.option("--query", "query_file", type=click.Path(), help="File with the SELECT query for --sparql.")
 @click.option(
     "--file",
     "files",
     multiple=True,
     type=click.Path(),
-    help="List of addresses: text, or CSV with a uri header (and title, format, portal, source).",
+    help="List of URLs: text, or CSV with a uri header (and title, format, portal, source).",
 )
 @click.option("--title", help="Title of the resource.")
 @click.option("--format", "format_name", help="Expected format: a media type, or a short name such as csv.")

@@ -12,7 +12,7 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 @click.argument("folder", type=click.Path(path_type=Path))
 @common
 def command(place: CommonOptions, folder: Path) -> int:
-    """Takes a snapshot of the database and all that it names, while others go on working.
+    """Takes a snapshot of the database and all its files; crawls and services can keep running.
 
     A folder takes any number of snapshots: bytes that are there already are not copied again. Not in it are
     the settings, the secret, and bodies in an S3 store, which has its own ways.

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--repair", is_flag=True, help="Repair what can be repaired, and free what no version needs any more."
+    "--repair", is_flag=True, help="Repair what can be repaired, and free blobs that no version needs."
 )
 @click.option("--rebuild", is_flag=True, help="Rebuild the catalogue of the SPARQL endpoint.")
 @common
 def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
     """Reads blobs, versions, segments and WARC files to the last byte and reports what is damaged.
 
-    Ends with 1 when something is, and stays so.
+    Exits with 1 if damage is left.
 
     Example: tamias check --repair
     """

@@ -20,7 +20,7 @@ def command() -> None:
 
 @command.command()
 @click.option(
-    "--shards", type=click.IntRange(1, 64_000), default=32, show_default=True, help="Of each table."
+    "--shards", type=click.IntRange(1, 64_000), default=32, show_default=True, help="Shards of each table."
 )
 @common
 def init(place: CommonOptions, shards: int) -> None:
@@ -55,7 +55,7 @@ def init(place: CommonOptions, shards: int) -> None:
 def rebucket(place: CommonOptions, target: str, buckets: int) -> None:
     """Copies the data into a new database with another number of buckets, all or nothing.
 
-    Nothing may crawl meanwhile. The folder of the data stays the same: name it with the new --db.
+    Stop all crawls first. The data folder stays the same: use it with the new --db.
 
     Example: tamias cluster rebucket --to postgresql://coordinator/tamias --buckets 64
     """

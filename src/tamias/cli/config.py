@@ -27,7 +27,7 @@ def command() -> None:
 @command.command()
 @common
 def show(place: CommonOptions) -> None:
-    """Lists every setting with its value and the place it came from.
+    """Lists every setting with its value and where it was set.
 
     Example: TAMIAS_FETCH__DELAY=0.5 tamias config show
     """

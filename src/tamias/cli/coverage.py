@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("listed", metavar="LIST", type=click.Path(path_type=Path))
 @click.option(
-    "--top", type=click.IntRange(1), default=100, show_default=True, help="How many count as on top."
+    "--top", type=click.IntRange(1), default=100, show_default=True, help="How many URLs count as the top."
 )
-@click.option("--known", is_flag=True, help="Count URLs that were met, not only those that were got.")
+@click.option("--known", is_flag=True, help="Count all known URLs, not only those that were fetched.")
 @click.option("--crawl", "crawl_name", help="Only this crawl. [all]")
-@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the tables as CSV too.")
-@click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Draw the shares as SVG too.")
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Also write the tables as CSV.")
+@click.option("--plot", "plot_file", type=click.Path(path_type=Path), help="Also draw the shares as SVG.")
 @common
 def command(
     place: CommonOptions,
@@ -34,7 +34,7 @@ def command(
     csv_file: Path | None,
     plot_file: Path | None,
 ) -> None:
-    """The share of a list that was crawled, depth by depth: by URL, by domain, by how often each was seen.
+    """Shows how much of a list was crawled, by depth: by URL, by domain, and by how often each was seen.
 
     The list has one URL a line, with a tab and a number where it counts more than once, or is CSV with a
     url column and perhaps a count column; gzip is read too.

@@ -45,7 +45,7 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
     type=click.Path(),
     help="File of seeds: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
 )
-@click.option("--depth", type=click.IntRange(min=0), help="Follow links at most this many steps.")
+@click.option("--depth", type=click.IntRange(min=0), help="Follow links at most this many steps from a seed.")
 @click.option("--max-urls", type=click.IntRange(min=1), help="Stop after this many URLs.")
 @click.option("--max-time", type=click.FloatRange(min=0), help="Stop after this many seconds.")
 @click.option(
@@ -62,13 +62,13 @@ KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "fil
 @click.option("--no-robots", is_flag=True, help="Ignore robots.txt.")
 @click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once in each worker. [256]")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Concurrent requests in each worker. [256]")
 @click.option(
     "--sink",
     "sinks",
     multiple=True,
     metavar="NAME[:TARGET]",
-    help="Also to: turtle-files, hdt-files, sparql:URL, warc, archive. [nquads]",
+    help="Also write to turtle-files, hdt-files, sparql:URL, warc or archive. [nquads]",
 )
 @click.option(
     "--contact", help="How site owners can reach you: a URL or e-mail address, sent with every request."

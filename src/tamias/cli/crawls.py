@@ -23,8 +23,12 @@ OUTCOMES = tuple(each.word for each in Outcome if each is not Outcome.NEW)
 @click.command()
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("name", required=False)
-@click.option("--max-urls", type=click.IntRange(min=0), help="With limit: so many URLs; 0 takes it away.")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="With reopen: URLs whose last visit ended so.")
+@click.option(
+    "--max-urls", type=click.IntRange(min=0), help="With limit: the number of URLs; 0 removes the limit."
+)
+@click.option(
+    "--outcome", type=click.Choice(OUTCOMES), help="With reopen: URLs whose last visit had this outcome."
+)
 @click.option("--reason", help="With reopen: URLs whose last visit has this text in its reason.")
 @click.option("--match", help="With reopen: URLs that match this regular expression.")
 @common
@@ -39,8 +43,8 @@ def command(
 ) -> None:
     """Lists the crawls: URLs known and open, state, limit, policy. Or changes one.
 
-    A paused crawl is not visited, a limited one is paused soon after so many of its URLs are done, and a
-    deleted one leaves only what was captured. To reopen makes URLs due again that were visited, such as those
+    A paused crawl is not visited. A limited crawl is paused soon after that many of its URLs are done. A
+    deleted crawl leaves its captures. To reopen makes URLs due again that were visited, such as those
     that a limit cut which was raised since; without a name, in the default crawl.
 
     Example: tamias crawls pause news

@@ -60,15 +60,15 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End after the summary, also on a terminal.")
+@click.option("--once", is_flag=True, help="Exit after the summary, even on a terminal.")
 @click.option(
     "--nodes", type=click.IntRange(3, 200), default=12, show_default=True, help="Hosts of the Data Web."
 )
 @common
 def command(place: CommonOptions, once: bool, nodes: int) -> int:
-    """Builds a small Data Web on loopback addresses, crawls and archives it, and serves the pages.
+    """Builds a small Data Web on loopback addresses, crawls and archives it, and serves the web pages.
 
-    Compares what was found with what is there. Without a terminal, or with --once, it ends after that.
+    Compares the result with the web. Without a terminal, or with --once, it ends after that.
 
     Example: tamias demo --once
     """

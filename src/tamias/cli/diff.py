@@ -13,9 +13,11 @@ from tamias.model.errors import UsageError
 @click.argument("url")
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@click.option("--key", metavar="COLUMN", help="The column that tells rows apart. [guessed]")
+@click.option("--key", metavar="COLUMN", help="The key column of the table. [guessed]")
 @click.option(
-    "--portal", is_flag=True, help="URL is a portal: what came, changed or went from time A to time B."
+    "--portal",
+    is_flag=True,
+    help="URL is a portal: show what was added, changed or removed from time A to time B.",
 )
 @click.option("--sparql-update", is_flag=True, help="Print SPARQL that turns the old graph into the new one.")
 @common
@@ -29,9 +31,9 @@ def command(
     portal: bool,
     sparql_update: bool,
 ) -> None:
-    """Tells what changed from version A to version B, each a number or a time; else in the last step.
+    """Shows what changed from version A to B, each a number or a time; by default, the last two.
 
-    Rows of tables, statements of RDF, values of JSON, members of archives, lines, or bytes.
+    Compares rows of tables, RDF statements, JSON values, members of archives, lines, or bytes.
 
     Example: tamias diff https://example.org/data.csv 1 4 --key id
     """

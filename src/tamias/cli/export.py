@@ -35,14 +35,14 @@ PACKAGES = ("bagit", "ro-crate")
     type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier"]),
     default="nquads",
     show_default=True,
-    help="How to write it.",
+    help="Output format.",
 )
 @click.option(
     "--graph",
     type=click.Choice(["data", "metadata", "all"]),
     default="data",
     show_default=True,
-    help="The crawled data, what is known about the crawl, or both.",
+    help="The crawled data, the metadata of the crawl, or both.",
 )
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
 @click.option(
@@ -62,7 +62,7 @@ PACKAGES = ("bagit", "ro-crate")
 def command(
     place: CommonOptions, form: Any, graph: str, history: bool, urls: tuple[str, ...], output: Path | None
 ) -> None:
-    """Writes the crawled quads, one named graph for each document; or what was exchanged, and all versions.
+    """Writes the crawled quads, one named graph for each document; or requests, responses and versions.
 
     Example: tamias export --format trig -o found.trig
     """

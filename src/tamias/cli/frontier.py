@@ -11,21 +11,21 @@ from tamias.model.errors import ConfigError
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=int, default=7071, show_default=True, help="The port; 0 takes any that is free.")
+@click.option("--port", type=int, default=7071, show_default=True, help="The port; 0 takes any free port.")
 @click.option("--delay", type=click.FloatRange(0, 86_400), help="Seconds between two visits to a queue.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain in PEM, for TLS.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
-    help="Clients must send the token in this file, or in TAMIAS_TOKEN.",
+    help="File with the token that clients must send. [TAMIAS_TOKEN]",
 )
 @click.option(
     "--threads", type=click.IntRange(1, 64), default=4, show_default=True, help="Database sessions."
 )
-@click.option("--buckets", metavar="FIRST-LAST", help="Serve this section of the frontier only.")
-@click.option("--require", multiple=True, metavar="TAG", help="Give out only URLs that have this tag.")
-@click.option("--forbid", multiple=True, metavar="TAG", help="Give out no URL that has this tag.")
+@click.option("--buckets", metavar="FIRST-LAST", help="Serve only these buckets of the frontier.")
+@click.option("--require", multiple=True, metavar="TAG", help="Return only URLs that have this tag.")
+@click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions, host: str, port: int, delay: float | None, tls_cert: Path | None,

@@ -20,7 +20,7 @@ from tamias.model.errors import UsageError
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [stdout]")
 @common
 def command(place: CommonOptions, url: str, at: str | None, number: int | None, output: Path | None) -> None:
-    """Gives out a version exactly as it was captured: the current one unless another is named.
+    """Writes a version exactly as it was captured: the current one, or the one you select.
 
     Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv
     """

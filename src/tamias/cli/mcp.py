@@ -11,9 +11,9 @@ from tamias.cli.console.options import CommonOptions, common
 @click.command()
 @common
 def command(place: CommonOptions) -> None:
-    """Speaks the Model Context Protocol on stdin and stdout: tools that search, compare and read the archive.
+    """Serves the Model Context Protocol on stdin and stdout: tools that search, compare and read.
 
-    An assistant starts it by itself; put the command into its configuration.
+    An assistant starts this command; put it into the assistant's configuration.
 
     Example: tamias mcp --data ./tamias-data
     """

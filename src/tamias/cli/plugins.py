@@ -9,7 +9,7 @@ from tamias.plugins import GROUPS, installed
 @click.command()
 @common
 def command(place: CommonOptions) -> None:
-    """Lists the seeds, filters, fetchers, analysers and sinks that are installed.
+    """Lists the installed seeds, filters, fetchers, analysers and sinks.
 
     Example: tamias plugins --json
     """

@@ -33,11 +33,11 @@ _LONGEST_QUERY = 1 << 20
     "--format",
     "form",
     type=click.Choice(list(_ACCEPT)),
-    help="How to write the answer; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
+    help="Output format; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
 )
 @common
 def command(place: CommonOptions, sparql: str, form: str | None) -> None:
-    """Asks the catalogue and the crawled graphs, all together or one by one with GRAPH.
+    """Queries the catalogue and the crawled graphs, all together or one by one with GRAPH.
 
     SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat,
     dct, prov, csvw, ...) need not be declared.

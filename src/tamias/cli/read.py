@@ -19,20 +19,20 @@ WRITTEN = {FORMATS[kind].writer or kind: syntax_of(kind) for kind in (NQUADS, TU
 
 @click.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--base", help="What relative references are relative to.")
-@click.option("--type", "media_type", metavar="MEDIA_TYPE", help="Take the source for this type.")
-@click.option("--links", is_flag=True, help="Print the addresses it refers to instead of its quads.")
-@click.option("--problems", is_flag=True, help="Print what could not be read instead of its quads.")
+@click.option("--base", help="Base IRI for relative references.")
+@click.option("--type", "media_type", metavar="MEDIA_TYPE", help="Read the source as this type.")
+@click.option("--links", is_flag=True, help="Print its links instead of its quads.")
+@click.option("--problems", is_flag=True, help="Print its problems instead of its quads.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(list(WRITTEN)),
     default="nquads",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 @click.option("--rules", multiple=True, type=click.Path(), help="Scraping rules for pages.")
-@click.option("--allow-private", is_flag=True, help="Private and loopback addresses may be fetched.")
+@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
     place: CommonOptions,

@@ -9,10 +9,12 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True))
-@click.option("--snapshot", metavar="TIME", help="Which one, as 'tamias backup' named it. [the newest]")
+@click.option(
+    "--snapshot", metavar="TIME", help="The snapshot, by the name that 'tamias backup' printed. [the newest]"
+)
 @common
 def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
-    """Brings a snapshot back into a --data (and a --db) that hold nothing; every byte is verified.
+    """Restores a snapshot into an empty --data (and --db); every byte is verified.
 
     Workers and leases of the old life are gone; what was due is due. The SPARQL store is made anew by
     `tamias serve` or `tamias query`.

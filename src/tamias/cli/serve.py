@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--secret-file",
     type=click.Path(path_type=Path),
-    help="File of the secret for writing. [TAMIAS_SECRET, else DATA/secret, made at the first start]",
+    help="File with the secret for write requests. [TAMIAS_SECRET or DATA/secret, created at first start]",
 )
 @click.option(
     "--delay", type=click.FloatRange(min=0), help="Minimum seconds between two requests to one host. [1]"
@@ -50,7 +50,7 @@ def command(
 ) -> int:
     """Serves the archive: REST API, Memento, metrics. Scheduler and workers visit watched resources.
 
-    Ends at Ctrl-C or SIGTERM. Several on one database share the work.
+    Stops at Ctrl-C or SIGTERM. Several services on one database share the work.
 
     Example: tamias serve --port 8080 --contact https://example.org/about
     """

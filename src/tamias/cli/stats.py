@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--joins", is_flag=True, help="Instead: columns whose values are among those of another table.")
-@click.option("--url", help="With --joins: of this resource only.")
+@click.option(
+    "--joins", is_flag=True, help="Show join candidates: columns whose values are contained in another table."
+)
+@click.option("--url", help="With --joins: only this resource.")
 @common
 def command(place: CommonOptions, joins: bool, url: str | None) -> None:
-    """Figures of the corpus: URLs, hosts, attempts by outcome, quads, bytes, resources and their versions.
+    """Shows statistics: URLs, hosts, visits by outcome, quads, bytes, resources and their versions.
 
     Example: tamias stats --json
     """

@@ -27,10 +27,10 @@ def command() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Check it and try it on a sample, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Check and test it on a sample; change nothing.")
 @common
 def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
-    """Checks the functions in FILE, tries them on a sample of the known URLs, and puts them in force.
+    """Checks the functions in FILE, tests them on a sample of the known URLs, and activates them.
 
     Example: tamias strategy apply focus.sql --dry-run
     """
@@ -62,7 +62,7 @@ def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
 @command.command("list")
 @common
 def list_all(place: CommonOptions) -> None:
-    """All strategies that were ever brought, and what became of them.
+    """Lists all strategies and their status.
 
     Example: tamias strategy list
     """
@@ -84,7 +84,7 @@ def list_all(place: CommonOptions) -> None:
 @click.argument("number", type=int, required=False)
 @common
 def show(place: CommonOptions, number: int | None) -> None:
-    """The strategy in force, or the one of this number: its text.
+    """Prints the text of the active strategy, or of the one with this number.
 
     Example: tamias strategy show 3
     """
@@ -117,7 +117,7 @@ def show(place: CommonOptions, number: int | None) -> None:
 @click.argument("number", type=int, required=False)
 @common
 def rollback(place: CommonOptions, number: int | None) -> None:
-    """Puts an earlier strategy in force again: that of this number, or the one that held last before.
+    """Activates an earlier strategy: the one with this number, or the one that was active before.
 
     Example: tamias strategy rollback
     """
@@ -131,7 +131,7 @@ def rollback(place: CommonOptions, number: int | None) -> None:
 @command.command()
 @common
 def off(place: CommonOptions) -> None:
-    """No strategy from now on: the usual order, the deeper the later.
+    """Deactivates the strategy: URLs are visited in the default order, by depth.
 
     Example: tamias strategy off
     """
@@ -147,9 +147,9 @@ def off(place: CommonOptions) -> None:
 
 @command.command("test")
 @click.argument("url")
-@click.option("--anchor", help="Text of a link that leads there.")
-@click.option("--left", help="What stands before the link.")
-@click.option("--right", help="What stands after it.")
+@click.option("--anchor", help="Text of a link to it.")
+@click.option("--left", help="Text before the link.")
+@click.option("--right", help="Text after the link.")
 @click.option(
     "--depth", type=click.IntRange(0, 32_767), default=1, show_default=True, help="Steps from a seed."
 )
@@ -157,7 +157,7 @@ def off(place: CommonOptions) -> None:
 def try_url(
     place: CommonOptions, url: str, anchor: str | None, left: str | None, right: str | None, depth: int
 ) -> None:
-    """What the strategy in force says of URL, with the links that are kept of it or the one you describe.
+    """Shows the score of URL, with its stored links or the link you describe.
 
     Example: tamias strategy test http://example.org/rivers --anchor "rivers of Europe"
     """

@@ -11,10 +11,10 @@ from tamias.model.errors import UsageError
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("target", metavar="URL|PATTERN")
 @click.argument("changes", metavar="+TAG|-TAG...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--crawl", default="default", show_default=True, help="Of this crawl.")
+@click.option("--crawl", default="default", show_default=True, help="In this crawl.")
 @common
 def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: str) -> None:
-    """Gives tags to a URL, or to all that fit a pattern with *; takes tags away; without changes, tells them.
+    """Adds or removes tags of a URL, or of all that match a pattern with *. Without changes, prints them.
 
     Example: tamias tag 'https://example.org/data/*' +open -draft
     """

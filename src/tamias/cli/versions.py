@@ -10,7 +10,7 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 @click.argument("url")
 @common
 def command(place: CommonOptions, url: str) -> None:
-    """Lists the versions of a resource, oldest first; URL may be in any spelling, or the resource's id.
+    """Lists the versions of a resource, oldest first. URL can also be the id of the resource.
 
     Example: tamias versions https://example.org/data.csv --json
     """

@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--frontier", metavar="HOST:PORT", help="Work for this service, without a database.")
+@click.option("--frontier", metavar="HOST:PORT", help="Connect to this service instead of a database.")
 @click.option("--workers", type=click.IntRange(min=1), help="Worker processes. [one for each core]")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Requests at once in each worker. [256]")
-@click.option("--crawl", "crawl_name", metavar="NAME", help="The crawl to work for, if it has a name.")
-@click.option("--scratch", type=click.Path(path_type=Path), help="With --frontier: where downloads are put.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Concurrent requests in each worker. [256]")
+@click.option("--crawl", "crawl_name", metavar="NAME", help="The crawl to work on, if it has a name.")
+@click.option("--scratch", type=click.Path(path_type=Path), help="With --frontier: folder for downloads.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
-    help="With --frontier: the service's token, in this file or in TAMIAS_TOKEN.",
+    help="With --frontier: file with the token of the service. [TAMIAS_TOKEN]",
 )
-@click.option(
-    "--allow-private", is_flag=True, help="With --frontier: the service may send it to private addresses."
-)
-@click.option("--tls", is_flag=True, help="With --frontier: the service is reached by TLS.")
+@click.option("--allow-private", is_flag=True, help="With --frontier: allow requests to private addresses.")
+@click.option("--tls", is_flag=True, help="With --frontier: connect with TLS.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="With --tls: certificates to trust, in PEM.")
 @common
 def command(  # noqa: PLR0917 (click passes them by name)
@@ -44,7 +42,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     crawl_name: str | None,
     scratch: Path | None, token_file: Path | None, allow_private: bool, tls: bool, tls_ca: Path | None,
 ) -> int:  # fmt: skip
-    """Runs workers until they are stopped. What they do, the crawl was told by those who began it.
+    """Runs workers until you stop them. Their policy comes from the crawl.
 
     Example: tamias worker --db postgresql://tamias@db.example/tamias --data /shared/tamias
 
