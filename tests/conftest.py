@@ -82,9 +82,9 @@ def clean_database(database):
 @pytest.fixture(scope="session")
 def administrator(tmp_path_factory):
     """How to connect to a server of somebody else as its superuser, who is asked for no password."""
-    from tamias.database import binaries
-    from tamias.database.account import server_account
-    from tamias.database.server import Server
+    from tamias.database.embedded import binaries
+    from tamias.database.embedded.account import server_account
+    from tamias.database.embedded.server import Server
 
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "socket").mkdir()

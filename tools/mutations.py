@@ -134,21 +134,21 @@ MUTATIONS = (
     ),
     Mutation(
         "the embedded database asks for a password",
-        "database/login.py",
+        "database/embedded/login.py",
         "{OWNER} scram-sha-256",
         "{OWNER} trust",
         ("integration/database/test_login.py::test_nobody_but_the_owner_with_its_password_gets_in",),
     ),
     Mutation(
         "the login to the embedded database is no superuser",
-        "database/login.sql",
+        "database/embedded/login.sql",
         "LOGIN NOSUPERUSER",
         "LOGIN SUPERUSER",
         ("integration/database/test_login.py::test_the_login_does_not_get_out_of_its_database",),
     ),
     Mutation(
         "the login to the embedded database is for one database",
-        "database/login.py",
+        "database/embedded/login.py",
         "local {DATABASE} {OWNER} scram",
         "local all all scram",
         ("integration/database/test_login.py::test_the_owner_gets_in_at_its_database_only",),
@@ -288,7 +288,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an excluded host is not asked",
-        "crawl/admit.py",
+        "crawl/plan/admit.py",
         "        if reason is not None or kind != ROBOTS:\n",
         "        if reason is None:\n            return None\n        if kind != ROBOTS:\n",
         ("integration/crawl/test_crawl_gate.py", "-k", "out_of_scope"),

@@ -16,8 +16,8 @@ from benchmarks.measuring.budget import DATABASE
 from benchmarks.measuring.measure import measure
 from benchmarks.measuring.proc import Glance
 from benchmarks.measuring.reaper import MeasuredRun
-from tamias.crawl.admit import Admission
-from tamias.crawl.policy import CRAWL
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.policy import CRAWL
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.settings import Settings

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.captures import all_captures
-from tamias.archive.resources import all_resources, read_versions
-from tamias.crawl.checking import Checkup
+from tamias.archive.versions.resources import all_resources, read_versions
+from tamias.crawl.verbs.checking import Checkup
 from tamias.database.connect import Database, Session
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 class ArchiveEvidence(msgspec.Struct, frozen=True, kw_only=True):

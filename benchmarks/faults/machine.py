@@ -14,7 +14,7 @@ import msgspec
 from benchmarks.measuring.children import end
 from benchmarks.measuring.proc import command_line, members
 from benchmarks.measuring.workspace import works_in
-from tamias.database.keeper import Running
+from tamias.database.embedded.keeper import Running
 from tamias.model.errors import TamiasError
 
 USUAL = {

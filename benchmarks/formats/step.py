@@ -11,8 +11,7 @@ from pyoxigraph import RdfFormat, parse
 
 from benchmarks.formats.corpus import SITE
 from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.sinks.segments.segment_files import SegmentWriter
 
 TIMES = 3

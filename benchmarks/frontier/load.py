@@ -11,7 +11,7 @@ import psycopg
 
 from benchmarks.frontier.workload import Workload, host_key, url_of
 from tamias.database.connect import Cursor, Session
-from tamias.database.keeper import Running
+from tamias.database.embedded.keeper import Running
 from tamias.database.locks import alone
 from tamias.frontier.keys import hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier

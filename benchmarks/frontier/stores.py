@@ -8,9 +8,9 @@ import msgspec
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Lease, Return
-from tamias.model.outcome import Outcome
 
 HOSTS, PER_HOST, LEASE_SECONDS = 10, 10, 60.0
 _SQL = statements("benchmarks.frontier", "naive.sql")

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from benchmarks.webs.wire import Answer, WireRequest
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
+from tamias.model.capture import CaptureRecord, Outcome
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from benchmarks.hostile.attacks.packed import STRAY
 from benchmarks.hostile.service import probes
 from tamias.archive.captures import all_captures
 from tamias.database.connect import Database
-from tamias.model.record import CaptureRecord
+from tamias.model.capture import CaptureRecord
 
 _SECONDS = 120.0
 _VERBS = ("stats", "status --once", "export --graph metadata")

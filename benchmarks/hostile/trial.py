@@ -23,7 +23,7 @@ from benchmarks.measuring.measure import last_line, measure
 from benchmarks.measuring.reaper import MeasuredRun
 from benchmarks.webs.names import NameTable
 from benchmarks.webs.server import Site, VirtualHosts, addresses, in_thread
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 HOSTILE, TLS = WEB + "200.1", (WEB + "201.1", WEB + "201.2", WEB + "201.3")
 TLS_NAMES = ("tls.test", "tls-expired.test", "tls-other.test")

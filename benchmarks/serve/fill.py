@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.crawl.admit import same_url
+from tamias.crawl.plan.admit import same_url
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
@@ -17,7 +17,7 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body
 from tamias.model.item import Item
 from tamias.model.resource import resource_id
-from tamias.model.url_key import DEFAULT_SESSION_NAMES, url_key
+from tamias.model.url import DEFAULT_SESSION_NAMES, url_key
 
 _SQL = statements("benchmarks.serve", "fill.sql")
 DAY_MS = 86_400_000

@@ -9,8 +9,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamias.crawl.library import Archive
-    from tamias.crawl.read import Reading, read
+    from tamias.crawl.verbs.library import Archive
+    from tamias.crawl.verbs.read import Reading, read
 
 __all__ = ["Archive", "Reading", "read"]
 __version__ = "0.1.0"
@@ -19,11 +19,11 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
     if name == "Archive":
-        from tamias.crawl.library import Archive
+        from tamias.crawl.verbs.library import Archive
 
         return Archive
     if name in __all__:
-        from tamias.crawl import read as reading
+        from tamias.crawl.verbs import read as reading
 
         return getattr(reading, name)
     raise AttributeError(f"module 'tamias' has no attribute '{name}'")

@@ -8,16 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from tamias.model.capture import Capture, Request, Stop
-from tamias.model.document import Document
-from tamias.model.finding import Finding
-from tamias.model.harvest import Harvest, HarvestStep
-from tamias.model.item import Item, PutCount
-from tamias.model.lease import Lease, Return
-from tamias.model.page import Page
-from tamias.model.record import Extent
-from tamias.model.seed import Seed
-from tamias.model.stats import FrontierStats
+from tamias.model.capture import Capture, Extent, Request, Stop
+from tamias.model.document import Document, Page
+from tamias.model.finding import Finding, Harvest, HarvestStep
+from tamias.model.item import Item, PutCount, Seed
+from tamias.model.lease import FrontierStats, Lease, Return
 
 Record = Callable[[Any, frozenset[int]], None]
 """Called inside the transaction of `Frontier.finish` with its cursor and the hosts (`qid`) still held;

@@ -18,8 +18,7 @@ import pytest
 
 from tamias.database.connect import Database
 from tamias.model.resource import resource_id
-from tamias.model.url import fetch_url
-from tamias.model.url_key import url_key
+from tamias.model.url import fetch_url, url_key
 
 SECRET = "acorns"
 PORTAL, AIR, VOCABULARY, BROKEN = (

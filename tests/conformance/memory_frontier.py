@@ -8,12 +8,11 @@ import msgspec
 from tamias.frontier.keys import hash64
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
+from tamias.model.capture import Outcome
 from tamias.model.cut import BY_DEPTH, REOPENED
 from tamias.model.item import NEVER, Item, PutCount, priority_class
 from tamias.model.kind import kind_of
-from tamias.model.lease import Done, Lease, Return, Task, Unreachable
-from tamias.model.outcome import Outcome
-from tamias.model.stats import CrawlStats, FrontierStats
+from tamias.model.lease import CrawlStats, Done, FrontierStats, Lease, Return, Task, Unreachable
 from tamias.protocols import Record
 
 

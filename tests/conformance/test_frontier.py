@@ -9,10 +9,10 @@ from memory_frontier import MemoryFrontier
 
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return, Unreachable
-from tamias.model.outcome import Outcome
 
 HOUR = 3_600_000
 

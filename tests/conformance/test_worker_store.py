@@ -9,20 +9,19 @@ from pathlib import Path
 import pytest
 
 from tamias.archive.captures import all_captures
-from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
-from tamias.crawl.worker_store import VisitResult
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Database
-from tamias.model.capture import Body, Capture, Hop
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT, kind_tag
-from tamias.model.outcome import Outcome
 from tamias.permit.robots import RobotsVerdict, Rules
 from tamias.settings import FetchSettings, Settings
 from tamias.sinks.segments.segment_files import SegmentReader

@@ -6,8 +6,7 @@ from benchmarks.webs.server import VirtualHosts
 from benchmarks.webs.wire import endless, head, raw
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.model.capture import Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Request
 
 CHUNKED = head(200, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.archive.fingerprints import fingerprint
+from tamias.archive.versions.fingerprints import fingerprint
 
 
 def turtle(depth):

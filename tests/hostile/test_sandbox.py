@@ -20,11 +20,9 @@ from psycopg.conninfo import conninfo_to_dict
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
-from tamias.crawl.held_lease import NotNow
 from tamias.crawl.sandbox.sandbox import Sandbox
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
+from tamias.crawl.store.held_lease import NotNow
+from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.settings import OpenSettings, SandboxSettings, Settings
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 
 @pytest.fixture

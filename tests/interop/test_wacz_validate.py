@@ -8,8 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.sinks.warc.wacz import export_wacz
 from tamias.sinks.warc.warc_writer import WarcWriter
 

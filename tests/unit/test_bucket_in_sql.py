@@ -34,7 +34,7 @@ REFERENCE = re.compile(
 
 FRONTIER = {"host", "queue", "url"}
 CHANGES = re.compile(r"\b(?:UPDATE|DELETE|INSERT)\b")
-WHOLE = {("crawl/crawl.sql", "count_failed")}
+WHOLE = {("crawl/plan/crawl.sql", "count_failed")}
 """Reads all buckets of the frontier on purpose: a count, at the end of a crawl with --strict."""
 
 

@@ -10,8 +10,8 @@ from benchmarks.faults.kills.pool import WorkerPool
 from benchmarks.frontier.client import held_twice
 from tamias.database.connect import Cursor
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER
-from tamias.model.outcome import Outcome
 
 _ROWS = "SELECT url, status, due FROM url"
 

@@ -18,9 +18,9 @@ from benchmarks.faults.kills.graph import LinkGraph, number_of
 from benchmarks.faults.kills.options import DELAY_MS, HOSTS, LEASE_SECONDS, PER_HOST, WorkerOptions
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER
 from tamias.model.lease import Done, Lease, Return
-from tamias.model.outcome import Outcome
 
 _IDLE_SECONDS = 0.05
 

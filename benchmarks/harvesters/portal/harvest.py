@@ -16,8 +16,7 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.harvesters.portals.ckan import CkanHarvester
 from tamias.model.capture import Capture, Request, Stop
-from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
-from tamias.model.harvest import Harvest
+from tamias.model.finding import Datasets, Finding, Harvest, Links, Problem, Quads
 
 
 class HarvestFigures(msgspec.Struct, kw_only=True):

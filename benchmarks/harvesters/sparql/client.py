@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.admit import Admission
 from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Capture, Request
 from tamias.model.finding import Finding, Problem

@@ -16,8 +16,7 @@ from benchmarks.harvesters.sparql.endpoint import endpoint
 from tamias.harvesters.sparql import SparqlHarvester, queries
 from tamias.harvesters.sparql.client import EndpointClient, EndpointDialect, EndpointLimits
 from tamias.harvesters.sparql.terms import StatementPage
-from tamias.model.finding import Quads
-from tamias.model.harvest import Harvest
+from tamias.model.finding import Harvest, Quads
 
 CAP = 10_000
 

@@ -13,7 +13,7 @@ from benchmarks.hostile.attack import (
 )
 from benchmarks.hostile.namespace import INSIDE
 from benchmarks.webs.wire import Answer, redirect, whole
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 PRIVATE = (
     "http://127.0.0.1/",

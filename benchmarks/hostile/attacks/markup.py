@@ -3,7 +3,7 @@
 from benchmarks.hostile.attack import Attack, AttackEvidence, Check, every, no_canary, read, recorded
 from benchmarks.hostile.namespace import INSIDE
 from benchmarks.webs.wire import Answer, made, whole
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 RDF_XML, JSON_LD, HTML, XML = "application/rdf+xml", "application/ld+json", "text/html", "application/xml"
 _RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.test/"'

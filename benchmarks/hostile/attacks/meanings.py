@@ -2,7 +2,7 @@
 
 from benchmarks.hostile.attack import Attack, AttackEvidence, Check, every, read, recorded
 from benchmarks.webs.wire import whole
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 _T, _F = "http://types.test", "http://soft-404.test"
 _TRIPLE = "<http://types.test/s> <http://types.test/p> <http://types.test/o> .\n"

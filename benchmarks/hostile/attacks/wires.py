@@ -2,7 +2,7 @@
 
 from benchmarks.hostile.attack import Attack, AttackEvidence, asked_at_most, every, failed, refused
 from benchmarks.webs.wire import drip, endless, head, raw, redirect, reset, silent, status, whole
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 _TURTLE = (("Content-Type", "text/turtle"),)
 _S, _W = "http://slow.test", "http://wire.test"

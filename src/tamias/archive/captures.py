@@ -9,9 +9,8 @@ import msgspec
 from tamias.database.columns import Bools, Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
+from tamias.model.capture import CaptureRecord, Extent, Outcome
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, Extent
 
 _ROWS = RowSchema(CaptureRecord, "capture")
 _SQL = _ROWS.statements("tamias.archive", "captures.sql")

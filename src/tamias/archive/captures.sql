@@ -1,5 +1,5 @@
 -- What is written in the transaction of a finish, and read by export, stats and check. `{columns}`, `{parameters}` and
--- `{selected}` are made from the fields of tamias.model.record.CaptureRecord.
+-- `{selected}` are made from the fields of tamias.model.capture.CaptureRecord.
 
 -- name: insert_captures
 -- Every attempt is a row; the same attempt twice is one row.

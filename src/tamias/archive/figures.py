@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 _SQL = statements("tamias.archive", "figures.sql")
 

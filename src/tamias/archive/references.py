@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.model.record import Extent
+from tamias.model.capture import Extent
 
 _SQL = statements("tamias.archive", "references.sql")
 MOST_HOLDERS = 20

@@ -11,7 +11,7 @@ import click
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
-from tamias.model.seed import TRUSTED, Seed
+from tamias.model.item import TRUSTED, Seed
 from tamias.permit.delay import host_delay_ms
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def command(
 def _add(
     place: CommonOptions, settings: "Settings", wanted: list["Wanted"], harvesters: list[Seed]
 ) -> "Added":
-    from tamias.crawl.admit import Admission, same_url, seed_items
+    from tamias.crawl.plan.admit import Admission, same_url, seed_items
     from tamias.crawl.revisit.watching import Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier
@@ -122,7 +122,7 @@ def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
 
 
 async def _asked(settings: "Settings", endpoint: str, query: str) -> list["Wanted"]:
-    from tamias.crawl.query_seeds import query_wanted
+    from tamias.crawl.verbs.query_seeds import query_wanted
 
     return [each async for each in query_wanted(settings, endpoint, query)]
 

@@ -19,7 +19,7 @@ def command(place: CommonOptions, folder: Path) -> int:
 
     Example: tamias backup /mnt/backup/tamias
     """
-    from tamias.crawl.backup.backup import take
+    from tamias.crawl.verbs.backup.backup import take
     from tamias.database.connect import Database
 
     with closing(Database(place.data, place.db, create=False)) as database:

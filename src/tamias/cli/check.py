@@ -9,7 +9,7 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 
 if TYPE_CHECKING:
     from tamias.archive.blobs.collect import FreedSpace
-    from tamias.crawl.checking import CheckFault, Checkup
+    from tamias.crawl.verbs.checking import CheckFault, Checkup
     from tamias.database.connect import Database
 
 
@@ -26,7 +26,7 @@ def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
 
     Example: tamias check --repair
     """
-    from tamias.crawl.checking import Checkup
+    from tamias.crawl.verbs.checking import Checkup
     from tamias.database.connect import Database
 
     with (

@@ -12,7 +12,7 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from tamias.crawl.coverage.measure import CoverageReport, Step
+    from tamias.crawl.verbs.coverage.measure import CoverageReport, Step
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(
 
     Example: tamias coverage tweeted.csv --plot coverage.svg
     """
-    from tamias.crawl.coverage.measure import measure
+    from tamias.crawl.verbs.coverage.measure import measure
     from tamias.database.connect import Database
 
     settings = place.settings().settings

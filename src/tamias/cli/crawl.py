@@ -14,14 +14,14 @@ from tamias.cli.console.progress import Display, summary
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.crawl.commit.deliver import checked
 from tamias.model.errors import LimitReached, TamiasError, UsageError
+from tamias.model.item import Seed
 from tamias.model.kind import SITEMAP
-from tamias.model.seed import Seed
 from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
-    from tamias.crawl.pending_seeds import PendingSeeds
-    from tamias.crawl.seed_outcomes import SeedOutcome
-    from tamias.crawl.supervisor import CrawlSnapshot, Supervisor
+    from tamias.crawl.plan.pending_seeds import PendingSeeds
+    from tamias.crawl.plan.seed_outcomes import SeedOutcome
+    from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.connect import Database
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
@@ -131,7 +131,7 @@ class Stage:
 
     def keep(self, pending: "PendingSeeds") -> None:
         """From now on the seeds are not lost, whatever happens."""
-        from tamias.crawl.pending_seeds import write_pending
+        from tamias.crawl.plan.pending_seeds import write_pending
 
         if pending.seeds:
             self._pending = write_pending(self._place.data, pending)
@@ -157,14 +157,14 @@ class Stage:
 
     def close(self) -> None:
         """Returns when nothing of the run is left running, unless others use the database."""
-        from tamias.database.embedded import wait_until_unused
+        from tamias.database.embedded.embedded import wait_until_unused
 
         if self._place.db is None:
             wait_until_unused(self._place.data)
 
 
 def _has_crawl(data: Path) -> bool:
-    from tamias.crawl.pending_seeds import read_pending
+    from tamias.crawl.plan.pending_seeds import read_pending
 
     return (data / "pg").is_dir() or bool(read_pending(data))
 
@@ -181,8 +181,8 @@ def _crawl(
     imports: list[Import],
     stage: Stage,
 ) -> int:
-    from tamias.crawl.pending_seeds import PendingSeeds
-    from tamias.crawl.supervisor import Ended, Supervisor, Until
+    from tamias.crawl.plan.pending_seeds import PendingSeeds
+    from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 
     if not recrawl and not imports:
         stage.keep(PendingSeeds(seeds, flags, name))
@@ -238,9 +238,9 @@ def _open(place: CommonOptions, flags: dict[str, object], stage: Stage) -> "Data
 
 def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> None:
     """Puts the seeds of earlier runs that were ended before they had come so far."""
-    from tamias.crawl.admit import open_frontier, seed_items
     from tamias.crawl.commit.committer import PUT_BATCH
-    from tamias.crawl.pending_seeds import read_pending
+    from tamias.crawl.plan.admit import open_frontier, seed_items
+    from tamias.crawl.plan.pending_seeds import read_pending
 
     for path, pending in read_pending(place.data):
         if stage.is_own(path):
@@ -281,7 +281,7 @@ def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
 
 
 def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> None:
-    from tamias.crawl.admit import Admission, same_url
+    from tamias.crawl.plan.admit import Admission, same_url
     from tamias.crawl.revisit.watching import Watcher
     from tamias.frontier.postgres import PostgresFrontier
 
@@ -294,7 +294,7 @@ def _visit_now(database: "Database", settings: Settings, seeds: list[Seed]) -> N
 
 
 def _number(database: "Database", name: str | None) -> int:
-    from tamias.crawl.policy import crawl_of
+    from tamias.crawl.plan.policy import crawl_of
 
     with closing(database.session()) as session:
         return crawl_of(session, name)
@@ -310,7 +310,7 @@ def _policy(
     keep: bool,
 ) -> tuple[Settings, list[str]]:
     """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
-    from tamias.crawl.policy import read_policy, widened, write_policy
+    from tamias.crawl.plan.policy import read_policy, widened, write_policy
 
     given = {key: value for key, value in flags.items() if value is not None}
     scope = place.settings(**given).settings.filters.scope
@@ -328,8 +328,8 @@ def _policy(
 
 def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
-    from tamias.crawl.admit import seed_items
-    from tamias.crawl.fetch_options import http_options
+    from tamias.crawl.plan.admit import seed_items
+    from tamias.crawl.plan.fetch_options import http_options
     from tamias.plugins import load
 
     http_options(settings, Path())
@@ -351,7 +351,7 @@ def check_kinds(seeds: Iterable[Seed]) -> None:
 
 
 async def _dry_run(place: CommonOptions, settings: Settings, seeds: list[Seed]) -> int:
-    from tamias.crawl.dry_run import dry_run
+    from tamias.crawl.verbs.dry_run import dry_run
 
     if not seeds:
         raise UsageError("--dry-run looks at seeds: name one")

@@ -9,8 +9,8 @@ import click
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
+from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
-from tamias.model.outcome import Outcome
 
 if TYPE_CHECKING:
     from tamias.database.connect import Session

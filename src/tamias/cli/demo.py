@@ -17,9 +17,9 @@ from pyoxigraph import Quad
 from tamias.cli.console.archive import archive_at
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.cli.console.progress import Display
-from tamias.crawl.supervisor import CrawlSnapshot, Supervisor, Until
+from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.model.errors import UsageError
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawl
 def _exported(place: CommonOptions) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
-    from tamias.crawl.export.corpus import data_quads
+    from tamias.crawl.verbs.export.corpus import data_quads
     from tamias.database.connect import Database
 
     with (
@@ -166,7 +166,7 @@ def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archiv
 
 
 def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, again: bool) -> None:
-    from tamias.crawl.admit import Admission, same_url
+    from tamias.crawl.plan.admit import Admission, same_url
     from tamias.crawl.revisit.watching import Wanted, Watcher
     from tamias.database.connect import Database
     from tamias.frontier.postgres import PostgresFrontier

@@ -18,9 +18,9 @@ from tamias.model.errors import TamiasError, UsageError
 from tamias.sinks.export import ExportFormat, export
 
 if TYPE_CHECKING:
-    from tamias.archive.library import ArchiveReader
+    from tamias.archive.reader.library import ArchiveReader
     from tamias.database.connect import Database
-    from tamias.model.record import Extent
+    from tamias.model.capture import Extent
     from tamias.sinks.packages.package import Package
     from tamias.sinks.warc.warc_files import WarcPart
 
@@ -162,13 +162,13 @@ def _exchanges(place: CommonOptions, form: str, urls: tuple[str, ...], output: P
 def _versions(
     archive: "ArchiveReader", urls: tuple[str, ...], scratch: Path, crawled: Path
 ) -> "Iterator[WarcPart]":
-    from tamias.crawl.export.version_warcs import version_warcs
+    from tamias.crawl.verbs.export.version_warcs import version_warcs
 
     return version_warcs(archive, urls, scratch, crawled)
 
 
 def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output: Path | None) -> None:
-    from tamias.crawl.export.packing import export_bag, export_crate
+    from tamias.crawl.verbs.export.packing import export_bag, export_crate
     from tamias.sinks.packages.package import FolderPackage, ZipPackage
 
     fill: Callable[[ArchiveReader, tuple[str, ...], Package], int] = (
@@ -202,7 +202,7 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None)
 
 
 def _chunks(session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]") -> Iterator[bytes]:
-    from tamias.crawl.export.corpus import data_quads, metadata_quads
+    from tamias.crawl.verbs.export.corpus import data_quads, metadata_quads
 
     parts = []
     if graph != "metadata":

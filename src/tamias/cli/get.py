@@ -24,7 +24,7 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
 
     Example: tamias get https://example.org/data.csv --at 2026-11-15T12:00:00Z -o data.csv
     """
-    from tamias.archive.descriptions import describe_version
+    from tamias.archive.reader.descriptions import describe_version
 
     if place.json and output is None:
         raise UsageError("with --json the content needs a file of its own: -o FILE")

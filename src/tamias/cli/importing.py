@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.options import CommonOptions
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 
 if TYPE_CHECKING:
     from tamias.database.connect import Database
@@ -47,7 +47,7 @@ def take_imports(
     imports: list[Import],
 ) -> None:
     """Puts them into the frontier and says how many."""
-    from tamias.crawl.imports import import_seeds
+    from tamias.crawl.verbs.imports import import_seeds
 
     with closing(database.session()) as session:
         done = import_seeds(session, settings, near, crawl, _seeds(imports))

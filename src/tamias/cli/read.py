@@ -9,7 +9,7 @@ from pyoxigraph import Quad, serialize
 
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.content.formats import FORMATS, JSON_LD, NQUADS, TRIG, TURTLE, syntax_of
-from tamias.crawl.read import Reading, read_with
+from tamias.crawl.verbs.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
 
 BATCH = 1000

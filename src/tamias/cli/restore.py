@@ -21,7 +21,7 @@ def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
 
     Example: tamias restore /mnt/backup/tamias --data tamias-data
     """
-    from tamias.crawl.backup.backup import restore
+    from tamias.crawl.verbs.backup.backup import restore
 
     name, restored = restore(folder, snapshot, place.data.absolute(), place.db)
     rows = sum(table.rows for table in restored.tables)

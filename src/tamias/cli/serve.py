@@ -9,7 +9,7 @@ import click
 from tamias.cli.console.options import CommonOptions, common, say_json
 
 if TYPE_CHECKING:
-    from tamias.crawl.policy import CrawlPolicy
+    from tamias.crawl.plan.policy import CrawlPolicy
     from tamias.serve.http.secret import Secret
     from tamias.serve.run import ServicePlan
 
@@ -85,7 +85,7 @@ def command(
 
 def _policy(place: CommonOptions, given: dict[str, Any]) -> "CrawlPolicy":
     """What a crawl on the same data was told, for the workers go on with that as well."""
-    from tamias.crawl.policy import read_policy
+    from tamias.crawl.plan.policy import read_policy
     from tamias.database.connect import Database
 
     buckets = place.settings(**given).settings.frontier.buckets

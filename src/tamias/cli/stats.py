@@ -9,8 +9,8 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from tamias.archive.catalogue.joins import TableColumn
     from tamias.archive.figures import Basic
-    from tamias.archive.joins import TableColumn
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(place: CommonOptions, joins: bool, url: str | None) -> None:
 
 
 def _tell_joins(place: CommonOptions, url: str | None) -> None:
-    from tamias.archive.joins import read_joins
+    from tamias.archive.catalogue.joins import read_joins
 
     with archive_at(place) as archive:
         resource = archive.resource(url).id if url else None

@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.stats import FrontierStats
+from tamias.model.lease import FrontierStats
 
 LOOK_SECONDS = 1.0
 
@@ -21,7 +21,7 @@ def command(place: CommonOptions, once: bool) -> None:
 
     Example: tamias status --once --json
     """
-    from tamias.crawl.disk_space import DiskSpace
+    from tamias.crawl.store.disk_space import DiskSpace
     from tamias.database.connect import Database
 
     room = DiskSpace(place.data, place.settings().settings.crawl.room)

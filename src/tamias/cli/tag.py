@@ -18,12 +18,11 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
 
     Example: tamias tag 'https://example.org/data/*' +open -draft
     """
-    from tamias.crawl.admit import queue_key, same_url
+    from tamias.crawl.plan.admit import queue_key, same_url
     from tamias.database.connect import Database
     from tamias.frontier import crawls
     from tamias.frontier.tagging.tags import Tagging, change_of, is_pattern
-    from tamias.model.url import fetch_url
-    from tamias.model.url_key import url_key
+    from tamias.model.url import fetch_url, url_key
 
     settings = place.settings().settings
     names = frozenset(settings.filters.session_names)

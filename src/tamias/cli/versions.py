@@ -14,8 +14,8 @@ def command(place: CommonOptions, url: str) -> None:
 
     Example: tamias versions https://example.org/data.csv --json
     """
-    from tamias.archive.descriptions import describe_version
     from tamias.archive.moments import rfc3339
+    from tamias.archive.reader.descriptions import describe_version
 
     with archive_at(place) as archive:
         resource = archive.resource(url)

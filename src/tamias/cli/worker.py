@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamias.crawl.remote.reconnecting import ServiceTarget
-    from tamias.crawl.supervisor import CrawlSnapshot
+    from tamias.crawl.worker.supervisor import CrawlSnapshot
     from tamias.crawl.worker.worker import Progress
     from tamias.settings import Settings
 
@@ -70,8 +70,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
 def _at_database(
     place: CommonOptions, crawl: str | None, workers: int | None, concurrency: int | None
 ) -> int:
-    from tamias.crawl.policy import CRAWL, read_policy
-    from tamias.crawl.supervisor import Supervisor, Until
+    from tamias.crawl.plan.policy import CRAWL, read_policy
+    from tamias.crawl.worker.supervisor import Supervisor, Until
     from tamias.database.connect import Database
     from tamias.frontier.crawls import named
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pyoxigraph import RdfFormat, parse
 
 from tamias.content.formats import N3, NQUADS, NTRIPLES, TRIG, TURTLE, syntax_of
-from tamias.model.turtle_text import BOUNDARY_OR_BRACE
+from tamias.content.turtle_text import BOUNDARY_OR_BRACE
 
 SYNTAXES = {kind: syntax for kind in (NTRIPLES, NQUADS, TURTLE, TRIG, N3) if (syntax := syntax_of(kind))}
 BY_LINE = (NTRIPLES, NQUADS)

@@ -13,7 +13,7 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
 from tamias.database.disk import make_data_folder
-from tamias.database.embedded import Embedded
+from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate
 from tamias.database.roles import Role, ready_roles
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull

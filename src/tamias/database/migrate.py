@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import psycopg
 
-from tamias.database.binaries import OLDEST_MAJOR
+from tamias.database.embedded.binaries import OLDEST_MAJOR
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
 
 ADVISORY_LOCK = 0x7A31A5

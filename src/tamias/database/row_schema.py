@@ -1,6 +1,6 @@
 """Rows declared once: the columns of a table are fields of a struct, and its statements are made from them.
 
-A field belongs to the table when its type is annotated with `tamias.model.record.Column`; a field that is a
+A field belongs to the table when its type is annotated with `tamias.model.capture.Column`; a field that is a
 struct with such fields stands there as all of them, each null where there is no struct.
 """
 
@@ -11,7 +11,7 @@ import msgspec
 
 from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.sql import SqlStatement, statements
-from tamias.model.record import Column
+from tamias.model.capture import Column
 
 T = TypeVar("T", bound=msgspec.Struct)
 

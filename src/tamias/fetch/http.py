@@ -23,10 +23,9 @@ from tamias.fetch.verdict import (
     of_trouble,
     refused,
 )
-from tamias.model.capture import Capture, Hop, Request, Stop, Unreached
+from tamias.model.capture import Capture, Hop, Outcome, Request, Stop, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.errors import UrlError
-from tamias.model.outcome import Outcome
 from tamias.model.url import host, resolve, without_password
 from tamias.protocols import Follow
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pycurl
 
-from tamias.model.capture import Unreached
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Unreached
 from tamias.model.url import host
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

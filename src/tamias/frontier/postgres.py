@@ -20,8 +20,7 @@ from tamias.frontier.queries import done_by
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.item import CLASSES, Item, PutCount
-from tamias.model.lease import ABANDONED, Done, Lease, Return, Task
-from tamias.model.stats import FrontierStats
+from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")

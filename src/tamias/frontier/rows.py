@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from tamias.database.columns import Floats, Ints, Longs, Shorts, Texts
+from tamias.model.capture import Outcome
 from tamias.model.item import CLASSES
-from tamias.model.lease import Done, Lease, Return, Task
-from tamias.model.outcome import Outcome
-from tamias.model.stats import CrawlStats
+from tamias.model.lease import CrawlStats, Done, Lease, Return, Task
 
 Row = tuple[Any, ...]
 

@@ -20,10 +20,8 @@ from tamias.harvesters.ldes_memory import (
     resumed,
 )
 from tamias.harvesters.ldes_page import Lead, TreePage, tree_page
-from tamias.model.capture import Capture, Request
-from tamias.model.finding import Finding, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
 from tamias.model.url import host_key
 from tamias.protocols import PoliteClient
 

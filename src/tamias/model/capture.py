@@ -1,10 +1,30 @@
-"""A capture: one attempt to fetch a URL, and all that was seen of it."""
+"""A capture: one attempt to fetch a URL, how it ended, what was seen of it, and the record of it."""
 
-from enum import StrEnum
+import os
+from enum import IntEnum, StrEnum
+from typing import Annotated
+from uuid import UUID
 
 import msgspec
 
-from tamias.model.outcome import Outcome
+from tamias.model.site import Signal
+
+
+class Outcome(IntEnum):
+    """The outcome of the latest attempt; `NEW` before the first one."""
+
+    NEW = 0
+    OK = 1
+    UNCHANGED = 2
+    GONE = 3
+    REFUSED = 4
+    FAILED = 5
+    SKIPPED = 6
+
+    @property
+    def word(self) -> str:
+        """The outcome as users read it, such as `ok`."""
+        return self.name.lower()
 
 
 class Unreached(StrEnum):
@@ -108,3 +128,96 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     def told_type(self) -> str | None:
         """The Content-Type the server gave, as it stands."""
         return self.hops[-1].header("content-type") if self.hops else None
+
+
+class Column(msgspec.Struct, frozen=True):
+    """Says of a field that it is a column of the database, of which type, and by what name if not its own."""
+
+    type: str
+    name: str = ""
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """Where the quads of one document stand: plain bytes in the zstd frames of a segment."""
+
+    segment: Annotated[int, Column("int8")]
+    frame: Annotated[int, Column("int8")]
+    """Byte offset of the first frame in the file."""
+    start: Annotated[int, Column("int8")]
+    """Plain bytes to skip in that frame."""
+    length: Annotated[int, Column("int8")]
+    """Plain bytes, over as many frames as it takes."""
+
+
+class HopRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request and its answer."""
+
+    url: str
+    status: int
+    address: str
+    location: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Kept where the archive keeps what came."""
+
+
+class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
+
+    id: Annotated[str, Column("uuid", "capture")]
+    """A time-ordered UUID."""
+    crawl: Annotated[int, Column("int4")]
+    crawl_name: str = ""
+    """Known when the record is read back."""
+    url: Annotated[str, Column("text")]
+    """As it was asked for."""
+    started_at: Annotated[int, Column("int8")]
+    ended_at: Annotated[int, Column("int8")]
+    outcome: Annotated[Outcome, Column("int2")]
+    reason: Annotated[str, Column("text")]
+    depth: Annotated[int, Column("int2")]
+    hops: Annotated[tuple[HopRecord, ...], Column("jsonb")] = ()
+    final_url: Annotated[str, Column("text")]
+    status: Annotated[int | None, Column("int2")] = None
+    told_type: Annotated[str | None, Column("text")] = None
+    found_type: Annotated[str | None, Column("text")] = None
+    bytes: Annotated[int | None, Column("int8")] = None
+    """Size of the body after transfer and content coding; None when none came."""
+    sha256: Annotated[str | None, Column("bytea")] = None
+    read: bool = False
+    """Whether the body was read to its end; one that is known already need not be."""
+    quads: Annotated[int, Column("int8")] = 0
+    links: Annotated[int, Column("int8")] = 0
+    problems: Annotated[tuple[str, ...], Column("jsonb")] = ()
+    extent: Extent | None = None
+    renamed_graphs: Annotated[tuple[tuple[str, str], ...], Column("jsonb")] = ()
+    """Graph names that were a stranger's: as they stood in the document, and what they became."""
+    signals: Annotated[tuple[Signal, ...], Column("jsonb")] = ()
+    """What the site said about the use of it, as it was in force."""
+    worker: Annotated[str, Column("text")]
+    agent: Annotated[str, Column("text")]
+    """The User-Agent that was sent."""
+    deferred: Annotated[bool, Column("bool")] = False
+    """Whether it is repeated because nobody could be reached."""
+
+    @property
+    def held(self) -> Extent | None:
+        """The quads that the document holds after this attempt."""
+        return None if self.outcome is Outcome.GONE else self.extent
+
+    @property
+    def tells_content(self) -> bool:
+        """Whether the attempt says what the document holds: read, read up to a limit, or gone."""
+        if self.outcome is Outcome.OK:
+            return self.read or self.extent is not None
+        return self.outcome is Outcome.GONE or self.extent is not None
+
+
+def new_capture_id(milliseconds: int) -> UUID:
+    """A fresh id that sorts by time.
+
+    >>> new_capture_id(0x0123456789AB).hex[:13]
+    '0123456789ab7'
+    """
+    random = int.from_bytes(os.urandom(10), "big")
+    number = (milliseconds & (1 << 48) - 1) << 80 | 7 << 76 | (random >> 68 & 0xFFF) << 64
+    return UUID(int=number | 0b10 << 62 | random & (1 << 62) - 1)

@@ -1,4 +1,4 @@
-"""A document: what an analyser reads, after compression and archives are peeled off."""
+"""A document: what an analyser reads, after compression and archives are peeled off; a page, for taggers."""
 
 from typing import BinaryIO
 
@@ -43,3 +43,18 @@ class LimitExceeded(Exception):
 
 class Overblown(LimitExceeded):
     """A body that becomes more than any honest one of its size would: a bomb, not a dataset."""
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """What was fetched. The body is whole or, where it is large, empty."""
+
+    url: str
+    media_type: str | None
+    """As found, not as told."""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, whatever its case."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.permit.robots import TOKEN
 from tamias.permit.tdm import KEYS as TDM_KEYS
 from tamias.permit.tdm import TdmRule, is_reserved, tdm_file_signals, tdm_signals

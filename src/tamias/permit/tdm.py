@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
 
 PLACE = "/.well-known/tdmrep.json"

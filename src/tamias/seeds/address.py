@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tamias.model.errors import UrlError
-from tamias.model.seed import TRUSTED, Seed
+from tamias.model.item import TRUSTED, Seed
 from tamias.model.url import fetch_url
 
 _WITH_KIND = re.compile(r"([a-z][a-z0-9-]*):(?=[a-z]+://)")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 from tamias.model.url import fetch_url
 from tamias.seeds.imported import seeds_by_line
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tamias.content.outside_lines import outside_lines
 from tamias.model.errors import UsageError
-from tamias.model.outside_lines import outside_lines
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 
 _log = logging.getLogger(__name__)
 

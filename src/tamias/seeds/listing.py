@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tamias.model.errors import UrlError, UsageError
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 from tamias.seeds.address import seed_of
 
 _LONGEST_LINE = 65536

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.model.item import NEVER
-from tamias.model.seed import Seed
+from tamias.model.item import NEVER, Seed
 from tamias.model.url import fetch_url
 from tamias.seeds.imported import seeds_by_line
 

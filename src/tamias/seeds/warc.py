@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from tamias.model.errors import UrlError
-from tamias.model.seed import Seed
+from tamias.model.item import Seed
 from tamias.model.url import fetch_url
 from tamias.seeds.imported import refusals
 

@@ -17,7 +17,7 @@ from granian.server.embed import Server
 from starlette.types import ASGIApp
 
 from tamias.crawl.revisit.housekeeping import keep_house
-from tamias.crawl.supervisor import CrawlSnapshot, Supervisor, Until
+from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
 from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError

@@ -14,7 +14,7 @@ from tamias.serve.replay.usage import Usages
 from tamias.settings import Settings
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import CrawlSnapshot
+    from tamias.crawl.worker.supervisor import CrawlSnapshot
 
 
 class Service:

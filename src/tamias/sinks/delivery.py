@@ -10,10 +10,10 @@ from typing import Protocol
 
 import msgspec
 
+from tamias.model.capture import Extent
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
-from tamias.model.record import Extent
 from tamias.sinks.outbox import Edition, Outbox, OutboxClaim, Settled
 from tamias.sinks.segments.segment_files import SegmentError
 

@@ -8,8 +8,7 @@ import msgspec
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.model import vocabulary as v
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, HopRecord
+from tamias.model.capture import CaptureRecord, HopRecord, Outcome
 
 Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
 """Subject, predicate and object; without an object there is nothing to say."""

@@ -13,7 +13,7 @@ import msgspec
 from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
-from tamias.model.record import CaptureRecord, Column, Extent
+from tamias.model.capture import CaptureRecord, Column, Extent
 
 _FIRST = UUID(int=0)
 

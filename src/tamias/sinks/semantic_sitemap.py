@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from xml.sax.saxutils import escape, quoteattr
 
-from tamias.model.semantic import NAMESPACE, Location, SemanticDataset
+from tamias.model.site import NAMESPACE, Location, SemanticDataset
 
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -8,7 +8,7 @@ import msgspec
 from tamias.crawl.remote import wire
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.model.item import Item
-from tamias.model.url_key import DEFAULT_SESSION_NAMES
+from tamias.model.url import DEFAULT_SESSION_NAMES
 from tamias.serve.urlfrontier.grpc.status import CallError
 from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed

@@ -7,8 +7,7 @@ from tamias.fetch.ftp.ftp_address import ftp_address
 from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError
-from tamias.model.url import authority, fetch_url, host, host_key, resolve
-from tamias.model.url_key import url_key
+from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key
 from tamias.permit.addresses import forbidden
 from tamias.permit.availability import expires_after
 from tamias.permit.retry_after import LONGEST_WAIT_MS, retry_after_ms

@@ -8,8 +8,7 @@ import zipfile
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://data.example/a.csv"

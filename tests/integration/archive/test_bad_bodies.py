@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.library import ArchiveReader
+from tamias.archive.reader.library import ArchiveReader
 
 LONG = b"x" * 5_000_000
 

@@ -7,10 +7,8 @@ import pytest
 
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments, new_segment
-from tamias.crawl.checking import Checkup
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
+from tamias.crawl.verbs.checking import Checkup
+from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments
 from tamias.sinks.segments.segment_files import SegmentWriter
 from tamias.sinks.warc.warc_writer import WarcWriter
@@ -54,7 +52,7 @@ def put_documents(filled, contents):
 
 
 def capture_of(extent):
-    from tamias.model.capture_id import new_capture_id
+    from tamias.model.capture import new_capture_id
     from tamias.model.lease import Lease, Task
 
     record = CaptureRecord(

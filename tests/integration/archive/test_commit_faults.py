@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.resources import all_resources, read_versions
-from tamias.crawl.checking import Checkup
+from tamias.archive.versions.resources import all_resources, read_versions
+from tamias.crawl.verbs.checking import Checkup
 from tamias.database.connect import Database
 
 PLACES = [

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.library import ArchiveReader
+from tamias.archive.reader.library import ArchiveReader
 
 PAGES = 8
 PAGE_BYTES = 500_000

@@ -6,7 +6,7 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue import CatalogueBases, quads_of_resources
-from tamias.archive.joins import read_joins
+from tamias.archive.catalogue.joins import read_joins
 from tamias.crawl.revisit.housekeeping import profile_some
 from tamias.crawl.revisit.joining import find_joins
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tamias.archive.catalogues import note_datasets, note_whole
-from tamias.archive.resources import VisitNote, note_visit
+from tamias.archive.sources.catalogues import note_datasets, note_whole
+from tamias.archive.versions.resources import VisitNote, note_visit
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.resource import Source
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.archive.library import ArchiveReader
-from tamias.archive.resources import read_suspects
+from tamias.archive.reader.library import ArchiveReader
+from tamias.archive.versions.resources import read_suspects
 from tests.integration.conftest import Site, Tamias
 
 ROUNDS = 6

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from tamias.cli.main import cli
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.errors import DatabaseError, UsageError
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 CAPTURE = UUID("01890000-0000-7000-8000-000000000001")
 STAND_IN = """

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from tamias.cli.main import cli
 from tamias.database.connect import Database
 from tamias.frontier.keys import bucket_of, hash64
+from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
-from tamias.model.outcome import Outcome
 from tamias.model.url import host_key
 
 BUCKETS = 4

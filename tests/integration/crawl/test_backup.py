@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.crawl.backup.snapshot import BackupFolder
+from tamias.crawl.verbs.backup.snapshot import BackupFolder
 from tests.integration.conftest import Site, Tamias
 
 RESOURCES = 30

@@ -8,18 +8,16 @@ import msgspec
 import pytest
 
 from tamias.archive.captures import all_captures
-from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import CommitContext, Committer, Visited
 from tamias.crawl.commit.segment_pool import SegmentPool
-from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.threads import SessionThread
+from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import CaptureRecord, Outcome, new_capture_id
 from tamias.model.item import NEVER
 from tamias.model.lease import Done
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
 from tamias.settings import resolve
 
 HOSTS = ("a.example", "b.example", "c.example")

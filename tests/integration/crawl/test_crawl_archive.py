@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.archive.joins import sketched_columns
-from tamias.archive.profiles import read_profile
-from tamias.archive.resources import all_resources, read_suspects, read_versions
+from tamias.archive.catalogue.joins import sketched_columns
+from tamias.archive.catalogue.stored_profiles import read_profile
+from tamias.archive.versions.resources import all_resources, read_suspects, read_versions
 from tamias.database.connect import Database
 
 

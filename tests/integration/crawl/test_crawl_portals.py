@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tamias.archive.resources import all_resources
+from tamias.archive.versions.resources import all_resources
 from tamias.database.connect import Database
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from tamias.database.connect import Database
-from tamias.database.keeper import Running
+from tamias.database.embedded.keeper import Running
 
 SCRIPT = Path(__file__).with_name("user_process.py")
 PATIENCE = 30.0
@@ -111,7 +111,9 @@ class Place:
             inside = os.fsencode((process / "cwd").readlink()).startswith(place + b"/pg")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             return False
-        return inside or (place in words and (b"tamias.database.keeper" in words or b"bin/postgres" in words))
+        return inside or (
+            place in words and (b"tamias.database.embedded.keeper" in words or b"bin/postgres" in words)
+        )
 
 
 @pytest.fixture

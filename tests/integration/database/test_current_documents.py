@@ -7,10 +7,9 @@ import pytest
 
 from tamias.archive.captures import current_extents, insert_captures
 from tamias.database.connect import Database
+from tamias.model.capture import CaptureRecord, Extent, Outcome
 from tamias.model.item import NEVER
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, Extent
 
 BEFORE = 17
 OK, GONE, FAILED, UNCHANGED = Outcome.OK, Outcome.GONE, Outcome.FAILED, Outcome.UNCHANGED

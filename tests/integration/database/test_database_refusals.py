@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from tamias.database import binaries
-from tamias.database.account import server_account
 from tamias.database.connect import Database
+from tamias.database.embedded import binaries
+from tamias.database.embedded.account import server_account
 from tamias.model.errors import DatabaseUnavailable, DataInUse, DiskFull, SchemaTooNew
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tamias.database import binaries
-from tamias.database.account import server_account
 from tamias.database.connect import Database
+from tamias.database.embedded import binaries
+from tamias.database.embedded.account import server_account
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataMissing
 
 PASSWORD = "s3cret-w0rd"

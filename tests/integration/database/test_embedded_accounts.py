@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tamias.database.account import other_account, server_account
-from tamias.database.cluster import ready_cluster
-from tamias.database.server import Server
+from tamias.database.embedded.account import other_account, server_account
+from tamias.database.embedded.cluster import ready_cluster
+from tamias.database.embedded.server import Server
 from tamias.model.errors import DatabaseError
 
 NOBODY = pwd.getpwnam("nobody")

@@ -14,12 +14,12 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
 from tamias.crawl.strategy.building import ROLE
-from tamias.database import binaries, login
-from tamias.database.account import server_account
 from tamias.database.connect import Database
+from tamias.database.embedded import binaries, login
+from tamias.database.embedded.account import server_account
+from tamias.database.embedded.server import Server
 from tamias.database.migrate import migrate, migrations
 from tamias.database.roles import Role, powers, ready_roles, trouble
-from tamias.database.server import Server
 from tamias.model.errors import DataInUse
 
 ESCAPES = {
@@ -256,7 +256,7 @@ def test_data_of_an_earlier_version_and_an_older_postgresql_is_upgraded_and_conv
 def test_a_conversion_that_is_killed_is_done_by_the_next_start(old_place, victim):
     user = old_place.begin()
     old_place.wait_until(lambda: processes(old_place, b"--single"))
-    victims = {"session": [b"--single"], "keeper": [b"tamias.database.keeper"]}
+    victims = {"session": [b"--single"], "keeper": [b"tamias.database.embedded.keeper"]}
     for words in victims.get(victim, [*victims["keeper"], *victims["session"]]):
         for pid in processes(old_place, words):
             with suppress(ProcessLookupError):

@@ -13,8 +13,8 @@ from tamias.database.connect import Database
 from tamias.database.roles import Role, trouble
 from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
+from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DatabaseError
-from tamias.model.record import CaptureRecord
 
 OWNERS_ALONE = {
     "inbox",  # what people insert is taken by the supervisor
@@ -26,15 +26,9 @@ OWNERS_ALONE = {
 """Tables and views that neither workers nor services have any use for."""
 _FRONTIER = ("frontier/frontier", "frontier/due/make_due", "frontier/tagging/tag_sets", "frontier/addresses")
 _FOUND = (
-    *("archive/captures", "archive/catalogues", "archive/contexts", "archive/hints", "archive/resources"),
-    *(
-        "archive/sites",
-        "archive/harvests",
-        "archive/blobs/blobs",
-        "archive/references",
-        "crawl/commit/tagging",
-    ),
-    *("filters/blocked", "permit/robots"),
+    *("archive/captures", "archive/references", "archive/blobs/blobs", "archive/versions/resources"),
+    *(f"archive/sources/{name}" for name in ("catalogues", "contexts", "harvests", "hints", "sites")),
+    *("crawl/commit/tagging", "filters/blocked", "permit/robots"),
 )
 RUNS = {
     Role.WORKER: (*_FRONTIER, *_FOUND),
@@ -43,7 +37,13 @@ RUNS = {
         "crawl/remote/committer",
     ),
     Role.SERVICE: (
-        *(*_FRONTIER, "archive/figures", "archive/library", "serve/queries/queries", "serve/api/frontier"),
+        *(
+            *_FRONTIER,
+            "archive/figures",
+            "archive/reader/library",
+            "serve/queries/queries",
+            "serve/api/frontier",
+        ),
         *("serve/events/events", "serve/feeds/feeds", "serve/published/published", "serve/pages/pages"),
         *("serve/sparql/downloads", "serve/replay/usage", "serve/events/webhooks/webhooks"),
     ),

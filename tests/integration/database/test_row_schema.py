@@ -10,11 +10,9 @@ import pytest
 from tamias.archive.blobs.blob import Blob
 from tamias.archive.captures import all_captures, insert_captures
 from tamias.database.row_schema import RowSchema
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import CaptureRecord, Column, Extent, HopRecord, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, Column, Extent, HopRecord
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.sinks.outbox import Edition
 
 LEASE = Lease(host="example.org", qid=-5, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())

@@ -11,9 +11,8 @@ from pyftpdlib.handlers import FTPHandler
 
 from tamias.analyse.links.ftp_listing import FtpListingAnalyser
 from tamias.content.containers.documents import documents
-from tamias.model.capture import Request, Stop
+from tamias.model.capture import Outcome, Request, Stop
 from tamias.model.finding import Links
-from tamias.model.outcome import Outcome
 from tamias.model.url import resolve
 
 DATE = "Sat, 03 Feb 2024 04:05:06 GMT"

@@ -7,8 +7,7 @@ import socket
 import pytest
 from loopback_web import go_anywhere, until
 
-from tamias.model.capture import Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Request
 
 
 async def silence(session):

@@ -3,7 +3,7 @@
 import pytest
 from loopback_ftp import Session, Site
 
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 def test_ftps_is_encrypted_from_the_first_byte(tls_script, certificate):

@@ -2,8 +2,7 @@
 
 from loopback_web import ok
 
-from tamias.model.capture import Stop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Stop
 
 UNACCEPTABLE = b"HTTP/1.1 406 No Such Type\r\nContent-Length: 3\r\n\r\nno!"
 

@@ -10,8 +10,7 @@ import pytest
 import zstandard
 from loopback_web import go_anywhere, ok
 
-from tamias.model.capture import Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Request
 
 
 def test_a_plain_answer_is_captured_with_its_digest(web):

@@ -9,8 +9,7 @@ import pytest
 import zstandard
 from loopback_web import go_anywhere, ok, until
 
-from tamias.model.capture import Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Request
 
 
 def says(web, raw):

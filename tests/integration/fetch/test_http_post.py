@@ -3,8 +3,7 @@
 import pytest
 from loopback_web import go_anywhere, ok
 
-from tamias.model.capture import Request, Stop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Request, Stop
 
 QUERY = b"SELECT * WHERE { ?s ?p ?o }"
 TYPE = "application/sparql-query"

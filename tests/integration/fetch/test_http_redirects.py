@@ -3,8 +3,7 @@
 import pytest
 from loopback_web import ok
 
-from tamias.model.capture import Stop
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome, Stop
 
 
 def redirect(location, status=302):

@@ -10,10 +10,10 @@ from tamias.frontier import crawls
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import crawl_number
+from tamias.model.capture import Outcome
 from tamias.model.errors import UsageError
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from tamias.database.connect import Database
 from tamias.database.sql import statements
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 LATER = 10**9
 SQL = statements("tamias.frontier.due", "make_due.sql")

@@ -9,9 +9,9 @@ import pytest
 
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 BUCKETS, WORKERS, HOSTS, PAGES = 16, 8, 60, 800
 TAGS = ((), ("de",), ("at", "de"), ("kind=sitemap",))

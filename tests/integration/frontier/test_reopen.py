@@ -6,10 +6,10 @@ import pytest
 
 from tamias.frontier.due.reopen import reopen
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.cut import BELOW, DEPTH, FILTER, PRIVATE, ROBOTS, SCOPE
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 CUTS = {
     "whole": 0,

@@ -9,9 +9,9 @@ from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.tagging.tag_sets import MOST_VALUES, TagSets
 from tamias.frontier.tagging.tags import Tagging, change_of
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 
 @pytest.fixture(params=[1, 4], ids=["one bucket", "4 buckets"])

@@ -24,8 +24,7 @@ from tamias.content.containers.documents import documents
 from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.model.finding import Problem, Quads
-from tamias.model.harvest import Harvest
+from tamias.model.finding import Harvest, Problem, Quads
 from tamias.settings import Settings
 
 QUERY_TYPE = "application/x-www-form-urlencoded"

@@ -3,8 +3,8 @@
 import pytest
 
 from tamias.harvesters.sparql import SparqlHarvester
+from tamias.model.capture import Outcome
 from tamias.model.finding import Quads
-from tamias.model.outcome import Outcome
 
 SD = "http://www.w3.org/ns/sparql-service-description#"
 

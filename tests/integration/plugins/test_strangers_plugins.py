@@ -28,9 +28,9 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tamias.content.formats import Form, Format
 from tamias.model.capture import Request
 from tamias.model.finding import Links, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
-from tamias.model.seed import Seed
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
+from tamias.model.capture import Outcome
+from tamias.model.item import Seed
 from tamias.sinks.segments.segment_files import SegmentWriter
 
 

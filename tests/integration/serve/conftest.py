@@ -13,13 +13,11 @@ import httpx
 import pytest
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.resources import NewVersion, add_version, put_resources
+from tamias.archive.versions.resources import NewVersion, add_version, put_resources
 from tamias.database.connect import Database
-from tamias.model.capture import Body
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import Body, new_capture_id
 from tamias.model.resource import Resource, Source, resource_id
-from tamias.model.url import fetch_url, host
-from tamias.model.url_key import url_key
+from tamias.model.url import fetch_url, host, url_key
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""

@@ -11,10 +11,9 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.harvesters.ldes import LdesHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.model.finding import Datasets, Quads
-from tamias.model.harvest import Harvest
+from tamias.model.finding import Datasets, Harvest, Quads
 from tamias.model.resource import resource_id
-from tamias.model.url_key import url_key
+from tamias.model.url import url_key
 from tamias.permit.retry_after import retry_after_ms
 
 NUMBERS = resource_id(url_key("http://data.example/a.csv"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.plan.admit import Admission, same_url
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.settings import Settings
 

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from tamias.analyse.profile.body import profile
-from tamias.archive.profiles import keep_profile
+from tamias.archive.catalogue.stored_profiles import keep_profile
 from tamias.archive.quality import measure_resources
-from tamias.archive.resources import NewVersion, add_suspect
+from tamias.archive.versions.resources import NewVersion, add_suspect
 from tamias.frontier.keys import bucket_of, host_hash
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import new_capture_id
 from tamias.model.resource import Source
 from tamias.permit.robots import parse
 

@@ -13,8 +13,8 @@ from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Problem
 from tamias.model.resource import resource_id
-from tamias.model.semantic import SemanticDatasets
-from tamias.model.url_key import url_key
+from tamias.model.site import SemanticDatasets
+from tamias.model.url import url_key
 from tamias.model.vocabulary import RDF_TYPE
 
 from .conftest import Filled

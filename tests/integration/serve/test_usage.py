@@ -8,10 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from tamias.archive.captures import insert_captures
+from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 
 URL = "http://shy.example/secretive.tsv"
 TYPE = "text/tab-separated-values"

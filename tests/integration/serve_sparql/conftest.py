@@ -10,18 +10,14 @@ from httpx import ASGITransport, AsyncClient
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import insert_captures
-from tamias.archive.resources import NewVersion, add_version, put_resources
 from tamias.archive.segments import Durable, commit_segments, new_segment
+from tamias.archive.versions.resources import NewVersion, add_version, put_resources
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.database.connect import Database
-from tamias.model.capture import Body
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import Body, CaptureRecord, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
 from tamias.model.resource import Resource, Source, resource_id
-from tamias.model.url import host
-from tamias.model.url_key import url_key
+from tamias.model.url import host, url_key
 from tamias.serve.app import application
 from tamias.serve.http.secret import Secret
 from tamias.serve.queries.thread_pool import SessionPool

@@ -7,10 +7,9 @@ import pytest
 
 from tamias.archive.captures import insert_captures
 from tamias.archive.catalogue import CatalogueBases
+from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.serve.sparql import feeds
 
 A, B, HIDDEN, GROWING = (f"http://data.example/{name}.csv" for name in ("a", "b", "hidden", "growing"))

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from tamias.archive.catalogue import CatalogueBases
-from tamias.archive.resources import stop_resources
+from tamias.archive.versions.resources import stop_resources
 from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 URL = "http://data.example/a.csv"
 DOC = "http://d.example/doc"

@@ -18,8 +18,7 @@ from uuid import UUID
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
+from tamias.model.capture import CaptureRecord, Outcome
 from tamias.sinks.segments.segment_files import SegmentReader, SegmentWriter
 
 

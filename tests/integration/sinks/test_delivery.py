@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
-from tamias.model.outcome import Outcome
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
 from tamias.sinks.files.document_files import read_index
 from tamias.sinks.files.hdt_files import HdtFiles

@@ -5,9 +5,9 @@ from uuid import UUID
 import pytest
 
 from tamias.archive.captures import insert_captures
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
 from tamias.sinks.outbox import Outbox, Settled, add_sink, enqueue, give_back
 
 A, B = "http://a.example/doc", "http://b.example/doc"

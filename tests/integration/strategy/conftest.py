@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
-from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.strategy.strategist import Strategist
 from tamias.crawl.strategy.tending import Tending
 from tamias.database.connect import Database

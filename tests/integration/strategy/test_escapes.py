@@ -14,8 +14,8 @@ from benchmarks.faults.postgres_17 import FOLDER
 from tamias.cli.main import cli
 from tamias.crawl.strategy.scoring import Asked, ask
 from tamias.crawl.strategy.versions import in_force
-from tamias.database.binaries import of_major
 from tamias.database.connect import Database
+from tamias.database.embedded.binaries import of_major
 from tamias.model.errors import TamiasError
 
 PLACES = {17: (FOLDER,)}

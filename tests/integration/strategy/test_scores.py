@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from tamias.crawl.admit import Reference
+from tamias.crawl.plan.admit import Reference
 from tamias.crawl.strategy.links import Sourced
 from tamias.model.finding import Worded, Words
 

@@ -10,8 +10,7 @@ import pytest
 from frontier_client import Instance
 
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.held_lease import HeldLease
-from tamias.crawl.policy import CrawlPolicy, write_policy
+from tamias.crawl.plan.policy import CrawlPolicy, write_policy
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import Parcel
@@ -19,15 +18,14 @@ from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.wire import DeliveredVisit
+from tamias.crawl.store.held_lease import HeldLease
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import Capture
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import Capture, Outcome, new_capture_id
 from tamias.model.errors import ConfigError
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import kind_tag
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
 
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity"

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tamias.archive.captures import all_captures
-from tamias.crawl.admit import Admission
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import worker_number
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote import committer as committer_module
 from tamias.crawl.remote.client import Outdated
 from tamias.crawl.remote.committer import RemoteCommitter
@@ -21,11 +21,9 @@ from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Released, WirePol
 from tamias.crawl.worker.worker import Replaced
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import Capture
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import Capture, Outcome, new_capture_id
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
-from tamias.model.outcome import Outcome
 from tamias.settings import FetchSettings, FiltersSettings, Settings
 
 URL = "http://a.example/page"

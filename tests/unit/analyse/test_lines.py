@@ -14,9 +14,9 @@ from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.written import written
+from tamias.content.quad_lines import QuadLines
 from tamias.model.document import Document
 from tamias.model.finding import Quads
-from tamias.model.quad_lines import QuadLines
 from tamias.sinks.segments.naming import Naming, sound
 
 DIGEST = hashlib.sha256(b"").hexdigest()

@@ -7,7 +7,7 @@ import pytest
 from tamias.analyse.html.analyser import HtmlAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links
-from tamias.model.signal import Metas
+from tamias.model.site import Metas
 
 URL = "https://data.example/catalogue/page"
 

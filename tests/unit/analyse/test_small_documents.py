@@ -5,7 +5,7 @@ from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from tamias.analyse.chunks import FEW, times
 from tamias.analyse.rdf.turtle import valid_base
-from tamias.model.quad_lines import QuadLines
+from tamias.content.quad_lines import QuadLines
 
 ADDRESSES = [
     "http://127.2.0.1:18800/dataset-0/resource-1",

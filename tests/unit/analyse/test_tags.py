@@ -7,8 +7,8 @@ import pytest
 from tamias.analyse.tags.content import LanguageTagger, MarkupTagger, TypeTagger
 from tamias.analyse.tags.likeness import NEAR, distance, page_hash, quarters, simhash
 from tamias.analyse.tags.rules import TagRules
+from tamias.model.document import Page
 from tamias.model.errors import ConfigError
-from tamias.model.page import Page
 
 
 def page(body=b"", media_type="text/html", **headers):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamias.archive.fingerprints import fingerprint
+from tamias.archive.versions.fingerprints import fingerprint
 
 CSV, TURTLE, JSON = "text/csv", "text/turtle", "application/json"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

@@ -11,8 +11,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 import tamias
 from tamias.analyse.links.header import alternates
 from tamias.archive.diffs import diff
-from tamias.archive.fingerprints import fingerprint
 from tamias.archive.quality.formats import is_machine_readable, is_open
+from tamias.archive.versions.fingerprints import fingerprint
 from tamias.content import formats
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.statements import statement_lines

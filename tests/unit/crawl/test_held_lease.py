@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tamias.crawl.held_lease import LONGEST_TURN, HeldLease, NotNow
+from tamias.crawl.store.held_lease import LONGEST_TURN, HeldLease, NotNow
 from tamias.model.lease import Lease
 
 

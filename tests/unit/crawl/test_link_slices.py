@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.crawl.admit import Reference
+from tamias.crawl.plan.admit import Reference
 from tamias.crawl.visit.reader import LINKS_AT_ONCE, slices
 
 

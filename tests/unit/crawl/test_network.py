@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from tamias.crawl.held_lease import HeldLease, NotNow
 from tamias.crawl.request.network import GRACE_SECONDS, LEASE_SECONDS, LONGEST_PROBE, Network
+from tamias.crawl.store.held_lease import HeldLease, NotNow
 from tamias.model.lease import Lease
 
 

@@ -8,9 +8,7 @@ import pytest
 from tamias.crawl.analysing import extractor as study_module
 from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.analysing.quick import QUICK_BYTES, quick_lines
-from tamias.model.capture import Body, Capture, Hop
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
+from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.settings import AnalyseSettings, Settings
 
 URL = "http://a.example/document"

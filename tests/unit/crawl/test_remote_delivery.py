@@ -8,7 +8,6 @@ import pytest
 import zstandard
 
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote import delivery_queue, receive_quads
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
@@ -18,12 +17,11 @@ from tamias.crawl.remote.quad_spool import PIECE, QuadSpool
 from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
 from tamias.crawl.remote.reconnecting import HungUp, NotReached
 from tamias.crawl.remote.wire import DeliveredVisit, packed
-from tamias.model.capture import Capture
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.item import Item
 from tamias.model.kind import PROBE, kind_tag
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
 
 LEASE = Lease(host="a", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
 QUAD = b"<http://a/> <http://a/b> <http://a/c> .\n"

@@ -3,7 +3,14 @@
 import msgspec
 import pytest
 
-from tamias.crawl.backup.snapshot import FORMAT, BackupDamaged, BackupFolder, SavedFile, SavedTable, Snapshot
+from tamias.crawl.verbs.backup.snapshot import (
+    FORMAT,
+    BackupDamaged,
+    BackupFolder,
+    SavedFile,
+    SavedTable,
+    Snapshot,
+)
 
 NAME = "20261115T120000Z"
 OUTSIDE = ["../outside", "/etc/outside", "blobs/../../outside", "rdf/", "warc/..", "blobs/a/b", "secret"]

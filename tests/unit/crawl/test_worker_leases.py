@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.reach import Reach
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import Tally
 from tamias.crawl.visit.visitor import Allowance
 from tamias.crawl.worker.worker import MOST_LEASED, Worker
-from tamias.crawl.worker_store import Tally
 from tamias.model.lease import Lease
 from tamias.settings import FetchSettings, Settings
 

@@ -4,7 +4,7 @@ import pytest
 
 from tamias.fetch.ftp.ftp_address import ftp_address
 from tamias.fetch.ftp.ftp_verdict import of_reply
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from tamias.model.access_plan import MOST_MIRRORS, access_plan, dump_parts
-from tamias.model.semantic import Location, Prefix, SemanticDataset
+from tamias.archive.sources.access_plan import MOST_MIRRORS, access_plan, dump_parts
+from tamias.model.site import Location, Prefix, SemanticDataset
 
 DRAWS = 11_000
 P = "http://a.example/products/"

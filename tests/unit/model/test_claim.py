@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.model.claim import authoritative, claims, hosts_to_ask
-from tamias.model.semantic import Location, Prefix, SemanticDataset, covers
+from tamias.archive.sources.claim import authoritative, claims, hosts_to_ask
+from tamias.model.site import Location, Prefix, SemanticDataset, covers
 
 A, B = "http://a.example/sitemap.xml", "https://b.example/map.xml"
 OWN, MIRROR = "http://a.example/dump.nt", "http://b.example/dump.nt"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.model.hint import speaks_for
+from tamias.model.site import speaks_for
 
 
 @pytest.mark.parametrize(

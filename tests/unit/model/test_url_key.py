@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tamias.model.errors import UrlError
-from tamias.model.url import fetch_url
-from tamias.model.url_key import key_of_fetched, url_key
+from tamias.model.url import fetch_url, key_of_fetched, url_key
 
 PIECES = st.one_of(
     st.sampled_from(["http://", "https://", "ftps://", "sftp://", "foo://", "file:///", ":990", ":22"]),

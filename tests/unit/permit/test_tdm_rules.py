@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.permit.signals import signals_of
 from tamias.permit.tdm import TdmRule, tdm_file_signals, tdm_rules
 

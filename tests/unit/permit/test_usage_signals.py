@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.permit.signals import UsageVerdict, signals_of, tag_rules, verdict
 from tamias.permit.usage import content_signal, content_usage
 

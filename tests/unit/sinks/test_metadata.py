@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Dataset, NamedNode, RdfFormat, Store, parse, serialize
 
+from tamias.model.capture import CaptureRecord, Extent, HopRecord, Outcome
 from tamias.model.errors import UrlError
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, Extent, HopRecord
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.model.url import fetch_url
 from tamias.model.vocabulary import METADATA_GRAPH, TERMS, VOCABULARY, address_iri, term
 from tamias.sinks.metadata import Bases, activity_quads

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, HopRecord
+from tamias.model.capture import CaptureRecord, HopRecord, Outcome
 from tamias.sinks.files import parquet
 from tamias.sinks.files.graphs import NoQuad
 from tamias.sinks.files.parquet import CAPTURES, QUADS, export_parquet, quad_rows

@@ -7,8 +7,8 @@ import sys
 import pytest
 import zstandard
 
+from tamias.model.capture import Extent
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.record import Extent
 from tamias.sinks.segments.segment_files import (
     FRAME_BYTES,
     SegmentError,

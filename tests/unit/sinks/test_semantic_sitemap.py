@@ -8,8 +8,7 @@ from lxml import etree
 
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document
-from tamias.model.hint import CHANGE_FREQUENCIES
-from tamias.model.semantic import Location, Prefix, SemanticDataset, SemanticDatasets
+from tamias.model.site import CHANGE_FREQUENCIES, Location, Prefix, SemanticDataset, SemanticDatasets
 from tamias.sinks.semantic_sitemap import semantic_sitemap
 
 WORDS = st.text("abcXYZ09äß€😀&<>\"']", min_size=1, max_size=12)

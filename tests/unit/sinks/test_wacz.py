@@ -7,9 +7,8 @@ import zipfile
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.model.capture import Body, Capture, Hop
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.errors import TamiasError
-from tamias.model.outcome import Outcome
 from tamias.sinks.warc import wacz
 from tamias.sinks.warc.wacz import export_wacz
 from tamias.sinks.warc.warc_writer import WarcWriter

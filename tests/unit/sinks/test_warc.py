@@ -9,9 +9,8 @@ import sys
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.model.capture import Body, Capture, Hop, Request
+from tamias.model.capture import Body, Capture, Hop, Outcome, Request
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.outcome import Outcome
 from tamias.sinks.warc.cdxj import entries, parsed, surt
 from tamias.sinks.warc.warc_files import export_warc, mend_warcs, records, warc_parts
 from tamias.sinks.warc.warc_writer import WarcWriter

@@ -5,8 +5,7 @@ import hashlib
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tamias.model.capture import Body, Capture, Hop, Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Body, Capture, Hop, Outcome, Request
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 URL = "http://example.org/sparql"

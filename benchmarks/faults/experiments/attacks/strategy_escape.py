@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.faults.experiment import ExperimentSetup, Result
 from benchmarks.faults.postgres_17 import postgres_17
 from tamias.crawl.strategy.versions import apply
-from tamias.database.binaries import OLDEST_MAJOR, Binaries, newest, of_major
 from tamias.database.connect import Database, Session
+from tamias.database.embedded.binaries import OLDEST_MAJOR, Binaries, newest, of_major
 from tamias.model.errors import UsageError
 
 SECONDS = 2.0

@@ -11,9 +11,9 @@ from benchmarks.frontier.load import load
 from benchmarks.frontier.workload import Workload
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Outcome
 from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Lease, Return
-from tamias.model.outcome import Outcome
 
 URLS, KILLS, BATCH = 1_000_000, 30, 200
 MOST_SECONDS = 5.0

@@ -21,7 +21,7 @@ from tamias.model.document import Document
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
 from tamias.model.kind import REFRESH
-from tamias.model.signal import Metas
+from tamias.model.site import Metas
 from tamias.model.url import resolve
 
 _LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"

@@ -14,8 +14,8 @@ from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.terms import blank_node
 from tamias.analyse.rdf.written import written
+from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Problem
-from tamias.model.quad_lines import QuadLines
 
 _Term = TypeVar("_Term")
 _NO_LOADER = "LoadDocumentCallback"

@@ -8,8 +8,8 @@ from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Links
-from tamias.model.quad_lines import QuadLines
 
 _VOID: Final = "http://rdfs.org/ns/void#"
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"

@@ -5,7 +5,7 @@ from itertools import chain, compress
 
 from pyoxigraph import NamedNode, Quad
 
-from tamias.model.quad_lines import QuadLines
+from tamias.content.quad_lines import QuadLines
 
 _WEB = ("http://", "https://", "HTTP://", "HTTPS://", "ftp://", "ftps://")
 _WEB_WORD = (b"<http", b"<HTTP", b"<ftp")

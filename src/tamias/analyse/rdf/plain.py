@@ -9,7 +9,7 @@ from itertools import groupby
 
 from pyoxigraph import DefaultGraph, NamedNode
 
-from tamias.model.quad_lines import QuadLines
+from tamias.content.quad_lines import QuadLines
 
 # Possessive, so that a long literal takes no memory to match; but not where a group could fail half-way and
 # something could follow there, for then early releases of Python 3.11 forget to go back.

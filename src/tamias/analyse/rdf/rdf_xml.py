@@ -8,8 +8,8 @@ from tamias.analyse.rdf.recover import Faults, Read, TextPlace
 from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.leniency import Note, has_unheeded, mended
 from tamias.analyse.xml.nodes import Nodes, has_forbidden
+from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Problem
-from tamias.model.quad_lines import QuadLines
 
 
 def rdf_xml_quads(text: bytes, base: str | None, faults: Faults) -> Iterator[Read]:

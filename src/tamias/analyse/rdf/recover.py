@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tamias.analyse.chunks import times
+from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.quad_lines import QuadLines
 
 BATCH = 1000
 MAX_MESSAGE = 500

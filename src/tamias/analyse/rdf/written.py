@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, serialize
 
-from tamias.model.quad_lines import QuadLines
+from tamias.content.quad_lines import QuadLines
 
 BATCH = 1000
 

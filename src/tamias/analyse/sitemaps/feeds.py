@@ -3,7 +3,7 @@
 from tamias.analyse.sitemaps.elements import Element
 from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.urlset import lastmod_ms
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 
 _ENTRIES = frozenset({"item", "entry"})
 _DATES = ("updated", "modified", "pubdate", "date", "published", "issued")

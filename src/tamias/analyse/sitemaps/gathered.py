@@ -6,9 +6,8 @@ from typing import TypeVar
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.model.errors import UrlError
 from tamias.model.finding import Finding, Links, Problem
-from tamias.model.hint import Hint, Hints, sitemap_folder
 from tamias.model.kind import SITEMAP
-from tamias.model.semantic import SemanticDataset, SemanticDatasets
+from tamias.model.site import Hint, Hints, SemanticDataset, SemanticDatasets, sitemap_folder
 from tamias.model.url import fetch_url, resolve
 
 BATCH = 1000

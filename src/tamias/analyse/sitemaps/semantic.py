@@ -7,7 +7,7 @@ from typing import Final
 from tamias.analyse.sitemaps.elements import Element
 from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.urlset import changefreq, lastmod_ms, own_spaces
-from tamias.model.semantic import NAMESPACES, Location, Prefix, SemanticDataset, covers
+from tamias.model.site import NAMESPACES, Location, Prefix, SemanticDataset, covers
 from tamias.model.url import fetch_url
 
 _FIELDS: Final = {

@@ -5,7 +5,7 @@ from typing import Final
 from tamias.analyse.sitemaps.elements import Element
 from tamias.analyse.sitemaps.gathered import Gathered
 from tamias.analyse.sitemaps.values import change_frequency, sha256_of, share, time_ms
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 
 PROTOCOL: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 RESOURCE_SYNC: Final = frozenset({"http://www.openarchives.org/rs/terms/"})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
-from tamias.model.hint import CHANGE_FREQUENCIES
+from tamias.model.site import CHANGE_FREQUENCIES
 
 _W3C_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[Tt ].{5,40})?)?)?", re.ASCII)
 _NUMBER = re.compile(r"[+]?(?:\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})", re.ASCII)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from tamias.model.page import Page
+from tamias.model.document import Page
 
 _HEAD = 8192
 _MOST = 1 << 20

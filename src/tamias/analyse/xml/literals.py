@@ -10,8 +10,8 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from tamias.analyse.rdf.recover import Read
+from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Problem
-from tamias.model.quad_lines import QuadLines
 
 XML_LITERAL = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral")
 _LINE = re.compile(rb'^.*[<&].*"\^\^<%b> \.\n' % XML_LITERAL.value.encode(), re.MULTILINE)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from tamias.archive.blobs.blob import BlobPlace
 from tamias.archive.blobs.packs import PackError, Packs, PackWriter
 from tamias.archive.blobs.table import BlobTable
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import new_capture_id
 from tamias.model.errors import DatabaseError
 from tamias.model.faults import reached
 

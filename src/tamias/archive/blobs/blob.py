@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from tamias.model.capture import Column
 from tamias.model.errors import TamiasError
-from tamias.model.record import Column
 
 
 class Codec(StrEnum):

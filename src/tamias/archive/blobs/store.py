@@ -10,7 +10,7 @@ from tamias.archive.blobs.local import LocalPacks
 from tamias.archive.blobs.packs import Packs
 from tamias.archive.blobs.s3 import S3Packs
 from tamias.archive.blobs.s3_client import s3_address
-from tamias.archive.rates import read_figure, write_figure
+from tamias.archive.sources.rates import read_figure, write_figure
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 

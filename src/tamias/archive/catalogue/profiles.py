@@ -8,6 +8,7 @@ from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tamias.archive.catalogue.joins import JoinCandidate
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
     GraphBuilder,
@@ -17,7 +18,6 @@ from tamias.archive.catalogue.terms import (
     typed,
     word,
 )
-from tamias.archive.joins import JoinCandidate
 from tamias.model import profile as p
 
 MOST_TABLES: Final = 50

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from pyoxigraph import NamedNode, Quad
 
+from tamias.archive.catalogue.joins import JoinCandidate
 from tamias.archive.catalogue.measures import describe_measures
 from tamias.archive.catalogue.periodicity import frequency
 from tamias.archive.catalogue.profiles import describe_joins, describe_profile
@@ -24,9 +25,8 @@ from tamias.archive.catalogue.terms import (
     typed,
     word,
 )
-from tamias.archive.joins import JoinCandidate
 from tamias.archive.quality import Measure
-from tamias.archive.resources import Suspect
+from tamias.archive.versions.resources import Suspect
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from pyoxigraph import NamedNode, Quad
 
+from tamias.archive.catalogue.joins import joins_of
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.resource import resource_quads
 from tamias.archive.catalogue.terms import (
@@ -17,9 +18,8 @@ from tamias.archive.catalogue.terms import (
     moment,
     text,
 )
-from tamias.archive.joins import joins_of
 from tamias.archive.quality import Measure, read_measures, record_id
-from tamias.archive.resources import Suspect, page_of_resources, read_resources, read_versions
+from tamias.archive.versions.resources import Suspect, page_of_resources, read_resources, read_versions
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.profile import Profile

@@ -20,7 +20,7 @@ from tamias.database.sql import statements
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
 from tamias.model.resource import resource_id
-from tamias.model.url_key import url_key
+from tamias.model.url import url_key
 
 _SQL = statements("tamias.archive.quality", "quality.sql")
 PAGE = 500

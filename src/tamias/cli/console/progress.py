@@ -12,7 +12,7 @@ import msgspec
 from tamias.cli.console.options import CommonOptions, printable
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import CrawlSnapshot
+    from tamias.crawl.worker.supervisor import CrawlSnapshot
 
 LINE_SECONDS = 5.0
 MOST_TOLD = 5
@@ -63,7 +63,7 @@ class Display:
 
 def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     """What is said at the end."""
-    from tamias.crawl.supervisor import Ended
+    from tamias.crawl.worker.supervisor import Ended
 
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
     again = f", {end.put_off:,} will be retried later" if end.put_off else ""

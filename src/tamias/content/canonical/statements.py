@@ -15,10 +15,10 @@ from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.text import marked_chunks
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import load_analyser, syntax_of
+from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import found_charset
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.quad_lines import QuadLines
 
 NO_BASE = "http://base.invalid/"
 """Stands for the address of a document that is not known."""

@@ -13,6 +13,7 @@ from tamias.analyse.links.statements import rdf_links
 from tamias.content.containers.codecs import CODECS
 from tamias.content.containers.documents import ARCHIVES, body_stream, documents
 from tamias.content.containers.streams import HEAD
+from tamias.content.quad_lines import QuadLines
 from tamias.content.signatures import signed_type
 from tamias.content.sniff import found_type
 from tamias.crawl.analysing.analysers import analysers, open_limits
@@ -20,16 +21,12 @@ from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
 from tamias.harvesters.kit.schemaorg import datasets_in
-from tamias.model.capture import Body, Capture
+from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
 from tamias.model.document import Document, LimitExceeded, Overblown
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
-from tamias.model.hint import Hint, Hints
 from tamias.model.kind import SITEMAP
-from tamias.model.quad_lines import QuadLines
-from tamias.model.record import Extent
-from tamias.model.semantic import SemanticDataset, SemanticDatasets
-from tamias.model.signal import Metas, Signal
+from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
 from tamias.permit.signals import signals_of, verdict
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there

@@ -12,9 +12,9 @@ from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.leniency import has_unheeded
 from tamias.analyse.xml.nodes import has_forbidden
 from tamias.content.formats import NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE, syntax_of
+from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import claimed_types, found_charset
 from tamias.model.capture import Capture
-from tamias.model.quad_lines import QuadLines
 from tamias.permit.signals import SIGNAL_HEADERS
 from tamias.settings import AnalyseSettings
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from tamias.crawl.catalogue.exchange import KeptGraphs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import new_capture_id
 from tamias.model.item import NEVER
 from tamias.sinks.delivery import DocumentRefused, SinkStumbled
 from tamias.sinks.files.graphs import NoQuad, SortedGraphs

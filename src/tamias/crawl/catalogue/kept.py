@@ -13,8 +13,8 @@ from tamias.crawl.catalogue.errors import StoreAway, StoreError
 from tamias.crawl.catalogue.exchange import KEPT
 from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, RunningCatalogue
 from tamias.database.disk import refusals
+from tamias.database.embedded.starting import start_keeper
 from tamias.database.locks import is_free, opened, shared
-from tamias.database.starting import start_keeper
 from tamias.service_client import ServiceClient
 
 QUERY_SECONDS = 60.0

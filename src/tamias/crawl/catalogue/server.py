@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.database.account import ServerAccount
 from tamias.database.disk import private
+from tamias.database.embedded.account import ServerAccount
 
 START_SECONDS = 120.0
 _STOP_SECONDS = 20.0

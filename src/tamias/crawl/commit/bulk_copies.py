@@ -16,7 +16,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.sites import (
+from tamias.archive.sources.access_plan import Access, access_plan
+from tamias.archive.sources.claim import authoritative, claims, hosts_to_ask
+from tamias.archive.sources.sites import (
     Comparison,
     Covered,
     SiteDataset,
@@ -35,21 +37,17 @@ from tamias.archive.sites import (
     waiting_claims,
     waiting_for,
 )
-from tamias.crawl.admit import Admission, Reference, first
 from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import described, statements_about
-from tamias.crawl.threads import SessionThread, run_uncancelled
+from tamias.crawl.plan.admit import Admission, Reference, first
 from tamias.database.connect import Cursor
+from tamias.database.threads import SessionThread, run_uncancelled
 from tamias.frontier.service.state import WATCH
-from tamias.model.access_plan import Access, access_plan
-from tamias.model.claim import authoritative, claims, hosts_to_ask
-from tamias.model.item import Item
+from tamias.model.capture import Extent, Outcome
+from tamias.model.item import TRUSTED, Item
 from tamias.model.kind import DUMP, SITEMAP
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
-from tamias.model.seed import TRUSTED
-from tamias.model.semantic import SemanticDataset
+from tamias.model.site import SemanticDataset
 from tamias.sinks.segments.segment_files import SegmentReader
 
 _log = logging.getLogger(__name__)

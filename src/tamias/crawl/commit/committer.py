@@ -15,26 +15,25 @@ import msgspec
 from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
-from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.listing import SitemapPuts
 from tamias.crawl.commit.segment_pool import SegmentPool
-from tamias.crawl.held_lease import HeldLease, ParkedVisit
-from tamias.crawl.steps import step
+from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.store.steps import step
+from tamias.crawl.store.worker_store import After, Sinks, Tally
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
-from tamias.crawl.threads import SessionThread
-from tamias.crawl.worker_store import After, Sinks, Tally
 from tamias.database.connect import Cursor, Session
+from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
+from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord
 from tamias.settings import Settings
 from tamias.sinks.outbox import enqueue
 

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.contexts import read_contexts
-from tamias.archive.sites import Covered, open_site, site_is_open
-from tamias.crawl.admit import Admission, open_frontier
+from tamias.archive.sources.contexts import read_contexts
+from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import CommitContext, Committer
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
-from tamias.crawl.disk_space import DiskSpace
-from tamias.crawl.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.plan.admit import Admission, open_frontier
 from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
-from tamias.crawl.steps import step, write_steps
-from tamias.crawl.threads import SessionThread
-from tamias.crawl.worker_store import Sinks, VisitResult
+from tamias.crawl.store.disk_space import DiskSpace
+from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.store.steps import step, write_steps
+from tamias.crawl.store.worker_store import Sinks, VisitResult
 from tamias.database.connect import Database
+from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.lease import Lease, Task

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from tamias.archive.sites import ListedBy, count_listed, listed_so_far
-from tamias.crawl.admit import Admission, Reference
+from tamias.archive.sources.sites import ListedBy, count_listed, listed_so_far
+from tamias.crawl.plan.admit import Admission, Reference
 from tamias.database.connect import Session
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.cut import LISTED

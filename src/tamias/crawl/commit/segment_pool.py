@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tamias.archive.segments import Durable, new_segment
-from tamias.crawl.threads import SessionThread
+from tamias.database.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink
 from tamias.sinks.warc.warc_writer import WarcWriter

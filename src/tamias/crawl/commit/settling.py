@@ -7,27 +7,24 @@ from http import HTTPStatus
 import msgspec
 
 from tamias.analyse.links.header import alternates
-from tamias.archive.contexts import keep_context
-from tamias.crawl.admit import Reference
+from tamias.archive.sources.contexts import keep_context
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, CopyChanges
 from tamias.crawl.commit.committer import CommitContext, Visited
 from tamias.crawl.commit.tagging import PageTags, tagged
-from tamias.crawl.fetch_options import user_agent
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.describing import describe
-from tamias.crawl.worker_store import VisitResult
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Cursor
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import Capture, CaptureRecord, HopRecord, Outcome, new_capture_id
 from tamias.model.cut import BELOW, LISTED
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import CaptureRecord, HopRecord
 from tamias.model.url import authority, without_password
 from tamias.settings import SeedsSettings
 

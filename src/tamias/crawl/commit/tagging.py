@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.analyse.tags.likeness import NEAR, page_hash, quarters
-from tamias.crawl.admit import Reference
-from tamias.crawl.threads import SessionThread
-from tamias.crawl.worker_store import VisitResult
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
+from tamias.database.threads import SessionThread
 from tamias.frontier.keys import hash64
 from tamias.frontier.tagging.tags import MOST_TAGS, is_tag
+from tamias.model.capture import Outcome
+from tamias.model.document import Page
 from tamias.model.lease import Done
-from tamias.model.outcome import Outcome
-from tamias.model.page import Page
 from tamias.plugins import load
 from tamias.protocols import Tagger
 from tamias.settings import TagsSettings

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.marker import Analysed
+from tamias.crawl.plan.admit import Reference
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.messages import FRONTIER, WORKERS, message

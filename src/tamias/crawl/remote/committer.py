@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
 
-from tamias.crawl.admit import Admission, Reference
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.lending import Lender
 from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
 from tamias.crawl.remote.wire import (
@@ -29,17 +28,16 @@ from tamias.crawl.remote.wire import (
     WirePolicy,
     bare,
 )
-from tamias.crawl.worker_store import Sinks, VisitResult
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import Sinks, VisitResult
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.model.capture import Capture
+from tamias.model.capture import Capture, Extent, Outcome
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
 from tamias.model.kind import kind_of
 from tamias.model.lease import Lease, Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
 from tamias.permit.store import KnownRobots
 from tamias.permit.traps import unpacked_alike
 

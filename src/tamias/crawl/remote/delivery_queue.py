@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tamias.crawl.commit.committer import GATHER_SECONDS
-from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.messages import message
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
 from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
 from tamias.crawl.remote.wire import DeliveredVisit, Released, bare, packed
-from tamias.crawl.worker_store import After, Tally
-from tamias.model.capture_id import new_capture_id
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import After, Tally
+from tamias.model.capture import new_capture_id
 from tamias.model.item import Item
 from tamias.model.kind import AUXILIARY, kind_of
 

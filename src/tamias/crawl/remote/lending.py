@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.crawl.admit import open_frontier
 from tamias.crawl.commit.committer import CommitContext
-from tamias.crawl.policy import terms_of
+from tamias.crawl.plan.admit import open_frontier
+from tamias.crawl.plan.policy import terms_of
 from tamias.crawl.visit.harvesting import harvesters
 from tamias.frontier.lease_filter import Interest, LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import zstandard
 
-from tamias.model.record import Extent
+from tamias.model.capture import Extent
 
 PIECE = 1 << 20
 """Bytes of a message."""

@@ -9,9 +9,9 @@ from typing import BinaryIO
 import zstandard
 
 from tamias.crawl.commit.segment_pool import SegmentPool
-from tamias.crawl.threads import run_uncancelled
+from tamias.database.threads import run_uncancelled
+from tamias.model.capture import Extent
 from tamias.model.errors import TamiasError
-from tamias.model.record import Extent
 from tamias.protocols import DocumentSink
 
 SMALL = 256 * 1024

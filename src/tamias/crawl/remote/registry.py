@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl import policy as policies
 from tamias.crawl.commit.database_store import worker_number
-from tamias.crawl.policy import read_policy
+from tamias.crawl.plan import policy as policies
+from tamias.crawl.plan.policy import read_policy
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.wire import VERSION, Greeting, Renewal, Renewed, WirePolicy
 from tamias.database.connect import Database, Session

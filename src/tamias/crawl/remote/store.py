@@ -7,18 +7,18 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.sites import Covered
-from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import HeldLease, ParkedVisit
+from tamias.archive.sources.sites import Covered
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
+from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.store.worker_store import After, Sinks, Tally, VisitResult
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker
-from tamias.crawl.worker_store import After, Sinks, Tally, VisitResult
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import ConfigError
 from tamias.model.item import Item

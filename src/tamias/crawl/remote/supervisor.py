@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.analysing.marker import left_by
-from tamias.crawl.disk_space import DiskSpace, Pause
 from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.reconnecting import HungUp, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemotePlan
+from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.worker import Progress
 

@@ -4,9 +4,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.analysing.marker import Analysed
+from tamias.crawl.plan.admit import Reference
 from tamias.model.capture import Capture
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task, Unreachable

@@ -9,14 +9,13 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from tamias.crawl.admit import Admission
-from tamias.crawl.fetch_options import http_options
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.fetch_options import http_options
 from tamias.crawl.request.reach import Reach
-from tamias.model.capture import Capture, Request, Stop
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.cut import FILTER
 from tamias.model.lease import ABANDONED
-from tamias.model.outcome import Outcome
 from tamias.permit.addresses import forbidden
 from tamias.permit.retry_after import retry_after_ms
 from tamias.plugins import load_all

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.crawl.request.robots_redirects import TOO_MANY
-from tamias.model.capture import Capture, Request, Stop
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.kind import ROBOTS
 from tamias.model.lease import Lease
-from tamias.model.outcome import Outcome
 from tamias.model.url import authority
 from tamias.permit.availability import MOST_REDIRECTS, robots_address
 from tamias.permit.delay import host_delay_ms

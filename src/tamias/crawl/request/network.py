@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 
-from tamias.crawl.held_lease import HeldLease, NotNow
+from tamias.crawl.store.held_lease import HeldLease, NotNow
 
 RECENT_SECONDS = 60.0
 LEAST_HOSTS = 3

@@ -2,15 +2,14 @@
 
 import msgspec
 
-from tamias.crawl.admit import Admission
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.request.robots import AskedToWait, RobotsCache
-from tamias.model.capture import Capture, Request, Stop
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.cut import PRIVATE, ROBOTS
 from tamias.model.lease import Task
-from tamias.model.outcome import Outcome
 
 
 def asked_to_wait(url: str, wait: AskedToWait) -> Capture:

@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.network import Network
-from tamias.model.capture import Capture, Unreached
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.model.capture import Capture, Outcome, Unreached
 from tamias.model.lease import Unreachable
-from tamias.model.outcome import Outcome
 from tamias.model.url import authority
 from tamias.permit.reach import ReachPolicy, failed_again
 from tamias.settings import Settings

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.held_lease import HeldLease
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots_redirects import RobotsRedirects
-from tamias.crawl.worker_store import WorkerStore
-from tamias.model.capture import Body, Capture, Request, Stop, Unreached
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import WorkerStore
+from tamias.model.capture import Body, Capture, Outcome, Request, Stop, Unreached
 from tamias.model.kind import ROBOTS
-from tamias.model.outcome import Outcome
 from tamias.model.url import authority, host
 from tamias.permit.availability import (
     MOST_REDIRECTS,

@@ -6,9 +6,9 @@ meanwhile, and looks again a little later. The rules hold for the host that was 
 
 import msgspec
 
-from tamias.crawl.admit import Admission, first
-from tamias.crawl.held_lease import HeldLease, NotNow
-from tamias.crawl.worker_store import WorkerStore
+from tamias.crawl.plan.admit import Admission, first
+from tamias.crawl.store.held_lease import HeldLease, NotNow
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.item import Item
 from tamias.model.kind import ROBOTS, kind_key
 from tamias.permit.availability import LONGEST_CACHED, MOST_REDIRECTS, meaning

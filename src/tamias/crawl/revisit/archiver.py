@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.blobs import BlobWriter, Prepared
-from tamias.archive.fingerprints import fingerprint
-from tamias.archive.hints import read_trust, write_trust
-from tamias.archive.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
-from tamias.archive.resources import (
+from tamias.archive.sources.hints import read_trust, write_trust
+from tamias.archive.versions.fingerprints import fingerprint
+from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
+from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
     Watched,
@@ -27,14 +27,13 @@ from tamias.archive.resources import (
     read_watched,
 )
 from tamias.crawl.revisit.timetable import Timetable
-from tamias.crawl.threads import SessionThread
 from tamias.database.connect import Cursor, Session
+from tamias.database.threads import SessionThread
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Body, Capture
+from tamias.model.capture import Body, Capture, Outcome
 from tamias.model.faults import reached
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
-from tamias.model.outcome import Outcome
 from tamias.model.resource import Resource, resource_id
 from tamias.model.url import host, without_password
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, said_changed, told_by_http

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from tamias.archive.hints import Said, note_hints, read_trust
-from tamias.crawl.admit import Admission
+from tamias.archive.sources.hints import Said, note_hints, read_trust
+from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 from tamias.model.url import fetch_url
 from tamias.schedule.hints import Trust, said_changed
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tamias.archive.catalogues import note_datasets
 from tamias.archive.quality import note_told
+from tamias.archive.sources.catalogues import note_datasets
 from tamias.database.connect import Cursor
 from tamias.model.dataset import Dataset
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamias.analyse.profile import profile
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader
-from tamias.archive.profiles import Unprofiled, keep_profile, unprofiled
+from tamias.archive.catalogue.stored_profiles import Unprofiled, keep_profile, unprofiled
 from tamias.archive.quality import measure_portals, measure_resources
 from tamias.crawl.revisit.joining import find_joins
 from tamias.crawl.revisit.timetable import set_thresholds

@@ -1,8 +1,14 @@
 """Looks for join candidates among the columns of all current tables, when there are new ones."""
 
 from tamias.analyse.profile.joins import ColumnSketch, Join, candidates
-from tamias.archive.joins import JoinCandidate, TableColumn, keep_joins, newest_table, sketched_columns
-from tamias.archive.rates import read_figure, write_figure
+from tamias.archive.catalogue.joins import (
+    JoinCandidate,
+    TableColumn,
+    keep_joins,
+    newest_table,
+    sketched_columns,
+)
+from tamias.archive.sources.rates import read_figure, write_figure
 from tamias.database.connect import Session
 
 _FIGURE = "joins_of_tables_until"

@@ -5,7 +5,7 @@ import time
 import msgspec
 import numpy as np
 
-from tamias.archive.rates import read_figure, read_rates, write_figure
+from tamias.archive.sources.rates import read_figure, read_rates, write_figure
 from tamias.database.connect import Session
 from tamias.schedule.budget import Thresholds, thresholds
 from tamias.schedule.visit import VisitPolicy, policy_of

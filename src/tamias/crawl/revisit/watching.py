@@ -4,17 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tamias.archive.resources import put_resources, read_resources
+from tamias.archive.versions.resources import put_resources, read_resources
 from tamias.content.formats import media_type_of
-from tamias.crawl.admit import Admission
+from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution
-from tamias.model.item import Item
+from tamias.model.item import Item, Seed
 from tamias.model.resource import Resource, Source, resource_id
-from tamias.model.seed import Seed
 from tamias.model.url import fetch_url, host, without_password
 
 BATCH = 1000

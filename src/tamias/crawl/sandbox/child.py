@@ -25,8 +25,7 @@ from tamias.crawl.sandbox.frames import (
     orders,
 )
 from tamias.crawl.sandbox.walls import CpuAllowance, build_walls, die_with_parent
-from tamias.model.capture import Body
-from tamias.model.record import Extent
+from tamias.model.capture import Body, Extent
 from tamias.settings import SandboxSettings
 
 PIECE = 1 << 20

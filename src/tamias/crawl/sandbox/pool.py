@@ -8,7 +8,7 @@ from typing import TypeVar
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.sandbox.sandbox import MakeRoom, Sandbox
 from tamias.crawl.sandbox.turns import Turn, Turns
-from tamias.crawl.threads import run_uncancelled
+from tamias.database.threads import run_uncancelled
 from tamias.settings import Settings
 
 T = TypeVar("T")

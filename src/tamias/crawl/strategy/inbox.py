@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.admit import Admission
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.strategy.scoring import SQL
 from tamias.database.connect import Session
 from tamias.frontier.postgres import PostgresFrontier

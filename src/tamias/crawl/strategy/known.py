@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from tamias.crawl.admit import Admission
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.strategy.links import read_links
 from tamias.crawl.strategy.rescoring import sample
 from tamias.crawl.strategy.scoring import Asked, Seen

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.admit import Admission, Reference, resolved
+from tamias.crawl.plan.admit import Admission, Reference, resolved
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen
 from tamias.database.columns import Texts
 from tamias.database.connect import Cursor

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from tamias.crawl.admit import usual_score
+from tamias.crawl.plan.admit import usual_score
 from tamias.crawl.strategy.links import read_links
 from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import SQL, Asked, Broken, Scores, ask

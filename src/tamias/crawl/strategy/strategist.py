@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from tamias.crawl.admit import Admission
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.strategy.links import LinkTarget, Sourced, Targets, gather, placed, write_links
 from tamias.crawl.strategy.scale import scale_for, scale_of, scaled, widen
 from tamias.crawl.strategy.scoring import Asked, Broken, Scores, ask

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from tamias.crawl.admit import Admission
+from tamias.crawl.plan.admit import Admission
 from tamias.crawl.strategy.inbox import empty_inbox
 from tamias.crawl.strategy.rescoring import Rescoring
 from tamias.database.connect import Session

@@ -7,9 +7,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from tamias.crawl.admit import Admission, first
 from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.worker_store import WorkerStore
+from tamias.crawl.plan.admit import Admission, first
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.item import Item
 from tamias.model.kind import CONTEXT
 from tamias.model.lease import Task

@@ -16,8 +16,8 @@ import msgspec
 import zstandard
 from pyoxigraph import BlankNode, Quad
 
-from tamias.archive.catalogues import note_whole
-from tamias.archive.harvests import (
+from tamias.archive.sources.catalogues import note_whole
+from tamias.archive.sources.harvests import (
     HarvestKey,
     HarvestProgress,
     end_harvest,
@@ -25,25 +25,22 @@ from tamias.archive.harvests import (
     read_harvest,
     save_harvest,
 )
-from tamias.crawl.admit import Reference
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import said_by_catalogue
 from tamias.crawl.revisit.describing import describe
 from tamias.crawl.revisit.watching import Watcher, wanted_of
-from tamias.crawl.threads import run_uncancelled
+from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
+from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture, Hop
+from tamias.model.capture import Capture, Extent, Hop, Outcome
 from tamias.model.cut import TRAP
-from tamias.model.finding import Datasets, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
+from tamias.model.finding import Datasets, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
+from tamias.model.item import TRUSTED
 from tamias.model.lease import Task
-from tamias.model.outcome import Outcome
-from tamias.model.record import Extent
-from tamias.model.seed import TRUSTED
 from tamias.model.url import is_address
 from tamias.plugins import load_all
 from tamias.protocols import Harvester

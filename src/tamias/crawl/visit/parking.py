@@ -10,8 +10,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from tamias.crawl.commit.database_store import DatabaseStore
-from tamias.crawl.held_lease import NotNow, ParkedVisit
-from tamias.crawl.worker_store import VisitResult
+from tamias.crawl.store.held_lease import NotNow, ParkedVisit
+from tamias.crawl.store.worker_store import VisitResult
 from tamias.model.errors import TamiasError
 
 PATIENCE = 0.25

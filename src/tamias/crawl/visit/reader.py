@@ -7,24 +7,24 @@ from functools import partial
 
 import msgspec
 
-from tamias.crawl.admit import FIRST, Reference
 from tamias.crawl.analysing.contexts import ROUNDS
 from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
-from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.plan.admit import FIRST, Reference
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
-from tamias.crawl.steps import step
-from tamias.crawl.threads import run_uncancelled
+from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.store.steps import step
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.contexts import ContextLoader
-from tamias.crawl.worker_store import WorkerStore
+from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
+from tamias.model.item import TRUSTED
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
-from tamias.model.seed import TRUSTED
 from tamias.seeds.well_known import kind_there
 
 MOST_NESTED = 3

@@ -5,26 +5,25 @@ from functools import partial
 
 import msgspec
 
-from tamias.archive.judgement import AttemptMeaning, Judgement
-from tamias.crawl.admit import Admission, Reference
+from tamias.archive.versions.judgement import AttemptMeaning, Judgement
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
-from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.request.polite import PoliteFetcher, asked_to_wait
 from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.request.robots import AskedToWait
-from tamias.crawl.threads import run_uncancelled
+from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.store.worker_store import VisitResult, WorkerStore
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, harvesters
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
-from tamias.crawl.worker_store import VisitResult, WorkerStore
-from tamias.model.capture import Capture, Request
+from tamias.database.threads import run_uncancelled
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
 from tamias.model.lease import Task, Unreachable
-from tamias.model.outcome import Outcome
 from tamias.permit.traps import Traps
 from tamias.seeds.well_known import kind_there
 from tamias.settings import Settings

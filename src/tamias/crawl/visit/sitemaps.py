@@ -1,9 +1,9 @@
 """The sitemaps that robots.txt of a place names, and the well-known addresses where a crawl begins."""
 
-from tamias.crawl.admit import Admission, first
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.plan.admit import Admission, first
 from tamias.crawl.request.robots import RobotsCache
-from tamias.crawl.worker_store import WorkerStore
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.frontier.service.state import WATCH
 from tamias.model.item import MOST_DEPTH, Item
 from tamias.model.kind import PROBE, SITEMAP, kind_of

@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 
 from tamias.crawl.request.robots import RobotsCache
-from tamias.crawl.worker_store import WorkerStore
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.model.capture import Capture
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.model.url import authority
 from tamias.permit.signals import signals_of
 from tamias.permit.tdm import PLACE, TdmRule, tdm_rules

@@ -4,14 +4,14 @@ import errno
 import logging
 from collections.abc import Awaitable
 
-from tamias.crawl.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.store.worker_store import VisitResult, WorkerStore
 from tamias.crawl.visit.parking import Parking
 from tamias.crawl.visit.runner import VisitRunner
-from tamias.crawl.worker_store import VisitResult, WorkerStore
+from tamias.model.capture import Outcome
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Task
-from tamias.model.outcome import Outcome
 from tamias.model.url import without_password
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tamias.crawl.disk_space import Pause
+from tamias.crawl.store.disk_space import Pause
 from tamias.crawl.worker.worker import Progress
 from tamias.model.errors import TamiasError
 

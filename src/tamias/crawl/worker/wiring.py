@@ -9,14 +9,14 @@ import msgspec
 from tamias.archive.blobs import BlobWriter
 from tamias.archive.blobs.store import choose_store, packs_of
 from tamias.content.formats import accept_header
-from tamias.crawl.admit import Admission
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.commit.recover import warc_prefix
-from tamias.crawl.fetch_options import user_agent
-from tamias.crawl.policy import CRAWL, terms_of
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.fetch_options import user_agent
+from tamias.crawl.plan.policy import CRAWL, terms_of
 from tamias.crawl.request.gate import Gate
 from tamias.crawl.request.polite import PoliteFetcher
 from tamias.crawl.request.robots import RobotsCache
@@ -24,6 +24,7 @@ from tamias.crawl.request.robots_redirects import RobotsRedirects
 from tamias.crawl.revisit.archiver import Archiver
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.crawl.sandbox.pool import SandboxPool
+from tamias.crawl.store.worker_store import Sinks, WorkerStore
 from tamias.crawl.visit.contexts import ContextLoader
 from tamias.crawl.visit.harvesting import HarvestRunner
 from tamias.crawl.visit.parking import Parking
@@ -31,7 +32,6 @@ from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.runner import VisitRunner
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.worker import Worker
-from tamias.crawl.worker_store import Sinks, WorkerStore
 from tamias.database.connect import Database
 from tamias.database.roles import Role
 from tamias.settings import Settings

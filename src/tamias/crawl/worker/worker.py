@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.held_lease import HeldLease
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.worker_store import Tally, WorkerStore
 from tamias.crawl.visit.visitor import Visitor
-from tamias.crawl.worker_store import Tally, WorkerStore
 from tamias.model.lease import Task
 from tamias.settings import Settings
 

@@ -26,9 +26,8 @@ from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
 from tamias.fetch.verdict import Verdict, failed, of_trouble, refused
-from tamias.model.capture import Body, Capture, Hop, Request, Unreached
+from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
-from tamias.model.outcome import Outcome
 from tamias.model.url import without_password
 from tamias.protocols import Follow
 

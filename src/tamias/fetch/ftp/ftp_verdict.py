@@ -3,7 +3,7 @@
 import re
 
 from tamias.fetch.verdict import Verdict, failed, refused
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 LOGIN_REPLIES = frozenset({332, 530, 532})
 TLS_REPLIES = frozenset({234, 521, 522, 533, 534, 536})

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from tamias.content.outside_lines import outside_lines
 from tamias.filters.blocklists.formats import BlocklistEntry, entries, expressions
 from tamias.filters.blocklists.table import CollectedEntries
 from tamias.model.errors import ConfigError
-from tamias.model.outside_lines import outside_lines
 
 _log = logging.getLogger(__name__)
 

@@ -12,11 +12,9 @@ import msgspec
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.kit.position import Position, digest, read_to_the_end
 from tamias.harvesters.kit.records import links
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Dataset
-from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Datasets, Finding, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20

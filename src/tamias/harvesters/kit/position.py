@@ -4,8 +4,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from tamias.model.harvest import HarvestEnd
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
+from tamias.model.finding import HarvestEnd
 
 
 class Position(msgspec.Struct, kw_only=True):

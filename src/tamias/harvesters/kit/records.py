@@ -8,11 +8,9 @@ import msgspec
 
 from tamias.harvesters.kit.dcat import dataset_quads
 from tamias.harvesters.kit.terms import sound_iri
-from tamias.model.capture import Capture
+from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Dataset
-from tamias.model.finding import Datasets, Finding, Links, Quads
-from tamias.model.harvest import HarvestEnd
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20

@@ -7,8 +7,8 @@ import msgspec
 
 from tamias.harvesters.kit.paging import state_of
 from tamias.harvesters.kit.position import Position
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep
 from tamias.model.url import authority, fetch_url
 from tamias.protocols import Harvester, PoliteClient
 

@@ -13,7 +13,7 @@ from tamias.harvesters.kit.records import table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100

@@ -24,11 +24,9 @@ from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.finding import Problem
-from tamias.model.harvest import Harvest, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Harvest, HarvestStep, Problem
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 1000

@@ -8,11 +8,9 @@ import msgspec
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.pod import dataset_of, records_in
 from tamias.harvesters.kit.records import described, failure
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Dataset
-from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 MOST_BYTES = 128 << 20

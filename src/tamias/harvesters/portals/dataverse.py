@@ -22,11 +22,9 @@ from tamias.harvesters.kit.records import (
 )
 from tamias.harvesters.kit.terms import below
 from tamias.harvesters.kit.ways import roots
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.finding import Finding, Links, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100

@@ -14,10 +14,8 @@ from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.records import failure, links
 from tamias.harvesters.kit.statements import Labels
-from tamias.model.capture import Capture, Request
-from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
 from tamias.protocols import PoliteClient
 

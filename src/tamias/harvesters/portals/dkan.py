@@ -13,7 +13,7 @@ from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.model.dataset import Dataset
-from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 

@@ -15,11 +15,9 @@ from tamias.harvesters.kit.statements import Labels
 from tamias.harvesters.kit.terms import DCAT
 from tamias.harvesters.portals.oai_records import OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, Dataset
-from tamias.model.finding import Datasets, Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 MOST_PAGES = 100_000

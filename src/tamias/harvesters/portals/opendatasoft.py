@@ -13,7 +13,7 @@ from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan import one_text
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100

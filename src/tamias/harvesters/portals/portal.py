@@ -8,10 +8,8 @@ import msgspec
 
 from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.ways import roots
-from tamias.model.capture import Capture, Request
-from tamias.model.finding import Links
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import Harvest, HarvestEnd, HarvestStep, Links
 from tamias.protocols import PoliteClient
 
 MOST_REQUESTS = 6

@@ -10,7 +10,7 @@ from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
 from tamias.model.dataset import Agent, Dataset, Distribution
-from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.finding import Harvest, HarvestStep
 from tamias.model.url import authority
 from tamias.protocols import PoliteClient
 

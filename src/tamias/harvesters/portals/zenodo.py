@@ -12,11 +12,9 @@ from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.records import count, described, failure, json_of, table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
-from tamias.model.capture import Capture, Request
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
-from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import Harvest, HarvestEnd, HarvestStep
-from tamias.model.outcome import Outcome
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 WINDOW = 10_000

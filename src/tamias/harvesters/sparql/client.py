@@ -7,8 +7,7 @@ import msgspec
 from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.harvesters.sparql.answers import Row, SparqlAnswer, UnreadableAnswer, read_answer
-from tamias.model.capture import Capture, Request
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.protocols import PoliteClient
 
 LONG_QUERY = 2_000

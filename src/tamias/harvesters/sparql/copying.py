@@ -19,8 +19,7 @@ from tamias.harvesters.sparql.survey import description, survey
 from tamias.harvesters.sparql.terms import StatementPage, relabelled
 from tamias.harvesters.sparql.verdict import failed, verdict
 from tamias.model.cut import TRAP
-from tamias.model.finding import Finding, Problem, Quads
-from tamias.model.harvest import HarvestEnd, HarvestStep
+from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 
 MOST_FAILURES = 6
 """Of one request in a row before it is given up."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits
 from tamias.harvesters.sparql.copying import Copy
 from tamias.harvesters.sparql.state import unpacked
-from tamias.model.harvest import Harvest, HarvestStep
+from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 

@@ -13,9 +13,8 @@ from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.source import StatementSource
 from tamias.harvesters.sparql.state import CopyPart, CopyState, Union
 from tamias.harvesters.sparql.terms import writable
-from tamias.model.capture import Request
+from tamias.model.capture import Outcome, Request
 from tamias.model.finding import Quads
-from tamias.model.outcome import Outcome
 
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 _VOID = "http://rdfs.org/ns/void#"

@@ -5,8 +5,8 @@ from tamias.harvesters.sparql.client import EndpointClient, QueryFailed
 from tamias.harvesters.sparql.listing import digest, list_graphs
 from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.state import CopyState
-from tamias.model.harvest import HarvestEnd
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
+from tamias.model.finding import HarvestEnd
 
 _UNIONS = {
     "": "",

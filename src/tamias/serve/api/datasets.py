@@ -6,8 +6,8 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.descriptions import DatasetDescription, describe
-from tamias.archive.resources import page_of_resources, read_versions
+from tamias.archive.reader.descriptions import DatasetDescription, describe
+from tamias.archive.versions.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource
 from tamias.serve.http.endpoints import PAGED, URL, Endpoint, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, cursor, limit, media_type, path_behind, url_behind

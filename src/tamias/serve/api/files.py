@@ -7,9 +7,9 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
-from tamias.archive.resources import page_of_resources, read_versions
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.endpoints import ID, URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import media_type, own_parameters, parameter, path_behind, url_behind

@@ -5,7 +5,7 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.joins import JoinCandidate, read_joins
+from tamias.archive.catalogue.joins import JoinCandidate, read_joins
 from tamias.serve.http.endpoints import PAGED, URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import cursor, limit, parameter
 from tamias.serve.http.responses import ListPage, page_answer

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.resources import page_of_resources
+from tamias.archive.versions.resources import page_of_resources
 from tamias.crawl.revisit.watching import Added, Wanted
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.service.state import WATCH

@@ -8,12 +8,11 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.crawl.admit import queue_key, same_url
+from tamias.crawl.plan.admit import queue_key, same_url
 from tamias.frontier import crawls as side_by_side
 from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
 from tamias.model.errors import UsageError
-from tamias.model.url import fetch_url, is_address
-from tamias.model.url_key import url_key
+from tamias.model.url import fetch_url, is_address, url_key
 from tamias.serve.api.frontier import rows_of
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import json_body, parameter

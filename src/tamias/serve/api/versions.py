@@ -5,7 +5,7 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.descriptions import VersionDescription, describe_version
+from tamias.archive.reader.descriptions import VersionDescription, describe_version
 from tamias.serve.http.endpoints import ID, PAGED, URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter
 from tamias.serve.http.problems import HttpProblem

@@ -15,7 +15,7 @@ from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import CrawlSnapshot
+    from tamias.crawl.worker.supervisor import CrawlSnapshot
 
 MOST_CLIENTS: Final = 256
 KEPT: Final = 1000

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
-from tamias.model.stats import FrontierStats
+from tamias.model.lease import FrontierStats
 from tamias.serve.http.endpoints import Endpoint, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
@@ -20,7 +20,7 @@ from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 if TYPE_CHECKING:
-    from tamias.crawl.supervisor import CrawlSnapshot
+    from tamias.crawl.worker.supervisor import CrawlSnapshot
     from tamias.serve.http.traffic import RequestCounts
 
 PATIENCE_SECONDS = 3.0

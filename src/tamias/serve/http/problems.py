@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
-from tamias.archive.library import NotArchived
+from tamias.archive.reader.library import NotArchived
 from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
 
 MEDIA_TYPE = "application/problem+json"

@@ -8,18 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.archive.content import Content
-from tamias.archive.descriptions import describe_version
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds, rfc3339
-from tamias.archive.resources import read_resources, read_versions
+from tamias.archive.reader.content import Content
+from tamias.archive.reader.descriptions import describe_version
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.encodings import decoded, encoding_of
 from tamias.content.formats import CSV, TURTLE, Form, form_of
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
-from tamias.model.url import fetch_url
-from tamias.model.url_key import url_key
+from tamias.model.url import fetch_url, url_key
 from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open

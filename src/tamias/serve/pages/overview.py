@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tamias.archive.figures import Figures, read_figures
 from tamias.archive.moments import rfc3339
-from tamias.crawl.supervisor import CrawlSnapshot
+from tamias.crawl.worker.supervisor import CrawlSnapshot
 from tamias.serve.http.params import LATEST
 from tamias.serve.pages.crawl import activity
 from tamias.serve.pages.crawl.activity import AttemptRates, Daily, HostStates, HostTrouble

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
+from tamias.archive.reader.library import NotArchived
 from tamias.model.url import host
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.params import cursor, parameter

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from tamias.crawl.admit import queue_key
+from tamias.crawl.plan.admit import queue_key
 from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.serve.queries.thread_pool import ServiceSession

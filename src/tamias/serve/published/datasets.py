@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tamias.archive.library import NotArchived
+from tamias.archive.reader.library import NotArchived
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.serve.http.params import base_of
 from tamias.serve.pages.datasets import dataset, version

@@ -7,8 +7,8 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads, quads_of_resources, resource_quads
 from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, word
-from tamias.archive.library import NotArchived
-from tamias.archive.resources import read_resources, read_versions
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.resource import Resource, Version

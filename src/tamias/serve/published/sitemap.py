@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tamias.archive.figures import basic_figures
 from tamias.archive.moments import rfc3339
 from tamias.crawl.catalogue.catalogue import bases_of
-from tamias.model.semantic import NAMESPACE
+from tamias.model.site import NAMESPACE
 from tamias.serve.http.endpoints import Endpoint, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem

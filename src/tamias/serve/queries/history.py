@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.library import NotArchived
-from tamias.archive.resources import resource_of
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import resource_of
 from tamias.model.resource import Version, resource_id
-from tamias.model.url import fetch_url
-from tamias.model.url_key import url_key
+from tamias.model.url import fetch_url, url_key
 from tamias.serve.queries.history_cache import HistoryCache, ResourceHistory
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 

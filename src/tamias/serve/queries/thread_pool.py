@@ -13,7 +13,7 @@ import psycopg
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.cache import BodyCache
 from tamias.archive.blobs.store import packs_of
-from tamias.crawl.admit import Admission, same_url
+from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.revisit.watching import Watcher
 from tamias.database.connect import Connection, Database
 from tamias.database.sql import statements

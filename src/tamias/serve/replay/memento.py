@@ -11,8 +11,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import milliseconds
+from tamias.archive.reader.library import NotArchived
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import base_of, url_behind

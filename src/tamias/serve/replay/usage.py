@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from tamias.database.sql import statements
 from tamias.model.resource import Version
-from tamias.model.signal import Signal
+from tamias.model.site import Signal
 from tamias.permit.signals import verdict
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import Secret, has_secret

@@ -6,7 +6,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tamias.archive.resources import read_resources, read_versions
+from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
 from tamias.serve.api.files import Found, zip_answer
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec

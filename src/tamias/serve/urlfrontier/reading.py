@@ -8,8 +8,7 @@ import msgspec
 from tamias.frontier.service.external_put import ExternalUrl, metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS
-from tamias.model.url import fetch_url, host
-from tamias.model.url_key import key_of_fetched, url_key
+from tamias.model.url import fetch_url, host, key_of_fetched, url_key
 from tamias.serve.urlfrontier.grpc.status import CallError, Code
 
 MAX_URL = 32_768

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tamias.crawl.admit import Reference
-from tamias.crawl.policy import CRAWL
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.channel import CRAWL_HEADER
 from tamias.crawl.remote.committer import RemoteCommitter

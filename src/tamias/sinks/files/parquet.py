@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.record import CaptureRecord
 from tamias.sinks.files.graphs import NoQuad, whole_lines
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, serialize
 
+from tamias.content.quad_lines import QuadLines
 from tamias.model.errors import UrlError
-from tamias.model.quad_lines import QuadLines
 from tamias.model.url import authority, fetch_url
 from tamias.model.vocabulary import OWN_SPACE, address_iri
 

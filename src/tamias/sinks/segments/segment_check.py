@@ -7,7 +7,7 @@ from typing import BinaryIO
 import msgspec
 import zstandard
 
-from tamias.model.record import Extent
+from tamias.model.capture import Extent
 from tamias.sinks.segments.segment_files import segment_path, unpacked_frame
 
 

@@ -12,8 +12,8 @@ from typing import BinaryIO, Self
 
 import zstandard
 
+from tamias.model.capture import Extent
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.record import Extent
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 """The length at which a worker seals its segment and starts the next."""

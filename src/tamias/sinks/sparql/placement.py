@@ -12,7 +12,7 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.record import Extent
+from tamias.model.capture import Extent
 from tamias.sinks.delivery import Beat, Read
 from tamias.sinks.files.graphs import SortedGraphs
 from tamias.sinks.outbox import Edition, text_key

@@ -8,9 +8,9 @@ import pytest
 
 from tamias.archive.blobs.blob import Blob, BlobPlace, Codec
 from tamias.archive.blobs.table import SQL, columns
-from tamias.archive.catalogues import note_datasets, note_whole
 from tamias.archive.quality import note_told
-from tamias.archive.resources import (
+from tamias.archive.sources.catalogues import note_datasets, note_whole
+from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
     add_suspect,
@@ -19,10 +19,9 @@ from tamias.archive.resources import (
     put_resources,
     read_resources,
 )
-from tamias.model.capture_id import new_capture_id
+from tamias.model.capture import new_capture_id
 from tamias.model.resource import Resource, Source, resource_id
-from tamias.model.url import host
-from tamias.model.url_key import url_key
+from tamias.model.url import host, url_key
 
 TABLES = (
     "resource, source, version, suspect, shared_body, profile, measure, figure, portal, described, offered, "

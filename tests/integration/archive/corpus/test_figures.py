@@ -5,7 +5,7 @@ import pytest
 
 from tamias.archive import figures
 from tamias.archive.figures import Basic, basic_figures, read_figures, recount
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -11,7 +11,7 @@ from plain_client import PlainClient
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.harvesters.ldes import LdesHarvester
-from tamias.model.harvest import Harvest
+from tamias.model.finding import Harvest
 from tamias.permit.retry_after import retry_after_ms
 
 PREFIXES = """@prefix tree: <https://w3id.org/tree#> . @prefix ldes: <https://w3id.org/ldes#> .

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tamias.model.capture import Outcome
 from tamias.model.finding import Links, Problem, Quads
-from tamias.model.outcome import Outcome
 
 IMMUTABLE = {"Cache-Control": "max-age=600, immutable"}
 

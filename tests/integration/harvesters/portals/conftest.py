@@ -15,10 +15,8 @@ from tamias.content.containers.documents import documents
 from tamias.crawl.analysing.analysers import analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
-from tamias.model.capture import Capture
-from tamias.model.finding import Datasets, Links, Problem, Quads
-from tamias.model.harvest import Harvest
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome
+from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads
 from tamias.permit.retry_after import retry_after_ms
 from tamias.permit.robots import parse
 from tamias.settings import Settings

@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.harvesters.portals.ckan import CkanHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 SEARCH = "/api/3/action/package_search"
 

@@ -10,7 +10,7 @@ from tamias.harvesters.portals.dkan import DkanHarvester
 from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester, OpenDataSoftListing
 from tamias.harvesters.portals.socrata import SocrataHarvester, SocrataListing
 from tamias.harvesters.portals.udata import UdataHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 NOWHERE = (404, b"", {})
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.harvesters.portals.portal import PortalHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 APIS = {
     "ckan": ("/api/3/action/status_show", {"success": True, "result": {"ckan_version": "2.10"}}),

@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import BlankNode, RdfFormat, parse, serialize
 
 from tamias.harvesters.portals.dcat import CatalogueHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
 @prefix hydra: <http://www.w3.org/ns/hydra/core#> . @prefix foaf: <http://xmlns.com/foaf/0.1/> .

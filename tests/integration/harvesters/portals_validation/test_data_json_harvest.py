@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tamias.harvesters.portals.data_json import DataJsonHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 def record(number, **more):

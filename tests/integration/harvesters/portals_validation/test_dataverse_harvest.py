@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.harvesters.portals.dataverse import DataverseHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 def item(number):

@@ -60,7 +60,7 @@ def test_dcat_that_was_read_and_written_again_breaks_no_rule(portal, harvest, vi
 
 
 def test_dcat_out_of_a_page_with_schema_org_breaks_no_rule(tmp_path, violations):
-    from tamias.crawl.read import read
+    from tamias.crawl.verbs.read import read
 
     page = b"""<script type="application/ld+json">{"@context": "https://schema.org/", "@type": "Dataset",
       "@id": "https://example.org/d", "name": "Rain", "description": "Of a year", "keywords": ["rain"],

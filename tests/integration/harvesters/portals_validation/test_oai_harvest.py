@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.harvesters.portals.oai import OaiHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 OAI = (
     '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2024-05-01T00:00:00Z</responseDate>'

@@ -6,7 +6,7 @@ import pytest
 
 from tamias.harvesters.portals import zenodo
 from tamias.harvesters.portals.zenodo import ZenodoHarvester
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 
 
 def record(number, day, kind="dataset"):

@@ -9,8 +9,7 @@ from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.sitemaps.analyser import SitemapAnalyser
 from tamias.model.document import Document
 from tamias.model.finding import Links, Problem
-from tamias.model.hint import Hints
-from tamias.model.semantic import SemanticDatasets
+from tamias.model.site import Hints, SemanticDatasets
 
 XML = "application/x-sitemap+xml"
 

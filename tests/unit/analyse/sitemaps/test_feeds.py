@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 
 DAY = 24 * 3_600_000
 

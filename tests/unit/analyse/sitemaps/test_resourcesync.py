@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 
 DIGEST = "854f61290e2e197a11bc91063afce22e43f8ccc655237050ace766adc68dc784"
 ROOT = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tamias.model.semantic import Location, Prefix, SemanticDataset, covers
+from tamias.model.site import Location, Prefix, SemanticDataset, covers
 
 PLAIN = "http://www.sitemaps.org/schemas/sitemap/0.9"
 SPACE = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"

@@ -6,7 +6,7 @@ import pytest
 
 from tamias.content.containers.documents import documents
 from tamias.model.capture import Body
-from tamias.model.hint import Hint
+from tamias.model.site import Hint
 
 PROTOCOL = "http://www.sitemaps.org/schemas/sitemap/0.9"
 DAY = 24 * 3_600_000

@@ -5,7 +5,7 @@ from pyoxigraph import NamedNode, Store
 
 from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
 from tamias.archive.quality import Measure
-from tamias.archive.resources import Suspect
+from tamias.archive.versions.resources import Suspect
 from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
 

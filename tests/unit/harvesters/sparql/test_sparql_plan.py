@@ -13,9 +13,8 @@ from tamias.harvesters.sparql.listing import ListedGraph, digest
 from tamias.harvesters.sparql.queries import SPACE, Span
 from tamias.harvesters.sparql.state import CopyPart, CopyState, packed, unpacked
 from tamias.harvesters.sparql.terms import StatementPage, relabelled
-from tamias.model.capture import Capture
-from tamias.model.harvest import Harvest
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Capture, Outcome
+from tamias.model.finding import Harvest
 
 
 @given(some.lists(some.floats(0.01, 4.0), min_size=1, max_size=50))

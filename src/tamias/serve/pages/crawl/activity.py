@@ -4,7 +4,7 @@ import msgspec
 
 from tamias.archive.figures import DAY_MS, SAMPLED_RESOURCES, SLOT_MS
 from tamias.archive.moments import rfc3339
-from tamias.model.outcome import Outcome
+from tamias.model.capture import Outcome
 from tamias.serve.pages.queries import rows, rows_of_buckets
 from tamias.serve.queries.thread_pool import ServiceSession
 

@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.resources import read_resources
+from tamias.archive.versions.resources import read_resources
 from tamias.model.resource import Resource, resource_id
-from tamias.model.url import authority, fetch_url, host, is_address
-from tamias.model.url_key import url_key
+from tamias.model.url import authority, fetch_url, host, is_address, url_key
 from tamias.permit.robots import Rules
 from tamias.serve.pages.datasets.reasons import duration
 from tamias.serve.pages.queries import place_of_host

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
-from tamias.archive.resources import page_of_resources
-from tamias.crawl.admit import queue_key
-from tamias.model.outcome import Outcome
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import page_of_resources
+from tamias.crawl.plan.admit import queue_key
+from tamias.model.capture import Outcome
 from tamias.model.resource import Resource
 from tamias.permit.robots import Rules
 from tamias.serve.api.datasets import ID_CURSOR

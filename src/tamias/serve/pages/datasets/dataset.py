@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from tamias.archive.catalogue.stored_profiles import read_profile
 from tamias.archive.moments import rfc3339
-from tamias.archive.profiles import read_profile
 from tamias.archive.quality import METRICS, Metric, read_measures
-from tamias.archive.resources import read_suspects, read_versions
+from tamias.archive.versions.resources import read_suspects, read_versions
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version

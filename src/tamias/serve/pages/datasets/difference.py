@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.content import Content
-from tamias.archive.library import NotArchived
 from tamias.archive.moments import rfc3339
-from tamias.archive.resources import read_versions
+from tamias.archive.reader.content import Content
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem

@@ -2,8 +2,8 @@
 
 import re
 
-from tamias.archive.library import NotArchived
-from tamias.archive.resources import read_resources
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_resources
 from tamias.model.resource import Resource
 from tamias.serve.queries.thread_pool import ServiceSession
 

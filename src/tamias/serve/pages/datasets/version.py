@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.library import NotArchived
+from tamias.archive.catalogue.stored_profiles import read_profile
 from tamias.archive.moments import rfc3339
-from tamias.archive.profiles import read_profile
-from tamias.archive.resources import read_versions
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_versions
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.secret import has_secret

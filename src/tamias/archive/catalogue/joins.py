@@ -1,0 +1,124 @@
+"""Join candidates as rows: columns of current tables whose values are among those of another's."""
+
+from base64 import b64decode
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+
+_SQL = statements("tamias.archive.catalogue", "joins.sql")
+MOST_COLUMNS = 50_000
+"""That are compared, those of the newest tables: the work is done in memory."""
+
+
+class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of the current version of a resource."""
+
+    resource: str
+    version: int
+    table: int
+    """Which table of it, from 1."""
+    number: int
+    """Which column, from 1."""
+    name: str
+    distinct: int
+    """How many different values it has."""
+    url: str = ""
+
+
+class SketchedColumn(msgspec.Struct, frozen=True):
+    """A column with the smallest hashes of its values."""
+
+    column: TableColumn
+    sketch: bytes
+
+
+class JoinCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of one column are, as far as sketches tell, among those of another."""
+
+    of: TableColumn
+    within: TableColumn
+    containment: float
+    """The share of the different values of `of` that `within` has, estimated."""
+    shared: int
+    """Hashes by which this is known: the more, the surer."""
+
+
+def sketched_columns(session: Session, most: int = MOST_COLUMNS) -> Iterator[SketchedColumn]:
+    """Every column that can be joined, of current tables."""
+    for resource, version, table, number, name, distinct, sketch in islice(
+        session.rows(_SQL["sketches"].text), most
+    ):
+        column = TableColumn(
+            resource=resource, version=version, table=table, number=number, name=name, distinct=distinct
+        )
+        yield SketchedColumn(column, b64decode(sketch))
+
+
+def newest_table(session: Session) -> int:
+    """When a table was last looked into, in milliseconds; 0 if none was."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["newest_table"].text).fetchall())
+    return int(rows[0][0])
+
+
+def keep_joins(session: Session, joins: Sequence[JoinCandidate]) -> None:
+    """These are all there are."""
+    columns = _columns(joins)
+
+    def work(cursor: Cursor) -> None:
+        cursor.execute(_SQL["forget_joins"].text, columns)
+        cursor.execute(_SQL["keep_joins"].text, columns)
+
+    session.transact(work)
+
+
+def read_joins(
+    session: Session, resource: str | None = None, *, skip: int = 0, limit: int = 1000
+) -> list[JoinCandidate]:
+    """The surest first; with a resource, those that have it on either side."""
+    asked = {"resource": resource, "skip": skip, "limit": limit}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_joins"].text, asked).fetchall())
+    return [_candidate(row) for row in rows]
+
+
+def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinCandidate]]:
+    """For each of these resources, where the values of its columns are found."""
+    asked = {"resource": list(resources)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["joins_of"].text, asked).fetchall())
+    found: dict[str, list[JoinCandidate]] = defaultdict(list)
+    for join in map(_candidate, rows):
+        found[join.of.resource].append(join)
+    return found
+
+
+def _candidate(row: Sequence[Any]) -> JoinCandidate:
+    return JoinCandidate(of=_column(row[:7]), within=_column(row[7:14]), containment=row[14], shared=row[15])
+
+
+def _column(row: Sequence[Any]) -> TableColumn:
+    url, resource, version, table, number, name, distinct = row
+    return TableColumn(
+        url=url, resource=resource, version=version, table=table, number=number, name=name, distinct=distinct
+    )
+
+
+def _columns(joins: Sequence[JoinCandidate]) -> dict[str, list[Any]]:
+    told: dict[str, list[Any]] = {
+        "containment": [join.containment for join in joins],
+        "shared": [join.shared for join in joins],
+    }
+    for prefix, side in (("", [join.of for join in joins]), ("within_", [join.within for join in joins])):
+        told |= {
+            f"{prefix}resource": [column.resource for column in side],
+            f"{prefix}version": [column.version for column in side],
+            f"{prefix}place": [column.table for column in side],
+            f"{prefix}number": [column.number for column in side],
+            f"{prefix}name": [column.name for column in side],
+            f"{prefix}distinct": [column.distinct for column in side],
+        }
+    return told

@@ -1,0 +1,199 @@
+"""The archive for its readers: resources, their versions, and what each version holds."""
+
+import os
+import re
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tamias.archive.blobs import BlobReader
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.moments import Moment, milliseconds, rfc3339
+from tamias.archive.reader.content import Content
+from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
+from tamias.database.connect import Database
+from tamias.database.sql import statements
+from tamias.model.errors import TamiasError, UsageError
+from tamias.model.resource import Resource, Version, resource_id
+from tamias.model.url import DEFAULT_SESSION_NAMES, fetch_url, url_key
+from tamias.plugins import load_formats
+
+if TYPE_CHECKING:
+    from tamias.archive.diffs import CollectionDiff, Diff
+
+_SQL = statements("tamias.archive.reader", "library.sql")
+_NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class NotArchived(TamiasError):
+    """The archive has no such resource, or no such version of it."""
+
+
+class ArchiveReader:
+    """An archive, opened for reading. Others may write to it meanwhile. Not for two threads at once."""
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str] = "tamias-data",
+        *,
+        data: str | os.PathLike[str] | None = None,
+        session_names: frozenset[str] = DEFAULT_SESSION_NAMES,
+    ) -> None:
+        """`place` is a data directory, or the URL of a PostgreSQL database; then `data` is the directory
+        where the bytes are (else `TAMIAS_DATA`, else `./tamias-data`).
+
+        Raises `DataMissing` when nothing is there.
+        """
+        url = place if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")) else None
+        self.data = Path(data or (os.environ.get("TAMIAS_DATA", "tamias-data") if url else place))
+        self._session_names = session_names
+        self.database = Database(self.data, url, create=False)
+        self.session = self.database.session()
+        self.reader = BlobReader(packs_of(self.session, self.data), self.session)
+
+    def close(self) -> None:
+        """Lets go of the database. May be called twice."""
+        self.session.close()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def resources(
+        self, *, host: str | None = None, media_type: str | None = None, portal: str | None = None
+    ) -> Iterator[Resource]:
+        """The resources under watch, all or some, page by page in the order of their ids."""
+        after = ""
+        while page := page_of_resources(self.session, after, host=host, media_type=media_type, portal=portal):
+            yield from page
+            after = page[-1].id
+
+    def resource(self, url: str) -> Resource:
+        """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        named = _NAME.fullmatch(url)
+        name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
+        asked = {"resource": name, "url": address}
+        rows = self._rows("find_resource", asked)
+        found = read_resources(self.session, [rows[0][0]]) if rows else []
+        if not found:
+            raise NotArchived(f"{url} is not in the archive; 'tamias add' puts it under watch")
+        return found[0]
+
+    def versions(self, url: str) -> list[Version]:
+        """The versions of a resource, oldest first. Raises `NotArchived`."""
+        resource = self.resource(url)
+        return read_versions(self.session, [resource.id])[resource.id]
+
+    def get(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
+        """The current version, the one that was current at a moment, or the one of a number.
+
+        A version's own id is a URL as well: `3b1f…_4`. Raises `NotArchived`.
+        """
+        named = _NAME.fullmatch(url)
+        if named and named[2]:
+            version = int(named[2])
+        if at is not None and version is not None:
+            raise UsageError("a version has a number or a time, not both")
+        resource = self.resource(url)
+        versions = read_versions(self.session, [resource.id])[resource.id]
+        if not versions:
+            raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
+        return Content(resource, _chosen(resource, versions, at, version), self.reader)
+
+    def diff(
+        self,
+        url: str,
+        a: int | Moment | None = None,
+        b: int | Moment | None = None,
+        *,
+        key: str | None = None,
+    ) -> "Diff":
+        """What changed from one version to another, named by numbers or moments; else in the last step.
+
+        `key` is the column that tells rows apart; without one it is guessed. Raises `NotArchived`.
+        """
+        from tamias.archive.diffs import diff
+
+        load_formats()
+        old, new = self._pair(url, a, b)
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+            files = [content.spooled(Path(folder)) for content in (old, new)]
+            return diff(files[0], files[1], new.version.media_type, key=key, base=new.resource.url)
+
+    def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
+        """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
+        from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
+        from tamias.content.canonical.faults import Unreadable
+        from tamias.content.formats import is_rdf
+
+        load_formats()
+        old, new = self._pair(url, a, b)
+        media_type = new.version.media_type or ""
+        if not is_rdf(media_type):
+            raise UsageError(f"{url} is {new.version.media_type}, not RDF: no SPARQL can tell what changed")
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
+            files = [content.spooled(Path(folder)) for content in (old, new)]
+            try:
+                found = statements_diff(files[0], files[1], media_type, DiffLimits(), new.resource.url)
+            except Unreadable as fault:
+                raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
+        return as_sparql_update(found)
+
+    def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
+        """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
+        from tamias.archive.diffs import collection_diff
+
+        named = self._portal(portal)
+        asked = {"portal": named, "before": milliseconds(a), "after": milliseconds(b)}
+        rows = self._rows("portal_between", asked)
+        return collection_diff(
+            {url: before for url, before, _ in rows if before},
+            {url: after for url, _, after in rows if after},
+        )
+
+    def _portal(self, url: str) -> str:
+        """The portal as the archive knows it, with its slash or without."""
+        for name in dict.fromkeys((url, fetch_url(url), url.rstrip("/"), url.rstrip("/") + "/")):
+            if self._rows("is_portal", {"portal": name})[0][0]:
+                return name
+        raise NotArchived(f"{url} is no portal under watch; 'tamias add --portal' puts it there")
+
+    def _rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return self.session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
+
+    def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
+        newest = self.get(url) if b is None else self._get(url, b)
+        if a is not None:
+            return self._get(url, a), newest
+        if newest.version.number == 1:
+            raise NotArchived(f"{newest.resource.url} has no version before its first")
+        return self.get(url, version=newest.version.number - 1), newest
+
+    def _get(self, url: str, which: int | Moment) -> Content:
+        if isinstance(which, int) or (isinstance(which, str) and _NUMBER.fullmatch(which)):
+            return self.get(url, version=int(which))
+        return self.get(url, at=which)
+
+    def _id(self, url: str) -> str:
+        return resource_id(url_key(url, self._session_names))
+
+
+def _chosen(resource: Resource, versions: list[Version], at: Moment | None, number: int | None) -> Version:
+    if number is not None:
+        found = next((version for version in versions if version.number == number), None)
+        if found is None:
+            raise NotArchived(f"{resource.url} has no version {number}; it has 1 to {versions[-1].number}")
+        return found
+    if at is None:
+        return versions[-1]
+    place = bisect_right(versions, milliseconds(at), key=lambda version: version.captured_at)
+    if not place:
+        first = rfc3339(versions[0].captured_at)
+        raise NotArchived(f"there was no version of {resource.url} at {at}; the first is of {first}")
+    return versions[place - 1]

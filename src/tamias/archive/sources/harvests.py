@@ -1,0 +1,79 @@
+"""Harvests as rows: how far each came, so that a killed one goes on where it was."""
+
+from typing import Any
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.finding import HarvestEnd
+from tamias.model.lease import Lease, Task
+
+_SQL = statements("tamias.archive.sources", "harvests.sql")
+
+
+class HarvestProgress(msgspec.Struct, kw_only=True):
+    """What a harvest has brought so far."""
+
+    started_at: int
+    state: bytes | None = None
+    kept: int = 0
+    """Bytes of the file of its quads that count."""
+    steps: int = 0
+    quads: int = 0
+    links: int = 0
+    cut: int = 0
+    """What kept links out: bits of `tamias.model.cut`."""
+    bytes: int = 0
+    problems: list[str] = msgspec.field(default_factory=list)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+    status: int = 0
+    """Of the last answer."""
+    address: str = ""
+    """Of whoever gave it."""
+    end: HarvestEnd | None = None
+    """Set when nothing is left but to commit it."""
+
+
+class HarvestKey(msgspec.Struct, frozen=True):
+    """Whose harvest it is."""
+
+    bucket: int
+    qid: int
+    crawl: int
+    uid: int
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file of its quads."""
+        return f"{self.crawl:x}-{self.qid & (2**64 - 1):016x}-{self.uid & (2**64 - 1):016x}.nq.zst"
+
+
+def harvest_key(lease: Lease, task: Task) -> HarvestKey:
+    """The place of a task's harvest."""
+    return HarvestKey(lease.bucket, lease.qid, task.crawl, task.uid)
+
+
+def read_harvest(session: Session, place: HarvestKey) -> tuple[HarvestProgress | None, bytes | None]:
+    """How far the harvest under way came, if there is one; and the bookmark."""
+    asked = msgspec.structs.asdict(place)
+    row = session.transact(lambda cursor: cursor.execute(_SQL["read_harvest"].text, asked).fetchone())
+    if row is None:
+        return None, None
+    _, progress, bookmark = row
+    return (msgspec.msgpack.decode(progress, type=HarvestProgress) if progress else None), bookmark
+
+
+def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress) -> None:
+    """Makes a step durable."""
+    told: dict[str, Any] = {
+        **msgspec.structs.asdict(place),
+        "started_at": progress.started_at,
+        "progress": msgspec.msgpack.encode(progress),
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["save_harvest"].text, told))
+
+
+def end_harvest(cursor: Cursor, place: HarvestKey, bookmark: bytes | None) -> None:
+    """The harvest is committed, in the transaction that says so."""
+    cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), "bookmark": bookmark})

@@ -1,0 +1,319 @@
+"""Sites as rows: whose sitemaps were put, which datasets they offer as a whole, and how those are had."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+
+from tamias.archive.sources.access_plan import Access
+from tamias.archive.sources.claim import Claim
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.capture import Extent
+from tamias.model.lease import Lease
+from tamias.model.site import SemanticDataset
+
+_SQL = statements("tamias.archive.sources", "sites.sql")
+
+State = Literal["claimed", "copying", "had", "released"]
+
+
+class SiteDataset(msgspec.Struct, frozen=True, kw_only=True):
+    """A dataset of a Semantic Sitemap, and the way by which a crawl gets it."""
+
+    crawl: int
+    key: bytes
+    sitemap: str
+    state: State
+    dataset: SemanticDataset
+    plan: list[Access]
+    attempt: int = 0
+    missing: tuple[str, ...] = ()
+
+    @property
+    def access(self) -> Access | None:
+        """The attempt under way."""
+        return self.plan[self.attempt] if self.attempt < len(self.plan) else None
+
+
+LEAST_SHARE = 0.5
+"""The share of URIs, and of the statements about them, that a copy must have to stand for its resources."""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What a copy has of the URIs that were looked up in it, and of what documents say about some of them."""
+
+    compared: int
+    """URIs that were looked up."""
+    described: int
+    documents: int
+    statements: int
+    """What the documents say about the URIs that they were asked for by."""
+    confirmed: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the copy stands for the resources."""
+        return (
+            self.described >= LEAST_SHARE * self.compared and self.confirmed >= LEAST_SHARE * self.statements
+        )
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        said = f"describes {self.described} of {self.compared} URIs looked up in it"
+        if not self.statements:
+            return said
+        return (
+            f"{said} and has {self.confirmed} of {self.statements} statements of {self.documents} documents"
+        )
+
+
+class MetUrl(msgspec.Struct, frozen=True):
+    """A covered URL that the crawl has met."""
+
+    url: str
+    uid: int
+    visited: bool
+
+
+class Covered(msgspec.Struct, frozen=True):
+    """What a dataset covers."""
+
+    crawl: int
+    sitemap: str
+    had: bool
+    prefixes: tuple[str, ...]
+    urls: frozenset[str]
+    """Where it is had from: these are asked for, whatever the prefixes say."""
+    samples: frozenset[str]
+    key: bytes
+    copies: tuple[Extent, ...]
+    """Where the quads of the copy stand."""
+    compared: Comparison | None
+
+    @property
+    def reason(self) -> str:
+        """Why what it covers is not asked for."""
+        found = "" if self.compared is None else f"; its copy {self.compared.words}"
+        return f"part of a dataset that {self.sitemap} offers as a whole{found}"
+
+
+def dataset_key(dataset: SemanticDataset) -> bytes:
+    """The dataset's own key: its URI, or what it covers and where it is had, whichever sitemap says so."""
+    places = (*dataset.dumps, *dataset.fragments, *dataset.endpoints)
+    said = [*(prefix.iri for prefix in dataset.prefixes), *(place.url for place in places)]
+    return sha256((dataset.uri or "\n".join(sorted(said))).encode()).digest()[:16]
+
+
+def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+    """Whether the sitemaps of a place were put in this crawl, as near as this."""
+    asked = {**_site(lease, crawl, authority), "depth": depth}
+    return session.transact(
+        lambda cursor: cursor.execute(_SQL["site_is_open"].text, asked).fetchone() is not None
+    )
+
+
+def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
+    """They are put now."""
+    told = {**_site(lease, crawl, authority), "now": now, "depth": depth}
+    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told))
+
+
+class ListedBy(msgspec.Struct, frozen=True):
+    """The place whose sitemaps list addresses, in a crawl."""
+
+    bucket: int
+    qid: int
+    crawl: int
+    authority: str
+
+
+def listed_so_far(session: Session, place: ListedBy) -> tuple[int, int]:
+    """How many new sitemaps and how many new addresses the sitemaps of a place have brought."""
+    asked = msgspec.structs.asdict(place)
+    row = session.transact(lambda cursor: cursor.execute(_SQL["listed_so_far"].text, asked).fetchone())
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) -> None:
+    """They have brought more."""
+    told = {**msgspec.structs.asdict(place), "sitemaps": sitemaps, "sitemap_urls": urls, "now": session.now()}
+    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, told))
+
+
+def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
+    """Makes a dataset known; one that is under way goes on as it began."""
+    told = {
+        "crawl": found.crawl,
+        "dataset": found.key,
+        "sitemap": found.sitemap,
+        "state": found.state,
+        "prefixes": [prefix.iri for prefix in found.dataset.prefixes],
+        "description": _json(found.dataset),
+        "plan": _json(found.plan),
+        "missing": list(found.missing),
+        "now": now,
+    }
+    cursor.execute(_SQL["put_site_dataset"].text, told)
+
+
+def waiting_for(session: Session, crawl: int, url: str) -> list[SiteDataset]:
+    """The datasets that miss an address."""
+    asked = {"crawl": crawl, "url": url}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_for"].text, asked).fetchall())
+    return [_site_dataset(crawl, row) for row in rows]
+
+
+def _site_dataset(crawl: int, row: tuple[Any, ...]) -> SiteDataset:
+    key, sitemap, state, description, plan, attempt, missing = row
+    return SiteDataset(
+        crawl=crawl,
+        key=bytes(key),
+        sitemap=sitemap,
+        state=state,
+        dataset=msgspec.convert(description, SemanticDataset),
+        plan=msgspec.convert(plan, list[Access]),
+        attempt=attempt,
+        missing=tuple(missing),
+    )
+
+
+def covered(session: Session) -> list[Covered]:
+    """What need not be asked for one by one, in all crawls."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["covered"].text).fetchall())
+    return [
+        Covered(
+            crawl,
+            sitemap,
+            state == "had",
+            tuple(prefixes),
+            frozenset(urls or ()),
+            frozenset(samples or ()),
+            bytes(key),
+            tuple(msgspec.convert(copies, list[Extent])),
+            _comparison(*compared),
+        )
+        for crawl, key, sitemap, state, prefixes, urls, samples, copies, *compared in rows
+    ]
+
+
+def _comparison(
+    compared: int | None,
+    described: int | None,
+    documents: int | None,
+    statements: int | None,
+    confirmed: int | None,
+) -> Comparison | None:
+    if compared is None:
+        return None
+    return Comparison(
+        compared=compared,
+        described=described or 0,
+        documents=documents or 0,
+        statements=statements or 0,
+        confirmed=confirmed or 0,
+    )
+
+
+def note_had(cursor: Cursor, crawl: int, url: str, extent: Extent | None) -> None:
+    """An address of the attempts under way was read; its quads stand there."""
+    copies = _json([] if extent is None else [extent])
+    cursor.execute(_SQL["note_had"].text, {"crawl": crawl, "url": url, "copies": copies})
+
+
+def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> list[MetUrl]:
+    """Some URLs of a host that a dataset covers and that the crawl has met; first those it has visited."""
+    asked = {
+        "bucket": lease.bucket,
+        "qid": lease.qid,
+        "crawl": dataset.crawl,
+        "prefixes": list(dataset.prefixes),
+        "urls": list(dataset.urls),
+        "most": most,
+    }
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["met"].text, asked).fetchall())
+    return [MetUrl(*row) for row in rows]
+
+
+def any_unvisited(session: Session, lease: Lease, dataset: Covered, uids: Iterable[int]) -> bool:
+    """Whether one of these URLs of a host was not visited yet."""
+    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(uids)}
+    return session.transact(
+        lambda cursor: cursor.execute(_SQL["any_unvisited"].text, asked).fetchone() is not None
+    )
+
+
+def documents_of(
+    session: Session, lease: Lease, dataset: Covered, met: Sequence[MetUrl]
+) -> dict[str, Extent]:
+    """Where the quads stand that were last read from these URLs of a host."""
+    url_of = {each.uid: each.url for each in met}
+    asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(url_of)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["documents_of"].text, asked).fetchall())
+    return {url_of[uid]: Extent(*place) for uid, *place in rows}
+
+
+def note_compared(session: Session, dataset: Covered, found: Comparison) -> None:
+    """What was found when the copy was compared; unless it holds, it covers nothing any more."""
+    told = {
+        **msgspec.structs.asdict(found),
+        "crawl": dataset.crawl,
+        "dataset": dataset.key,
+        "state": "had" if found.holds else "released",
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["note_compared"].text, told))
+
+
+def note_failed(cursor: Cursor, failed: SiteDataset) -> None:
+    """The attempt came to nothing."""
+    following = after(failed)
+    told = {
+        "crawl": failed.crawl,
+        "dataset": failed.key,
+        "attempt": failed.attempt,
+        "missing": list(following.urls) if following else [],
+        "state": "copying" if following else "released",
+    }
+    cursor.execute(_SQL["note_failed"].text, told)
+
+
+def after(failed: SiteDataset) -> Access | None:
+    """The attempt that follows; None when each IRI must be asked for by itself."""
+    later = failed.plan[failed.attempt + 1 : failed.attempt + 2]
+    return later[0] if later and later[0].kind != "dereference" else None
+
+
+def note_claims(cursor: Cursor, crawl: int, told: Sequence[Claim]) -> None:
+    """Keeps what a host's sitemap states."""
+    for host in {claim.host for claim in told}:
+        digests = [_digest(claim) for claim in told if claim.host == host]
+        cursor.execute(_SQL["put_claims"].text, {"crawl": crawl, "host": host, "statement": digests})
+
+
+def others_claims(session: Session, crawl: int, told: Iterable[Claim]) -> list[Claim]:
+    """Of the same statements, those that other hosts make too."""
+    statement_of = {_digest(claim): claim.statement for claim in told}
+    asked = {"crawl": crawl, "statement": list(statement_of)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_claims"].text, asked).fetchall())
+    return [Claim(host, statement_of[bytes(digest)]) for host, digest in rows]
+
+
+def waiting_claims(session: Session, crawl: int) -> list[tuple[str, SemanticDataset]]:
+    """Datasets whose other side had not spoken, with their sitemaps."""
+    asked = {"crawl": crawl}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_claims"].text, asked).fetchall())
+    return [(sitemap, msgspec.convert(said, SemanticDataset)) for _, sitemap, said in rows]
+
+
+def _digest(claim: Claim) -> bytes:
+    return sha256(msgspec.json.encode(claim.statement)).digest()[:16]
+
+
+def _site(lease: Lease, crawl: int, authority: str) -> dict[str, Any]:
+    return {"bucket": lease.bucket, "qid": lease.qid, "crawl": crawl, "authority": authority}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

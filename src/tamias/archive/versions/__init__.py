@@ -1,0 +1,1 @@
+"""Resources and their versions: whether what came is a new one, and the rows that say so."""

@@ -1,0 +1,248 @@
+"""Resources as rows: put under watch, judged and kept when they come, read by whoever wants them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from tamias.archive.versions.judgement import KnownState
+from tamias.database.columns import storable
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.resource import Resource, Source, State, Version
+
+_SQL = statements("tamias.archive.versions", "resources.sql")
+PAGE = 1000
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be known of a resource to judge what came."""
+
+    id: str
+    url: str
+    host: str
+    state: State
+    importance: float
+    versions: int
+    known: KnownState
+    history: bytes | None
+    visited_at: int | None
+    fails: int
+    hint_at: int | None
+    """When somebody says that it last changed."""
+    frequency: str | None = None
+    """How often somebody says that it changes."""
+
+
+class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A body that becomes a version, or is kept as one that is not believed."""
+
+    resource: str
+    captured_at: int
+    sha256: str
+    byte_size: int
+    media_type: str | None
+    told_type: str | None
+    fingerprint: str | None
+    noise: bool
+    capture: str
+
+
+class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit means for the schedule."""
+
+    resource: str
+    state: State
+    now: int
+    next_visit: int
+    fails: int
+    history: bytes | None = None
+    change_rate: float | None = None
+    visited_at: int | None = None
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """A body that was not believed."""
+
+    seen_at: int
+    sha256: str
+    byte_size: int
+    media_type: str | None
+    reason: str
+
+
+def put_resources(cursor: Cursor, new: Sequence[tuple[Resource, str]], now: int) -> int:
+    """Makes resources known, each with its host, and their sources; returns how many were new."""
+    unique = {resource.id: (resource, host) for resource, host in new}
+    rows = cursor.execute(_SQL["put_resources"].text, {"now": now, **_columns(unique.values())}).fetchall()
+    named = [(resource.id, source) for resource, _ in new for source in resource.sources]
+    pairs = {(resource, source.source): source for resource, source in named}
+    if pairs:
+        cursor.execute(_SQL["put_sources"].text, {"now": now, **_source_columns(pairs)})
+    return sum(inserted for _, inserted in rows)
+
+
+def read_watched(session: Session, resource: str) -> Watched | None:
+    """A resource by its id."""
+    asked = {"resource": resource}
+    row = session.transact(lambda cursor: cursor.execute(_SQL["read_watched"].text, asked).fetchone())
+    if row is None:
+        return None
+    (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
+     visited_at, fails, hint_at, frequency) = row  # fmt: skip
+    known = KnownState(
+        sha256=digest.hex() if digest else None,
+        fingerprint=fingerprint.hex() if fingerprint else None,
+        media_type=media_type,
+        expected=expected,
+    )
+    return Watched(
+        id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
+        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
+    )  # fmt: skip
+
+
+def count_shared(session: Session, host: str, sha256: str) -> int:
+    """How many resources of a host have this body."""
+    asked = {"host": host, "sha256": bytes.fromhex(sha256)}
+    row = session.transact(lambda cursor: cursor.execute(_SQL["count_shared"].text, asked).fetchone())
+    assert row is not None
+    return int(row[0])
+
+
+def add_version(cursor: Cursor, new: NewVersion, host: str) -> None:
+    """A version more. Its blob must be there; the same attempt twice is one version."""
+    cursor.execute(_SQL["add_version"].text, _version_row(new))
+    cursor.execute(_SQL["note_shared"].text, {"host": host, "sha256": bytes.fromhex(new.sha256)})
+
+
+def add_suspect(cursor: Cursor, new: NewVersion, host: str, reason: str) -> None:
+    """A body that is kept apart."""
+    cursor.execute(_SQL["add_suspect"].text, {**_version_row(new), "reason": storable(reason)})
+    cursor.execute(_SQL["note_shared"].text, {"host": host, "sha256": bytes.fromhex(new.sha256)})
+
+
+def note_visit(cursor: Cursor, note: VisitNote) -> None:
+    """What a visit means for the schedule and the state."""
+    cursor.execute(_SQL["note_visit"].text, msgspec.structs.asdict(note))
+
+
+def stop_resources(session: Session, resources: Sequence[str]) -> None:
+    """Takes resources from under watch."""
+    session.transact(
+        lambda cursor: cursor.execute(_SQL["stop_resources"].text, {"resource": list(resources)})
+    )
+
+
+def read_resources(session: Session, resources: Sequence[str]) -> list[Resource]:
+    """Resources by their ids; those that are known."""
+    asked = {"resource": list(resources)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_resources"].text, asked).fetchall())
+    return [resource_of(row[:-1], row[-1]) for row in rows]
+
+
+def page_of_resources(
+    session: Session,
+    after: str = "",
+    limit: int = PAGE,
+    *,
+    host: str | None = None,
+    media_type: str | None = None,
+    portal: str | None = None,
+) -> list[Resource]:
+    """The resources that follow one, in the order of their ids."""
+    asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["page_resources"].text, asked).fetchall())
+    return read_resources(session, [row[0] for row in rows])
+
+
+def all_resources(session: Session) -> Iterator[Resource]:
+    """Every resource, page by page."""
+    after = ""
+    while page := page_of_resources(session, after):
+        yield from page
+        after = page[-1].id
+
+
+def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
+    """The versions of resources, oldest first."""
+    asked = {"resource": list(resources)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_versions"].text, asked).fetchall())
+    found: dict[str, list[Version]] = {resource: [] for resource in resources}
+    for row in rows:
+        version = _version(row)
+        found[version.resource].append(version)
+    return found
+
+
+def read_suspects(session: Session, resource: str) -> list[Suspect]:
+    """What was not believed of a resource."""
+    asked = {"resource": resource}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_suspects"].text, asked).fetchall())
+    return [Suspect(*row) for row in rows]
+
+
+def _columns(new: Iterable[tuple[Resource, str]]) -> dict[str, list[Any]]:
+    pairs = list(new)
+    return {
+        "resource": [resource.id for resource, _ in pairs],
+        "url": [resource.url for resource, _ in pairs],
+        "host": [host for _, host in pairs],
+        "title": [storable(resource.title) for resource, _ in pairs],
+        "expected": [resource.expected for resource, _ in pairs],
+    }
+
+
+def _source_columns(pairs: dict[tuple[str, str], Source]) -> dict[str, list[Any]]:
+    return {
+        "resource": [resource for resource, _ in pairs],
+        "source": [storable(source) for _, source in pairs],
+        "portal": [storable(each.portal) for each in pairs.values()],
+        "title": [storable(each.title) for each in pairs.values()],
+        "format": [storable(each.format) for each in pairs.values()],
+    }
+
+
+def _version_row(new: NewVersion) -> dict[str, Any]:
+    return {
+        **msgspec.structs.asdict(new),
+        "sha256": bytes.fromhex(new.sha256),
+        "fingerprint": bytes.fromhex(new.fingerprint) if new.fingerprint else None,
+        "told_type": storable(new.told_type),
+        "capture": UUID(new.capture),
+    }
+
+
+def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
+    """The columns of a resource, and those of each of its sources."""
+    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions = row
+    return Resource(
+        id=identifier,
+        url=url,
+        state=state,
+        title=title,
+        media_type=media_type,
+        expected=expected,
+        added_at=added_at,
+        next_visit=next_visit,
+        change_rate=rate,
+        versions=versions,
+        sources=tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources),
+    )
+
+
+def _version(row: tuple[Any, ...]) -> Version:
+    resource, number, captured_at, digest, size, media_type, told_type, fingerprint, noise, capture = row
+    return Version(
+        resource=resource,
+        number=number,
+        captured_at=captured_at,
+        sha256=digest,
+        byte_size=size,
+        media_type=media_type,
+        told_type=told_type,
+        fingerprint=fingerprint,
+        noise=noise,
+        capture=capture,
+    )

@@ -1,0 +1,279 @@
+"""From references in documents to items of the frontier: resolved, filtered, and only those not known yet."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from tamias.analyse.tags.rules import TagRules
+from tamias.database.connect import Session
+from tamias.fetch.names import address_of
+from tamias.filters.blocklists.filter import BlocklistFilter
+from tamias.filters.pattern import PatternFilter
+from tamias.filters.scheme import DEFAULT_SCHEMES
+from tamias.frontier.known import KnownLinks
+from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
+from tamias.model.errors import UrlError, UsageError
+from tamias.model.item import MOST_DEPTH, Item, Seed
+from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
+from tamias.model.lease import Task
+from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key, without_session
+from tamias.permit.delay import host_delay_ms
+from tamias.plugins import load_all
+from tamias.protocols import Filter
+from tamias.settings import Settings
+
+SCORE_HALVED_BY_DEPTH = 0.5
+_ANY_PATH = "/a/path/that/no-expression/means"
+"""Whoever excludes this and robots.txt as well excludes the host."""
+FIRST = 2.0
+"""A score above all that a link can have; with `LONG_DUE` before all others of the host."""
+LONG_DUE = 1
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """Links of one document: as they stand in it, what they are relative to, and how deep they lead."""
+
+    references: Sequence[str]
+    base: str
+    depth: int
+    crawl: int
+    kind: str | None = None
+    """What stands there, as far as the document says."""
+    tags: tuple[str, ...] = ()
+    score: float | None = None
+    """Set where the depth does not decide it."""
+    listed: bool = False
+    """Whether a sitemap lists them: then their number is bounded for each host."""
+
+
+class Admission:
+    """Decides which references become items. Used by one thread at a time."""
+
+    def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
+        self._filters = filters(settings, seeds)
+        self._blocklists = next(each for each in self._filters.values() if isinstance(each, BlocklistFilter))
+        self._patterns = next(each for each in self._filters.values() if isinstance(each, PatternFilter))
+        self._max_depth = settings.crawl.depth
+        self._session_names = frozenset(settings.filters.session_names)
+        self._queue_key = queue_key(settings.frontier.queue)
+        self._by_address = settings.frontier.queue == "ip"
+        self._tag_rules = TagRules(settings.tags.rules)
+        self._most_known = settings.frontier.known_links
+        self._known: dict[int, KnownLinks] = {}
+
+    def items(self, found: Reference) -> list[Item]:
+        """The items of references that are not known to be known so near."""
+        return self.admit(found)[0]
+
+    def admit(self, found: Reference) -> tuple[list[Item], int]:
+        """The same, and what kept others out: bits of `tamias.model.cut`."""
+        if self._max_depth is not None and found.depth > self._max_depth:
+            return [], self._cut_by_depth(found)
+        fresh: dict[str, Item] = {}
+        known, followed, cut = self._known_in(found.crawl), False, 0
+        for reference in found.references:
+            url = resolved(reference, found.base)
+            if url is None:
+                continue
+            near = known.within(kind_key(url, found.kind), found.depth)
+            # Most links are known as they stand: only the others are searched for session parameters.
+            if not near and (plain := without_session(url, self._session_names)) != url:
+                url, near = plain, known.within(kind_key(plain, found.kind), found.depth)
+            if near or url in fresh:
+                followed |= near
+                continue
+            refused_by = self._refused_by(url, found.depth)
+            if refused_by is None:
+                fresh[url] = self._found_item(url, found)
+            else:
+                cut |= refused_by[1]
+        if self._max_depth is not None and (fresh or followed):
+            cut |= BELOW
+        return list(fresh.values()), cut
+
+    def _cut_by_depth(self, found: Reference) -> int:
+        """By the depth limit, if any of these links would be followed on a shorter way."""
+        cut = 0
+        for reference in found.references:
+            url = resolved(reference, found.base)
+            if url is None:
+                continue
+            refused_by = self._refused_by(url, 0)
+            if refused_by is None:
+                return DEPTH
+            cut |= refused_by[1]
+        return cut
+
+    def _known_in(self, crawl: int) -> KnownLinks:
+        if crawl not in self._known:
+            self._known[crawl] = KnownLinks(self._most_known)
+        return self._known[crawl]
+
+    def _found_item(self, url: str, found: Reference) -> Item:
+        return self.item(url, found.depth, found.crawl, kind=found.kind, tags=found.tags, score=found.score)
+
+    def item(
+        self,
+        url: str,
+        depth: int,
+        crawl: int,
+        kind: str | None = None,
+        *,
+        tags: tuple[str, ...] = (),
+        score: float | None = None,
+    ) -> Item:
+        """The item of a URL, whatever the filters say; the deeper, the lower its score, unless given."""
+        key = url_key(url, self._session_names)
+        return Item(
+            url=url,
+            key=kind_key(key, kind),
+            host=self.queue(url),
+            crawl=crawl,
+            depth=min(depth, MOST_DEPTH),
+            score=usual_score(depth) if score is None else score,
+            tags=self._tag_rules.added(url, tags if kind is None else (*tags, kind_tag(kind))),
+        )
+
+    def key(self, url: str) -> str:
+        """The key that tells whether a URL is known."""
+        return url_key(url, self._session_names)
+
+    def queue(self, url: str) -> str:
+        """The key of the queue that a URL belongs to; the name of an excluded host is not even looked up."""
+        if self._by_address and self.blocked(url, ROBOTS) is not None:
+            return host(url)
+        return self._queue_key(url)
+
+    def refusal(self, url: str, depth: int) -> str | None:
+        """Why a URL may not enter, if so."""
+        refused_by = self._refused_by(url, depth)
+        return None if refused_by is None else refused_by[0]
+
+    def cut(self, url: str, depth: int) -> int:
+        """The same as bits of `tamias.model.cut`; 0 for a URL that may enter."""
+        refused_by = self._refused_by(url, depth)
+        return 0 if refused_by is None else refused_by[1]
+
+    def _refused_by(self, url: str, depth: int) -> tuple[str, int] | None:
+        for name, each in self._filters.items():
+            if reason := each.refuse(url, depth):
+                return reason, self._bit(name, url, depth)
+        return None
+
+    def _bit(self, name: str, url: str, depth: int) -> int:
+        """What nobody could fetch anyway, such as `mailto:`, was not cut."""
+        if self._max_depth is not None and depth > self._max_depth:
+            return DEPTH
+        if name == "scheme" and url.partition(":")[0] not in DEFAULT_SCHEMES:
+            return 0
+        return SCOPE if name == "scope" else FILTER
+
+    def blocked(self, url: str, kind: str | None = None) -> str | None:
+        """The block list or `exclude` that names a URL, if one does: asked before each request.
+
+        Both may have changed since the URL became known, and what is put first passes no other filter. A file
+        that speaks for a host, as robots.txt does, is only kept out together with its host.
+        """
+        reason = self._blocklists.refuse(url, 0)
+        if reason is not None or kind != ROBOTS:
+            return reason or self._patterns.excluded(url)
+        place = authority(url)
+        return self._patterns.excluded(f"{place}/robots.txt") and self._patterns.excluded(place + _ANY_PATH)
+
+    def blocked_counts(self) -> dict[str, int]:
+        """How often each block list kept something out since the last call."""
+        return self._blocklists.taken_counts()
+
+    def is_known(self, url: str, crawl: int) -> bool:
+        """Whether the frontier is known to know an ordinary address."""
+        return url in self._known_in(crawl)
+
+    def remember(self, items: Iterable[Item]) -> None:
+        """These items are in the frontier now."""
+        for item in items:
+            self._known_in(item.crawl).add(kind_key(item.url, kind_of(item.tags)), item.depth)
+
+
+def usual_score(depth: int) -> float:
+    """The deeper, the lower."""
+    return float(SCORE_HALVED_BY_DEPTH ** min(depth, 10))
+
+
+def first(admission: Admission, url: str, kind: str, task: Task, tags: tuple[str, ...] = ()) -> Item:
+    """An item that is visited before all others of its host, whatever the filters say of it."""
+    item = admission.item(url, task.depth, task.crawl, kind, tags=tags, score=FIRST)
+    return msgspec.structs.replace(item, due=LONG_DUE)
+
+
+def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
+    """The filters in force by name: the built-in ones, cheapest first, then every other that is installed."""
+    wanted = settings.filters
+    build: dict[str, Callable[[type], Filter]] = {
+        "scheme": lambda part: part(frozenset(wanted.schemes)),
+        "trap": lambda part: part(
+            max_length=wanted.max_length,
+            max_segments=wanted.max_segments,
+            max_repeats=wanted.max_repeats,
+            max_depth=settings.crawl.depth,
+            max_query_pairs=wanted.max_query_pairs,
+        ),
+        "scope": lambda part: part(wanted.scope, list(seeds)),
+        "blocklist": lambda part: part(
+            wanted.blocklists, wanted.blocklist_interval, wanted.blocklist_entries
+        ),
+        "pattern": lambda part: part(wanted.include, wanted.exclude),
+    }
+    installed = load_all("tamias.filters")
+    own = {name: make(installed.pop(name)) for name, make in build.items()}
+    return own | {name: part() for name, part in installed.items()}
+
+
+def queue_key(by: str) -> Callable[[str], str]:
+    """What shares a queue: a pay-level domain, a host name, or an address."""
+    return {"domain": host_key, "host": host, "ip": _address_key}[by]
+
+
+def _address_key(url: str) -> str:
+    return address_of(host(url))
+
+
+def same_url(session_names: frozenset[str]) -> Callable[[str, str], bool]:
+    """Whether two texts to fetch are one URL."""
+    return lambda one, other: url_key(one, session_names) == url_key(other, session_names)
+
+
+def open_frontier(
+    session: Session, settings: Settings, worker: int | None = None, lease_filter: LeaseFilter | None = None
+) -> PostgresFrontier:
+    """The frontier as the settings have it, for one thread; its leases are in the name of the worker."""
+    return PostgresFrontier(
+        session,
+        same_url=same_url(frozenset(settings.filters.session_names)),
+        worker=worker,
+        delay_ms=host_delay_ms(settings.fetch.delay, None, obey_robots=False),
+        lease_filter=lease_filter,
+    )
+
+
+def resolved(reference: str, base: str) -> str | None:
+    """The address that a reference in a document stands for; None when it is none."""
+    try:
+        return resolve(reference, base)
+    except UrlError:
+        return None
+
+
+def seed_items(settings: Settings, seeds: Sequence[Seed], crawl: int) -> list[Item]:
+    """The seeds as items; one that a filter refuses is an error, as nobody meant that.
+
+    Raises `UrlError` for a seed that is no URL.
+    """
+    admission = Admission(settings, [seed.address for seed in seeds])
+    items = [admission.item(fetch_url(seed.address), 0, crawl, seed.kind, tags=seed.tags) for seed in seeds]
+    for item in items:
+        reason = admission.refusal(item.url, 0)
+        if reason is not None:
+            raise UsageError(f"the seed {item.url} is kept out: {reason}")
+    return items

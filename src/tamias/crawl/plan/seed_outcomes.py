@@ -1,0 +1,59 @@
+"""What became of the seeds of a crawl: whether any of them could be fetched, and why not."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.frontier.keys import hash64
+from tamias.frontier.put import by_bucket, numbered, url_columns
+from tamias.model.capture import Outcome
+from tamias.model.item import Item
+
+MOST_SHOWN = 5
+"""Seeds that are named when none could be fetched."""
+_FETCHED = (Outcome.NEW, Outcome.OK, Outcome.UNCHANGED)
+"""New is what was had from elsewhere, as where a redirect led; nothing is left to do for it."""
+_SQL = statements("tamias.crawl.plan", "crawl.sql")
+
+
+class SeedOutcome(msgspec.Struct, frozen=True):
+    """How the latest visit of a seed ended."""
+
+    url: str
+    outcome: Outcome
+    reason: str
+
+
+def unfetched_seeds(
+    session: Session, buckets: int, crawl: int, items: Sequence[Item], *, others_fetched: bool
+) -> list[SeedOutcome]:
+    """Some of the seeds, if not one could be fetched, else nothing; without items, of all seeds of the crawl.
+
+    `others_fetched`: a skipped seed is then taken for had, as a part of a dataset that was copied as a whole.
+    """
+    found = [each for words in _questions(buckets, crawl, items) for each in _ask(session, *words)]
+    fetched = (*_FETCHED, Outcome.SKIPPED) if others_fetched else _FETCHED
+    return [] if any(each.outcome in fetched for each in found) else found[:MOST_SHOWN]
+
+
+def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[str, dict[str, object]]]:
+    """The statements to execute, with their parameters, for each bucket."""
+    if not items:
+        return [("outcomes_of_seeds", {"bucket": bucket, "crawl": crawl}) for bucket in range(buckets)]
+    offered, _ = numbered(items, 0, 0, hash64)
+    return [
+        ("outcomes_of", {"bucket": bucket, **url_columns(part)})
+        for bucket, part in by_bucket(offered, buckets).items()
+    ]
+
+
+def _ask(session: Session, name: str, words: dict[str, object]) -> list[SeedOutcome]:
+    return session.transact(partial(_read, name, {**words, "most": MOST_SHOWN}))
+
+
+def _read(name: str, words: dict[str, object], cursor: Cursor) -> list[SeedOutcome]:
+    rows = cursor.execute(_SQL[name].text, words).fetchall()
+    return [SeedOutcome(url, Outcome(status), reason or "") for url, status, reason in rows]

@@ -1,0 +1,212 @@
+"""The port between a worker and where it stands: a database, or a frontier service elsewhere.
+
+All that a visit asks for or brings passes it. `commit/database_store.py` and `remote/store.py` carry it out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+
+from tamias.archive.sources.sites import Covered
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
+from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.store.reasons import ReasonCounts
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture, Outcome
+from tamias.model.item import Item
+from tamias.model.lease import Lease, Task
+from tamias.permit.robots import Rules
+from tamias.permit.store import KnownRobots
+from tamias.protocols import DocumentSink
+from tamias.sinks.warc.warc_writer import WarcWriter
+
+_UNFETCHED = frozenset({Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED})
+
+
+class VisitResult(msgspec.Struct):
+    """What one visit brought, before it is committed."""
+
+    capture: Capture
+    found: Extraction = msgspec.field(default_factory=Extraction)
+    references: list[Reference] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    """To be put as they are."""
+    also: Callable[[Cursor], None] | None = None
+    """What else becomes true in the same transaction."""
+    afterwards: Callable[[bool], None] | None = None
+    """Told after it whether the visit was committed."""
+    archived: ArchiveResult | None = None
+    """What the archive makes of it."""
+    put_off: bool = False
+    """Nothing happened; the address is to be looked at again soon, or when it is `due`."""
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
+    is_context: bool = False
+    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
+    context: bytes | None = None
+    capture_id: str | None = None
+    """Where it has one already."""
+    later: "Callable[[ParkedVisit], Awaitable[VisitResult]] | None" = None
+    """The rest of the visit, where reading the document may take long."""
+
+
+class Tally(msgspec.Struct):
+    """What was committed so far."""
+
+    visited: int = 0
+    """URLs that are done with."""
+    put_off: int = 0
+    """Attempts that will be repeated."""
+    again: int = 0
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
+    quads: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: ReasonCounts = msgspec.field(default_factory=ReasonCounts)
+    """Of refusals, failures and skips."""
+
+    def count_outcome(self, outcome: Outcome, reason: str, url: str) -> None:
+        """One more URL is done with."""
+        self.visited += 1
+        self.outcomes[outcome.word] = self.outcomes.get(outcome.word, 0) + 1
+        if outcome in _UNFETCHED:
+            self.reasons.add(outcome.word, reason, url)
+
+
+class Sinks(msgspec.Struct, frozen=True):
+    """Where visits go beside the segments."""
+
+    outside: Sequence[int] = ()
+    """Numbers of the sinks that are delivered to from the outbox."""
+    warc: WarcWriter | None = None
+    archiver: Archiver | None = None
+
+
+class QuadStore(Protocol):
+    """Where the quads of documents are written while they are read."""
+
+    one_large_at_a_time: asyncio.Lock
+    """To be held, in the event loop, by whoever writes a large document without a sandbox."""
+
+    def small_document(self) -> AbstractContextManager[DocumentSink]:
+        """For the event loop's thread."""
+        ...
+
+    def large_document(self) -> AbstractContextManager[DocumentSink]:
+        """For a thread that can wait."""
+        ...
+
+
+After = Callable[[Sequence[HeldLease], Sequence[Task]], None]
+"""Called in the event loop after a commit: hosts given back, and tasks whose visits came too late for it."""
+
+
+class WorkerStore(Protocol):
+    """Lends hosts, answers what visits ask, and commits what they bring.
+
+    Whatever is asked may be asked twice: every write is idempotent. Only `lease` and `renew` return when
+    nobody answers; the others wait.
+    """
+
+    number: int
+    """The worker's own."""
+
+    @property
+    def sinks(self) -> Sinks:
+        """Where visits go beside the segments."""
+        ...
+
+    @property
+    def quads(self) -> QuadStore:
+        """Where the quads of its documents are written."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What was committed so far."""
+        ...
+
+    def now(self) -> int:
+        """The frontier's time."""
+        ...
+
+    async def open(self) -> None:
+        """Before the first lease: recovers what earlier workers left."""
+        ...
+
+    async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        """Hosts with due URLs; none when there are none, or nobody answers."""
+        ...
+
+    async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
+        """The leases that go on; those left out are lost. None: nobody answered, so they run to their end."""
+        ...
+
+    def release(self, held: HeldLease) -> None:
+        """Gives a host back with the next commit."""
+        ...
+
+    async def put(self, items: list[Item]) -> None:
+        """Makes items known."""
+        ...
+
+    async def put_links(self, reference: Reference) -> int:
+        """Makes links known that the filters admit; returns what kept others out (`tamias.model.cut`)."""
+        ...
+
+    async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
+        """The robots.txt rules of an authority, unless they are unknown or too old."""
+        ...
+
+    async def write_robots(
+        self, lease: Lease, authority: str, rules: Rules, status: int | None, seconds: int
+    ) -> KnownRobots:
+        """Keeps them for all workers, for so many seconds."""
+        ...
+
+    async def read_contexts(self, addresses: list[str], since: int) -> dict[str, bytes | None]:
+        """JSON-LD contexts that somebody asked for since then; None for those that could not be had."""
+        ...
+
+    async def is_site_open(self, lease: Lease, crawl: int, authority: str, depth: int) -> bool:
+        """Whether the sitemaps of a place were put in this crawl, from this depth or a lesser one."""
+        ...
+
+    async def open_site(self, lease: Lease, crawl: int, authority: str, depth: int) -> None:
+        """They are put now."""
+        ...
+
+    async def covering(self, task: Task, lease: Lease) -> Covered | None:
+        """The dataset, had as a whole, that the task's address belongs to."""
+        ...
+
+    async def commit(
+        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
+    ) -> None:
+        """Hands a visit over; waits when too many are waiting. `parked` if its host was given back before."""
+        ...
+
+    async def run(self, after: After) -> None:
+        """Commits what is handed over until `end`, and then what has been handed over by then."""
+        ...
+
+    async def maintain(self) -> None:
+        """Every few seconds: writes down what is only counted, and recovers what dead workers left."""
+        ...
+
+    def stop(self) -> None:
+        """The worker is told to end: nobody waits long for an answer any more."""
+        ...
+
+    def end(self) -> None:
+        """Lets `run` come to its end."""
+        ...
+
+    async def close(self) -> None:
+        """After `run`: lets go of everything."""
+        ...

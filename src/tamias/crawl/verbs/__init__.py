@@ -1,0 +1,1 @@
+"""What commands do besides crawling: read, check, export, back up, measure coverage, import."""

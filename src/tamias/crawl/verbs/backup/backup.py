@@ -1,0 +1,155 @@
+"""Takes a snapshot of a live archive, and brings one back.
+
+Rows never name bytes that are not durable yet, so the bytes are copied after the rows were read.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs.collect import recover as recover_packs
+from tamias.archive.blobs.store import packs_of
+from tamias.crawl.commit.recover import WARC_PREFIX
+from tamias.crawl.strategy.versions import build_anew
+from tamias.crawl.verbs.backup.files import FileGone, needed, restore_file, save_file
+from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, SavedFile, Snapshot
+from tamias.crawl.verbs.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
+from tamias.database.connect import Cursor, Database, Session
+from tamias.database.disk import make_data_folder
+from tamias.database.sql import statements
+from tamias.model.errors import DataInUse, TamiasError, UsageError
+from tamias.sinks.warc.warc_files import mend_warcs
+
+_SQL = statements("tamias.crawl.verbs.backup", "backup.sql")
+_TRIES = 3
+STRATEGY_SECONDS = 30.0
+"""Patience with strategies while they are made anew; they were tried when they were brought."""
+Tell = Callable[[str], None]
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What became of a backup."""
+
+    name: str
+    rows: int
+    files: int
+    bytes: int
+    new_bytes: int
+    blobs: str | None
+
+
+def take(database: Database, data: Path, folder: Path) -> Taken:
+    """Takes a snapshot into a folder, beside earlier ones; it is there when it is complete, or not at all."""
+    place = BackupFolder(folder)
+    with _alone(folder), closing(database.session()) as session, closing(database.session()) as other:
+        for attempt in range(_TRIES):
+            try:
+                return session.transact(partial(_take, session=other, data=data, place=place))
+            except FileGone as gone:
+                # A pack was rewritten while we copied; the next snapshot knows where its bodies went.
+                if attempt == _TRIES - 1:
+                    raise TamiasError(f"{data}/{gone} vanished; 'tamias check' says more") from gone
+    raise AssertionError
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "backup.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataInUse(f"another backup to {folder} is under way") from None
+        yield
+
+
+def _take(cursor: Cursor, session: Session, data: Path, place: BackupFolder) -> Taken:
+    schema, buckets = begin(cursor)
+    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    part = place.folder / "snapshots" / "part"
+    shutil.rmtree(part, ignore_errors=True)
+    (part / "tables").mkdir(parents=True)
+    tables = save_tables(cursor, part / "tables")
+    wanted, elsewhere = needed(cursor, session, data)
+    known = _known(place)
+    saved = [save_file(place, each, known) for each in wanted]
+    snapshot = Snapshot(
+        format=FORMAT,
+        taken_at=name,
+        schema=schema,
+        buckets=buckets,
+        blobs=elsewhere,
+        tables=tuple(tables),
+        sequences=tuple(sequences(cursor)),
+        files=tuple(file for file, _ in saved),
+    )
+    (part / "snapshot.json").write_bytes(msgspec.json.format(msgspec.json.encode(snapshot)))
+    _put_in_place(part, place.snapshot(name))
+    rows = sum(table.rows for table in tables)
+    return Taken(name, rows, len(saved), snapshot.bytes, sum(new for _, new in saved), elsewhere)
+
+
+def _known(place: BackupFolder) -> dict[str, SavedFile]:
+    """What the newest snapshot says of the files."""
+    if not place.names():
+        return {}
+    _, newest = place.read()
+    return {file.path: file for file in newest.files}
+
+
+def _put_in_place(part: Path, final: Path) -> None:
+    for path in (*part.rglob("*"), part):
+        _sync(path)
+    if final.exists():  # a second one within a second
+        shutil.rmtree(final)
+    part.rename(final)
+    _sync(final.parent)
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple[str, Snapshot]:
+    """Brings a snapshot back into a data directory, and a database, that hold nothing."""
+    place = BackupFolder(folder)
+    chosen, snapshot = place.read(name)
+    if data.is_dir() and any(data.iterdir()):
+        raise UsageError(f"{data} is not empty; name a --data that does not exist yet")
+    make_data_folder(data)
+    for file in snapshot.files:
+        restore_file(place, data, file)
+    made = Database(data, db, buckets=snapshot.buckets, upto=snapshot.schema)
+    with closing(made), closing(made.session()) as session:
+        session.transact(partial(_load, place=place, name=chosen, snapshot=snapshot, db=db))
+    with closing(Database(data, db)) as database, closing(database.session()) as session:
+        recover_packs(packs_of(session, data), session)
+        build_anew(session, STRATEGY_SECONDS)
+    mend_warcs(data / "warc", WARC_PREFIX)
+    return chosen, snapshot
+
+
+def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None) -> None:
+    if cursor.execute("SELECT FROM capture LIMIT 1").fetchone() or _has_urls(cursor, snapshot.buckets):
+        raise UsageError(f"the database {'named by --db' if db else 'in --data'} holds data already")
+    load_tables(cursor, place.snapshot(name) / "tables", snapshot.tables)
+    load_sequences(cursor, snapshot.sequences)
+    cursor.execute(_SQL["seal_segments"].text)
+    for bucket in range(snapshot.buckets):
+        cursor.execute(_SQL["end_leases"].text, {"bucket": bucket})
+
+
+def _has_urls(cursor: Cursor, buckets: int) -> bool:
+    asked = b"SELECT FROM url WHERE url.bucket = %(bucket)b::int2 LIMIT 1"
+    return any(cursor.execute(asked, {"bucket": bucket}).fetchone() for bucket in range(buckets))

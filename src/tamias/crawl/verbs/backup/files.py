@@ -1,0 +1,114 @@
+"""The bytes that the rows of a snapshot name: what is new of each file is added to its copy."""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs.store import elsewhere
+from tamias.crawl.verbs.backup.snapshot import BackupDamaged, BackupFolder, SavedFile
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.errors import DiskFull
+from tamias.sinks.segments.segment_files import segment_path
+from tamias.sinks.warc.warc_files import warc_parts
+from tamias.sinks.warc.warc_writer import OPEN
+
+_SQL = statements("tamias.crawl.verbs.backup", "backup.sql")
+_PIECE = 4 << 20
+
+
+class Needed(msgspec.Struct, frozen=True):
+    """A file of the data directory, how much of it the rows rely on, and where it is just now."""
+
+    path: str
+    length: int
+    source: Path
+
+
+class FileGone(Exception):
+    """A file that the rows name is not there any more: what it held stands elsewhere by now."""
+
+
+def needed(cursor: Cursor, session: Session, data: Path) -> tuple[list[Needed], str | None]:
+    """What must be copied, and where the bodies are if not in the data directory."""
+    wanted = []
+    for segment, length in cursor.execute(_SQL["segments"].text).fetchall():
+        path = segment_path(data / "rdf", segment)
+        wanted.append(Needed(f"rdf/{path.name}", length, path))
+    # As if they were being written still: a restore completes them, and makes their indexes anew.
+    parts = warc_parts(data / "warc")
+    wanted += [Needed(f"warc/{part.name}{OPEN}", part.length, part.path) for part in parts]
+    store = elsewhere(session)
+    if store is None:
+        for pack, length in cursor.execute(_SQL["packs"].text).fetchall():
+            name = f"blobs/{pack}.pack"
+            wanted.append(Needed(name, length, data / name))
+    return wanted, store
+
+
+def save_file(place: BackupFolder, file: Needed, known: dict[str, SavedFile]) -> tuple[SavedFile, int]:
+    """Adds what the copy lacks; returns what is saved and how many bytes were new.
+
+    A copy that is long enough already was written for an earlier snapshot of the same bytes.
+    """
+    before = known.get(file.path)
+    copy = place.file(file.path)
+    if before is not None and before.length == file.length and _size(copy) >= file.length:
+        return before, 0
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    start = min(_size(copy), before.length) if before is not None else 0
+    try:
+        _append(file.source, copy, start, file.length)
+    except FileNotFoundError:
+        raise FileGone(file.path) from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull(f"no room for {copy}") from error
+        raise
+    return SavedFile(file.path, file.length, digest(copy, file.length)), file.length - start
+
+
+def restore_file(place: BackupFolder, data: Path, file: SavedFile) -> None:
+    """Writes a file into an empty data directory, as it was at the time of the snapshot."""
+    copy, target = place.file(file.path), data / file.path
+    if not copy.is_file():
+        raise BackupDamaged(f"{copy} is missing")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _append(copy, target, 0, file.length)
+    if digest(target, file.length) != file.sha256:
+        raise BackupDamaged(f"{copy} is damaged: its first {file.length} bytes are not those that were saved")
+
+
+def digest(path: Path, length: int) -> str:
+    """The SHA-256 of a file's first bytes; of fewer, when it is shorter."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        for piece in _pieces(file.fileno(), 0, length):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _append(source: Path, target: Path, start: int, end: int) -> None:
+    with source.open("rb") as given, target.open("r+b" if start else "wb") as written:
+        written.truncate(start)
+        written.seek(start)
+        for piece in _pieces(given.fileno(), start, end):
+            written.write(piece)
+        if written.tell() < end:
+            raise BackupDamaged(f"{source} ends before byte {end}; 'tamias check' says more")
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _pieces(file: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end and (piece := os.pread(file, min(_PIECE, end - start), start)):
+        yield piece
+        start += len(piece)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0

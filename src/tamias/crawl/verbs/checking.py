@@ -1,0 +1,182 @@
+"""Looks at every stored byte and every reference, names what is damaged, and mends what can be mended."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+import msgspec
+
+from tamias.archive.blobs import BlobWriter
+from tamias.archive.blobs.check import BlobCheck, Damage
+from tamias.archive.blobs.collect import FreedSpace, collect
+from tamias.archive.blobs.repair import repair
+from tamias.archive.blobs.store import packs_of
+from tamias.archive.references import (
+    Holder,
+    LostDocument,
+    agree,
+    disagreeing,
+    holders,
+    lost_documents,
+    lost_versions,
+    referenced,
+    segments,
+)
+from tamias.database.connect import Database
+from tamias.frontier.due.make_due import make_due_unread
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.model.capture import Extent
+from tamias.sinks.segments.segment_check import SegmentCheck
+from tamias.sinks.segments.segment_files import SegmentReader
+from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
+
+Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
+
+
+class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it should be."""
+
+    kind: Kind
+    name: str
+    problem: str
+    versions: tuple[Holder, ...] = ()
+    """Those that cannot be given back because of it; not all, if they are many."""
+    documents: tuple[str, ...] = ()
+    """Those whose present quads cannot be read because of it."""
+    mended: bool = False
+    due: int = 0
+    """Of its documents, made due again: the next crawl mends it."""
+
+
+class Looked(msgspec.Struct):
+    """How much was looked at."""
+
+    blobs: int = 0
+    blob_bytes: int = 0
+    segments: int = 0
+    segment_bytes: int = 0
+    warc_files: int = 0
+    warc_bytes: int = 0
+
+
+class Checkup:
+    """One look at a data directory. Others may write to it meanwhile."""
+
+    def __init__(self, database: Database, data: Path) -> None:
+        self._data = data
+        self._session = database.session()
+        self._packs = packs_of(self._session, data)
+        self._rows = database.session()
+        self.looked = Looked()
+        self._damages: dict[str, Damage] = {}
+        self._lost: dict[str, list[LostDocument]] = {}
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._session.close()
+        self._rows.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def faults(self) -> Iterator[CheckFault]:
+        """All that is damaged, as it is found."""
+        yield from self._blobs()
+        yield from self._references()
+        yield from self._segments()
+        for part in warc_parts(self._data / "warc"):
+            yield from self._warc(part)
+
+    def repaired(self, faults: Sequence[CheckFault]) -> Iterator[CheckFault]:
+        """The same faults, and whether each is mended. What is not in the archive is not."""
+        done = self._repair_blobs()
+        agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
+        left = {lost.version for lost in lost_versions(self._session)}
+        left |= {resource for resource, _ in disagreeing(self._session)}
+        for fault in faults:
+            rows = fault.kind in ("version", "resource")
+            mended = fault.name not in left if rows else done.get(fault.name, False)
+            due = self._make_due(self._lost[fault.name]) if fault.documents else 0
+            yield msgspec.structs.replace(fault, mended=mended, due=due)
+
+    def collected(self) -> FreedSpace:
+        """Frees what no version needs."""
+        writer = BlobWriter(self._packs, self._session)
+        try:
+            return collect(writer, self._rows, referenced(self._session))
+        finally:
+            writer.close()
+
+    def _blobs(self) -> Iterator[CheckFault]:
+        check = BlobCheck(self._packs, self._session)
+        for damage in check.damages():
+            name = damage.sha256 or str(damage.pack)
+            self._damages[name] = damage
+            lost = holders(self._session, [damage.sha256, *damage.dependents]) if damage.sha256 else ()
+            kind: Kind = "blob" if damage.sha256 else "pack"
+            yield CheckFault(kind=kind, name=name, problem=damage.problem, versions=tuple(lost))
+        self.looked.blobs, self.looked.blob_bytes = check.blobs, check.bytes
+
+    def _references(self) -> Iterator[CheckFault]:
+        for lost in lost_versions(self._session):
+            problem = f"its body is not there: blob {lost.sha256}"
+            if not lost.missing:
+                problem = f"its size is not that of blob {lost.sha256}"
+            missing = Damage(sha256=lost.sha256, pack=None, problem=problem)
+            self._damages.setdefault(lost.sha256, missing)
+            holder = Holder(lost.version, lost.url)
+            yield CheckFault(kind="version", name=lost.version, problem=problem, versions=(holder,))
+        for resource, url in disagreeing(self._session):
+            yield CheckFault(
+                kind="resource", name=resource, problem=f"{url} does not tell of its last version as it is"
+            )
+
+    def _segments(self) -> Iterator[CheckFault]:
+        check = SegmentCheck(self._data / "rdf")
+        for segment, committed, extents in segments(self._rows):
+            name = f"rdf/{segment}.nq.zst"
+            problems = list(check.faults(segment, committed, extents))
+            documents = self._lost_in(name, segment, committed, extents) if problems else ()
+            for problem in problems:
+                last = problem is problems[-1]
+                yield CheckFault(
+                    kind="segment", name=name, problem=problem, documents=documents if last else ()
+                )
+        self.looked.segments, self.looked.segment_bytes = check.segments, check.bytes
+
+    def _lost_in(self, name: str, segment: int, committed: int, extents: Sequence[Extent]) -> tuple[str, ...]:
+        with SegmentReader(self._data / "rdf", {segment: committed}) as reader:
+            lost = [extent for extent in extents if not reader.holds(extent)]
+        self._lost[name] = lost_documents(self._session, lost)
+        return tuple(each.document for each in self._lost[name])
+
+    def _make_due(self, lost: Sequence[LostDocument]) -> int:
+        """The documents of a damaged segment are visited again, and read as if for the first time."""
+        frontier = PostgresFrontier(self._session, same_url=str.__eq__)
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for each in lost:
+            places.setdefault(each.bucket, []).append((each.qid, each.crawl, each.uid))
+        return sum(make_due_unread(self._session, frontier, bucket, some) for bucket, some in places.items())
+
+    def _warc(self, part: WarcPart) -> Iterator[CheckFault]:
+        end = 0
+        for record in records(part.path):
+            end = record.offset + record.length
+        self.looked.warc_files += 1
+        self.looked.warc_bytes += min(end, part.length)
+        if end < part.length:
+            problem = f"there is no sound record at byte {end} of {part.length}"
+            yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
+
+    def _repair_blobs(self) -> dict[str, bool]:
+        if not self._damages:
+            return {}
+        writer = BlobWriter(self._packs, self._session)
+        try:
+            done = list(repair(writer, self._damages.values()))
+        finally:
+            writer.close()
+        return {each.damage.sha256 or str(each.damage.pack): each.mended for each in done}

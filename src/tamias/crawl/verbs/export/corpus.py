@@ -1,0 +1,40 @@
+"""Reads what was crawled: quads from the segments, the metadata graph from the rows."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from pyoxigraph import RdfFormat, serialize
+
+from tamias.archive.captures import all_captures, all_extents, current_extents
+from tamias.archive.references import committed_lengths
+from tamias.database.connect import Session
+from tamias.model.capture import Extent
+from tamias.sinks.metadata import activity_quads
+from tamias.sinks.segments.segment_files import SegmentReader
+
+RECORDS_AT_ONCE = 500
+
+
+def data_quads(
+    session: Session, data: Path, *, history: bool = False, lost: list[Extent] | None = None
+) -> Iterator[bytes]:
+    """The crawled quads as N-Quads: of the latest capture of each document, or of all.
+
+    Documents that cannot be read to their end are left out and noted in `lost`. Raises `SegmentError` where
+    there is no such list.
+    """
+    with SegmentReader(data / "rdf", committed_lengths(session)) as reader:
+        for extent in all_extents(session) if history else current_extents(session):
+            if lost is None or reader.holds(extent):
+                yield from reader.read(extent)
+            else:
+                lost.append(extent)
+
+
+def metadata_quads(session: Session) -> Iterator[bytes]:
+    """The metadata graph as N-Quads: what was attempted, when, and how it ended."""
+    records = all_captures(session)
+    while batch := list(islice(records, RECORDS_AT_ONCE)):
+        quads = [quad for record in batch for quad in activity_quads(record)]
+        yield serialize(quads, format=RdfFormat.N_QUADS) or b""

@@ -1,0 +1,48 @@
+"""What the archive holds, resource by resource, for those who write packages of it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from tamias.archive.reader.exchanges import Exchange, read_exchanges
+from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.archive.versions.resources import read_versions
+from tamias.content.formats import suffix_of
+from tamias.model.resource import Resource, Version
+
+AT_ONCE = 200
+"""Resources that are looked up together."""
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """One resource with its versions, and how they came."""
+
+    resource: Resource
+    versions: Sequence[Version]
+    exchanges: dict[str, Exchange]
+    """By the id of the capture: those that are still known, and perhaps some of other resources."""
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return self.resource.title or self.resource.url
+
+    def path(self, version: Version) -> str:
+        """Its place in a package. Nothing from outside is in it."""
+        return f"{self.resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}"
+
+
+def holdings(archive: ArchiveReader, urls: Sequence[str] = ()) -> Iterator[Holding]:
+    """The resources named, or all; those that have a version. Raises `NotArchived` for a name without one."""
+    named = {each.id: each for each in map(archive.resource, urls)}
+    chosen = iter(named.values()) if urls else archive.resources()
+    while some := list(islice(chosen, AT_ONCE)):
+        versions = read_versions(archive.session, [resource.id for resource in some])
+        captures = [version.capture for of_one in versions.values() for version in of_one]
+        exchanges = read_exchanges(archive.session, captures)
+        for resource in some:
+            if versions[resource.id]:
+                yield Holding(resource, versions[resource.id], exchanges)
+            elif urls:
+                raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")

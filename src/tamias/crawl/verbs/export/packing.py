@@ -1,0 +1,129 @@
+"""Packs what the archive holds into bags and crates."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tamias import __version__
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.content import Content
+from tamias.archive.reader.descriptions import DatasetDescription, describe
+from tamias.archive.reader.exchanges import Exchange
+from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.crawl.verbs.export.holdings import Holding, holdings
+from tamias.model.resource import Version
+from tamias.model.vocabulary import address_iri
+from tamias.sinks.packages.bagit import Bag
+from tamias.sinks.packages.package import Package
+from tamias.sinks.packages.ro_crate import Crate, references
+
+SOFTWARE = f"Tamias {__version__}"
+
+_TERMS = {
+    "@id": "#terms",
+    "name": "Terms of the publishers",
+    "description": "Each file is as its publisher gave it out; its terms are those of its publisher.",
+}
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a package says of a resource."""
+
+    dataset: DatasetDescription
+    files: dict[str, str]
+    """Of each version, by its id."""
+    captures: tuple[Exchange, ...]
+
+
+def export_bag(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
+    """Writes every version of the resources named, or of all, as one bag; returns how many there were."""
+    bag = Bag(package)
+    count = 0
+    for holding in holdings(archive, urls):
+        for version in holding.versions:
+            content = Content(holding.resource, version, archive.reader)
+            bag.add(holding.path(version), content.pieces())
+            count += 1
+        bag.add(f"{holding.resource.id}/resource.json", [_told(holding)])
+    _some(count)
+    bag.complete(
+        [
+            *(("External-Identifier", url) for url in urls),
+            ("External-Description", f"{count} versions of resources of the Web, as they were captured"),
+            ("Bag-Software-Agent", SOFTWARE),
+        ]
+    )
+    return count
+
+
+def export_crate(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
+    """The same as one RO-Crate."""
+    crate = Crate(package)
+    crate.describe("#tamias", "SoftwareApplication", name="Tamias", version=__version__)
+    count = 0
+    titles = []
+    for holding in holdings(archive, urls):
+        _add_to_crate(crate, archive, holding)
+        count += len(holding.versions)
+        titles.append(holding.title)
+    _some(count)
+    name = titles[0] if len(titles) == 1 else f"{len(titles)} resources of the Web"
+    crate.complete(
+        name=f"{name}: {count} versions",
+        description="Every version that the archive keeps, with the exact bytes as they were captured.",
+        licence=_TERMS,
+    )
+    return count
+
+
+def _some(count: int) -> None:
+    if not count:
+        raise NotArchived("the archive has no versions yet; 'tamias add' puts resources under watch")
+
+
+def _add_to_crate(crate: Crate, archive: ArchiveReader, holding: Holding) -> None:
+    resource, source = holding.resource, address_iri(holding.resource.url)
+    paths = []
+    for version in holding.versions:
+        path = f"data/{holding.path(version)}"
+        crate.add_file(
+            path,
+            Content(resource, version, archive.reader).pieces(),
+            name=f"{holding.title}, version {version.number}",
+            encodingFormat=version.media_type,
+            version=str(version.number),
+            dateModified=rfc3339(version.captured_at),
+            isBasedOn={"@id": source},
+        )
+        _add_capture(crate, holding, version, path)
+        paths.append(path)
+    told = f"data/{resource.id}/resource.json"
+    about = f"What is known of {holding.title}"
+    crate.add_file(told, [_told(holding)], name=about, encodingFormat="application/json")
+    crate.add_folder(
+        f"data/{resource.id}/", [*paths, told], name=holding.title, identifier=resource.id, url=resource.url
+    )
+    crate.describe(source, "CreativeWork", name=holding.title, url=resource.url)
+
+
+def _add_capture(crate: Crate, holding: Holding, version: Version, path: str) -> None:
+    exchange = holding.exchanges.get(version.capture)
+    crate.describe(
+        f"#capture-{version.capture}",
+        "CreateAction",
+        name=f"Capture of version {version.number} of {holding.title}",
+        startTime=rfc3339(version.captured_at),
+        endTime=rfc3339(exchange.ended_at) if exchange else None,
+        instrument={"@id": "#tamias"},
+        object=references([address_iri(holding.resource.url)]),
+        result=references([path]),
+    )
+
+
+def _told(holding: Holding) -> bytes:
+    told = Told(
+        describe(holding.resource, holding.versions),
+        {version.id: holding.path(version) for version in holding.versions},
+        tuple(holding.exchanges[v.capture] for v in holding.versions if v.capture in holding.exchanges),
+    )
+    return msgspec.json.format(msgspec.json.encode(told), indent=2)

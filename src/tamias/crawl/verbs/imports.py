@@ -1,0 +1,112 @@
+"""Seeds of other crawlers, some at a time: there may be millions, and what a filter refuses is counted."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from tamias.crawl.plan.admit import Admission, open_frontier, same_url
+from tamias.database.connect import Session
+from tamias.frontier.service.external_put import ExternalPut, ExternalUrl, metadata_and_tags
+from tamias.frontier.service.state import crawl_number
+from tamias.model.errors import UrlError
+from tamias.model.item import TAGS, Item, Seed
+from tamias.model.kind import kind_of, kind_tag
+from tamias.model.url import fetch_url
+from tamias.settings import Settings
+
+AT_ONCE = 2000
+
+
+class Imported(msgspec.Struct):
+    """What became of them."""
+
+    new: int = 0
+    known: int = 0
+    refused: int = 0
+    reason: str | None = None
+    """Of the first that was refused."""
+
+    def sentence(self) -> str:
+        """For people."""
+        told = f"imported seeds: {self.new:,} new, {self.known:,} known"
+        return f"{told}, {self.refused:,} kept out ({self.reason})" if self.refused else told
+
+
+def import_seeds(
+    session: Session, settings: Settings, near: Sequence[str], crawl: int, seeds: Iterable[Seed]
+) -> Imported:
+    """Puts seeds into a crawl. One of another frontier keeps its queue, crawl, date and metadata."""
+    desk = _Importer(session, settings, near, crawl)
+    waiting = iter(seeds)
+    while batch := list(islice(waiting, AT_ONCE)):
+        desk.put(batch)
+    return desk.imported
+
+
+class _Importer:
+    """Sorts seeds into those that are put as ours and those that are told as another frontier's."""
+
+    def __init__(self, session: Session, settings: Settings, near: Sequence[str], crawl: int) -> None:
+        self._session = session
+        self._admission = Admission(settings, near)
+        self._frontier = open_frontier(session, settings)
+        self._intake = ExternalPut(session, same_url=same_url(frozenset(settings.filters.session_names)))
+        self._crawl = crawl
+        self._crawls: dict[str | None, int] = {None: crawl}
+        self.imported = Imported()
+
+    def put(self, batch: Sequence[Seed]) -> None:
+        """Puts one batch."""
+        wanted = list(self._wanted(batch))
+        items = [self._item(seed, url) for seed, url in wanted if not _noted(seed)]
+        told = [self._told(seed, url) for seed, url in wanted if _noted(seed)]
+        count = self._frontier.put(items)
+        taken = sum(self._intake.put(told)) if told else 0
+        self.imported.new += count.new + taken
+        self.imported.known += count.known + len(told) - taken
+
+    def _wanted(self, batch: Sequence[Seed]) -> Iterator[tuple[Seed, str]]:
+        for seed in batch:
+            try:
+                url = fetch_url(seed.address)
+                reason = self._admission.refusal(url, 0)
+            except UrlError as error:
+                url, reason = seed.address, str(error)
+            if reason is None:
+                yield seed, url
+            else:
+                self.imported.refused += 1
+                self.imported.reason = self.imported.reason or f"{url[:200]}: {reason}"
+
+    def _item(self, seed: Seed, url: str) -> Item:
+        """As our own; what another Tamias has tagged keeps its tags."""
+        tags = tuple((seed.metadata or {}).get(TAGS, ())) or seed.tags
+        kind = kind_of(tags)
+        others = tuple(tag for tag in tags if kind is None or tag != kind_tag(kind))
+        item = self._admission.item(url, 0, self._number(seed.crawl), kind, tags=others)
+        return msgspec.structs.replace(item, host=seed.queue or item.host, due=seed.due)
+
+    def _told(self, seed: Seed, url: str) -> ExternalUrl:
+        metadata, tags = metadata_and_tags(seed.metadata or {})
+        return ExternalUrl(
+            url=url,
+            key=self._admission.key(url),
+            host=seed.queue or self._admission.queue(url),
+            crawl=self._number(seed.crawl),
+            known=seed.due is not None,
+            due=seed.due,
+            spelling=None if seed.address == url else seed.address,
+            metadata=metadata,
+            tags=tags,
+        )
+
+    def _number(self, crawl: str | None) -> int:
+        if crawl is not None and crawl not in self._crawls:
+            self._crawls[crawl] = crawl_number(self._session, crawl)
+        return self._crawls[crawl]
+
+
+def _noted(seed: Seed) -> bool:
+    """Whether another frontier notes things about it that only the service's way of putting can keep."""
+    return seed.metadata is not None and set(seed.metadata) != {TAGS}

@@ -1,0 +1,233 @@
+"""`tamias.read`: opens and analyses one source as the crawler would, without a database."""
+
+import asyncio
+import os
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from pyoxigraph import Quad
+
+from tamias.analyse.links.statements import rdf_links
+from tamias.analyse.profile import TABULAR, document_profile
+from tamias.content.containers.documents import documents
+from tamias.content.formats import JSON_LD
+from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
+from tamias.crawl.analysing.linked_context import in_linked_context
+from tamias.crawl.plan.admit import Admission, resolved
+from tamias.crawl.request.lone import LoneClient
+from tamias.model.capture import Body, Capture, Request
+from tamias.model.document import Document, LimitExceeded
+from tamias.model.finding import Finding, Links, Problem, Quads
+from tamias.model.profile import Profile
+from tamias.protocols import Analyser
+from tamias.settings import FiltersSettings, Settings, resolve
+
+MOST_READ_TWICE = 16 << 20
+"""A larger document is not read again when a JSON-LD context is at hand."""
+_WITH_CONTEXTS = frozenset({JSON_LD, "text/html", "application/xhtml+xml"})
+
+Source = bytes | str | os.PathLike[str] | BinaryIO
+
+
+class Reading:
+    """What one source holds, read as it is asked for. Bad data never raises: see `problems`."""
+
+    def __init__(self, parts: Iterator[Document | Problem], analysers: dict[str, Analyser]) -> None:
+        self._analysers = analysers
+        self._waiting: deque[Quad] = deque()
+        self._links: dict[str, None] = {}
+        self._problems: list[Problem] = []
+        self._media_type: str | None = None
+        self._profile: Profile | None = None
+        self._findings = self._read(parts)
+        self._first = next(self._findings, None)
+
+    @property
+    def media_type(self) -> str | None:
+        """What was found, of the first document where there are several; None when nothing could be read."""
+        return self._media_type
+
+    @property
+    def quads(self) -> Iterator[Quad]:
+        """The statements as they stand; plain triples are in the default graph. To be walked once."""
+        while self._waiting or self._more():
+            while self._waiting:
+                yield self._waiting.popleft()
+
+    @property
+    def links(self) -> list[str]:
+        """Every address the source refers to, absolute, in order. Reads to the end."""
+        self._finish()
+        return list(self._links)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read. Reads to the end."""
+        self._finish()
+        return list(self._problems)
+
+    @property
+    def profile(self) -> Profile | None:
+        """Of the first table, workbook or Parquet file; None where there is none. Reads to the end."""
+        self._finish()
+        return self._profile
+
+    def _finish(self) -> None:
+        while self._more():
+            pass
+
+    def _more(self) -> bool:
+        """Takes in one more finding."""
+        finding = self._first or next(self._findings, None)
+        self._first = None
+        if isinstance(finding, Quads):
+            self._waiting.extend(finding.quads)
+            self._links.update(dict.fromkeys(sorted(rdf_links(finding.quads))))
+        elif isinstance(finding, Links):
+            found = (resolved(reference, finding.base) for reference in finding.references)
+            self._links.update((url, None) for url in found if url is not None)
+        elif isinstance(finding, Problem):
+            self._problems.append(finding)
+        return finding is not None
+
+    def _read(self, parts: Iterator[Document | Problem]) -> Iterator[Finding]:
+        try:
+            for part in parts:
+                if isinstance(part, Problem):
+                    yield part
+                    continue
+                self._media_type = self._media_type or part.media_type
+                analyser = self._analysers.get(part.media_type)
+                if analyser is None and part.media_type in TABULAR:
+                    yield from self._profiled(part)
+                elif analyser is None:
+                    yield Problem(f"no analyser for {part.media_type}")
+                else:
+                    yield from analyser.analyse(part)
+        except LimitExceeded as limit:
+            yield Problem(str(limit))
+
+    def _profiled(self, part: Document) -> Iterator[Problem]:
+        found = document_profile(part)
+        self._profile = self._profile or found
+        yield from map(Problem, found.problems)
+
+
+def read(source: Source, *, base: str | None = None, media_type: str | None = None) -> Reading:
+    """Reads bytes, a path, an open binary file or a URL as the crawler would.
+
+    `base` is what relative references are relative to; `media_type` is believed over the source's own word.
+    Never raises on bad data, nor on a source that cannot be had: the reading's problems tell.
+    """
+    return read_with(resolve().settings, source, base=base, media_type=media_type)
+
+
+def read_with(
+    settings: Settings, source: Source, *, base: str | None = None, media_type: str | None = None
+) -> Reading:
+    """The same under given settings, such as scraping rules."""
+    try:
+        if isinstance(source, str) and "://" in source:
+            return _read_url(source, base, media_type, settings)
+        return _reading(_body(source), base or _base(source), media_type, settings, _name(source))
+    except OSError as error:
+        return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]), {})
+
+
+def _reading(body: Body, base: str, media_type: str | None, settings: Settings, name: str | None) -> Reading:
+    parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings), name=name)
+    return Reading(parts, analysers(settings))
+
+
+def _body(source: bytes | str | os.PathLike[str] | BinaryIO) -> Body:
+    if isinstance(source, bytes):
+        return Body(size=len(source), sha256=sha256(source).hexdigest(), data=source)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        with path.open("rb") as file:
+            return Body(
+                size=path.stat().st_size, sha256=file_digest(file, "sha256").hexdigest(), path=str(path)
+            )
+    return _body(source.read())
+
+
+def _in_memory(body: Body) -> Body:
+    """The spool it stands in ends before it is read."""
+    return body if body.path is None else _body(Path(body.path).read_bytes())
+
+
+def _base(source: object) -> str:
+    return Path(source).absolute().as_uri() if isinstance(source, str | os.PathLike) else "urn:tamias:source"
+
+
+def _name(source: object) -> str | None:
+    """The file name whose ending says what it is; None for bytes, where that of the base counts."""
+    path = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return Path(path).name if isinstance(path, str | os.PathLike) else None
+
+
+def _read_url(url: str, base: str | None, media_type: str | None, settings: Settings) -> Reading:
+    with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
+        return asyncio.run(_read_with_contexts(url, base, media_type, settings, Path(spool)))
+
+
+async def _read_with_contexts(
+    url: str, base: str | None, media_type: str | None, settings: Settings, spool: Path
+) -> Reading:
+    """What stands at an address; JSON-LD contexts that it names are fetched, and it is read again."""
+    capture = await _fetch(url, settings, spool)
+    if capture.body is None:
+        return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
+    body, contexts = _in_memory(capture.body), ContextCache()
+    client = LoneClient(settings, spool, Admission(settings, []))
+    try:
+        for _ in range(ROUNDS):
+            reading = _reading_of(capture, body, base, media_type, settings, contexts)
+            if reading.media_type not in _WITH_CONTEXTS or body.size > MOST_READ_TWICE:
+                break
+            to_fetch = contexts.to_fetch(each.wants for each in reading.problems if each.wants)
+            if not to_fetch:
+                break
+            for address in to_fetch:
+                found = await client.ask(Request(url=address, accept=ACCEPT_CONTEXT))
+                contexts.put(address, found.body.data if found.body and found.status == 200 else None)
+    finally:
+        await client.close()
+    return reading
+
+
+def _reading_of(
+    capture: Capture,
+    body: Body,
+    base: str | None,
+    media_type: str | None,
+    settings: Settings,
+    contexts: ContextCache,
+) -> Reading:
+    name = capture.final_url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    parts = documents(
+        body,
+        url=base or capture.final_url,
+        told_type=media_type or capture.told_type,
+        limits=open_limits(settings),
+        name=name,
+    )
+    return Reading(in_linked_context(parts, capture), analysers(settings, contexts))
+
+
+async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:
+    """What the user named is asked for, whatever a crawl's filters and robots.txt say."""
+    permit = msgspec.structs.replace(settings.permit, robots=False)
+    fetch = msgspec.structs.replace(settings.fetch, delay=0.0)
+    settings = msgspec.structs.replace(settings, filters=FiltersSettings(), permit=permit, fetch=fetch)
+    client = LoneClient(settings, spool, Admission(settings, []))
+    try:
+        return await client.ask(Request(url=url))
+    finally:
+        await client.close()

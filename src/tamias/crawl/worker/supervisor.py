@@ -1,0 +1,328 @@
+"""Looks after the workers of a crawl: starts and restarts them, tells how it goes, knows when it is over."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from tamias.archive.blobs import BlobReader
+from tamias.archive.blobs.store import packs_of
+from tamias.crawl.commit.committer import PUT_BATCH
+from tamias.crawl.commit.deliver import Deliveries, outside
+from tamias.crawl.commit.recover import recover, recover_worker
+from tamias.crawl.plan.admit import open_frontier, seed_items
+from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, terms_of
+from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
+from tamias.crawl.revisit.housekeeping import keep_house
+from tamias.crawl.store.disk_space import DiskSpace, Pause
+from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
+from tamias.crawl.strategy.tending import Tending
+from tamias.crawl.worker.process_pool import ProcessPool
+from tamias.crawl.worker.wiring import WorkerPlan
+from tamias.crawl.worker.worker import Progress
+from tamias.database.connect import Database
+from tamias.database.threads import SessionThread
+from tamias.frontier.due.unreachable import deferred
+from tamias.frontier.service.state import WATCH
+from tamias.model.capture import Outcome
+from tamias.model.errors import DatabaseUnavailable, DiskFull
+from tamias.model.item import Item, Seed
+from tamias.model.lease import CrawlStats
+from tamias.settings import Settings
+
+LOOK_SECONDS = 0.25
+LONGEST_LOOK_SECONDS = 3.0
+LOOK_PART = 10
+"""Of the time, at most a tenth is spent on looking how it goes, if that takes long."""
+
+NOTHING = CrawlStats(crawl=0, name="", known=0, open=0, hosts=0, leased=0, next_at=None, next_due=None)
+"""Of a crawl that somebody deleted."""
+
+
+class Ended(StrEnum):
+    """Why a crawl ended."""
+
+    DONE = "done"
+    LIMIT = "limit"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    INTERRUPTED = "interrupted"
+
+
+class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """How the crawl stands."""
+
+    seconds: float
+    visited: int
+    """URLs done with in this run."""
+    put_off: int
+    """Attempts that are repeated later."""
+    again: int
+    """Visits of URLs that were visited before, since a shorter way to them was found."""
+    outcomes: dict[str, int]
+    reasons: list[ReasonCount] = []
+    """Of refusals, failures and skips in this run, the most frequent first."""
+    quads: int
+    bytes: int
+    in_flight: int
+    known: int
+    open: int
+    hosts: int
+    workers: int
+    ended: Ended | None = None
+    next_in: float | None = None
+    """Seconds until the next host can be asked, when the crawl ended before that."""
+    paused: str | None = None
+    """Why workers wait: there is no room on the disk, or no network."""
+    deferred: tuple[str, ...] = ()
+    """Hosts that could not be reached, with the reason, when the crawl ended before they were tried again."""
+
+
+class Until(StrEnum):
+    """How long a supervisor goes on."""
+
+    DONE = "done"
+    """Until the crawl has nothing left."""
+    VISITED = "visited"
+    """Until no resource under watch is due."""
+    STOPPED = "stopped"
+    """Until somebody says stop."""
+
+
+class Supervisor:
+    """One `tamias crawl`. Several may run on the same data; they share the work."""
+
+    def __init__(
+        self,
+        data: Path,
+        db: str | None,
+        settings: Settings,
+        seeds: Sequence[str],
+        sinks: Sequence[str] = (),
+        *,
+        until: Until = Until.DONE,
+        crawl: int = CRAWL,
+    ) -> None:
+        """`sinks` are as users name them: `warc`, `turtle-files:FOLDER`, `sparql:URL`."""
+        self._until = until
+        self._crawl = crawl
+        self._data = data.absolute()
+        self._settings = settings
+        self._database = Database(data, db, buckets=settings.frontier.buckets)
+        self._session = self._database.session()
+        self._thread = SessionThread(self._session)
+        self._frontier = open_frontier(self._session, settings, lease_filter=terms_of(settings, crawl))
+        near = () if settings.filters.scope == "any" else tuple(seeds)
+        buckets = self._frontier.buckets
+        named = outside(self._session, sinks, buckets)
+        compress = settings.sinks.gzip
+        self._deliveries = Deliveries(self._database, self._data, named, buckets, compress=compress)
+        self._plan = WorkerPlan(
+            data=str(self._data),
+            db=db,
+            settings=settings,
+            seeds=near,
+            crawl=crawl,
+            sinks=tuple(sink.number for sink in named),
+            warc="warc" in sinks,
+            archive="archive" in sinks,
+        )
+        self._begun = time.monotonic()
+        self._begun_at = self._session.now()
+        self._ended: Ended | None = None
+        longest = None if until is Until.STOPPED else settings.crawl.max_wait
+        self._pause = Pause(DiskSpace(self._data, settings.crawl.room), longest)
+        self._pool = ProcessPool(
+            "tamias.crawl.worker",
+            lambda share: msgspec.structs.replace(self._plan, share=share),
+            self._put_right,
+            self._pause,
+            count=settings.crawl.workers or os.cpu_count() or 1,
+        )
+        self._tending = Tending(self._session, self._frontier, settings, near)
+        self._deferred: tuple[str, ...] = ()
+        self._seeds: list[Item] = []
+        self.undelivered = 0
+        """Documents that the sinks outside still wait for."""
+
+    def put_seeds(self, seeds: Sequence[Seed]) -> int:
+        """Makes the seeds known, and puts right what an earlier run left. Returns how many were new."""
+        items = self._seeds = seed_items(self._settings, seeds, self._crawl)
+        recover(self._database, self._session, self._frontier, self._data)
+        self._frontier.resume_deferred()
+        batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
+        return sum(self._frontier.put(batch).new for batch in batches)
+
+    async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
+        """Crawls until nothing is left, a limit is reached, or somebody says stop."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._interrupt)
+        self._deliveries.start()
+        figures = await self._thread.run(self._figures)
+        self._ended = self._ended or self._verdict(figures)
+        if self._ended is None:
+            await self._run_workers(show, figures)
+            figures = await self._thread.run(self._figures)
+        if (trouble := self._pool.trouble()) is not None:
+            raise trouble
+        self._ended = self._ended or (Ended.LIMIT if figures.open else Ended.DONE)
+        await self._wait_for_deliveries()
+        self._deferred = await self._thread.run(self._read_deferred)
+        if self._until is Until.VISITED and self._ended is Ended.DONE:
+            await self._thread.run(self._keep_house)
+        return self._snapshot(figures)
+
+    def _read_deferred(self) -> tuple[str, ...]:
+        crawl = self._crawl if self._until is Until.DONE else WATCH
+        found = deferred(self._session, self._frontier.buckets, crawl)
+        return tuple(f"{each.authority}: {each.reason}" for each in found)
+
+    def _keep_house(self) -> None:
+        """For the archive as a whole, after its resources were visited."""
+        blobs = BlobReader(packs_of(self._session, self._data), self._session)
+        keep_house(self._session, blobs, self._settings)
+
+    async def _wait_for_deliveries(self) -> None:
+        """What is committed reaches the sinks, unless they stay away for longer than `--max-wait`."""
+        deadline = time.monotonic() + self._settings.crawl.max_wait
+        while self._ended is not Ended.INTERRUPTED:
+            if self._deliveries.trouble is not None:
+                raise self._deliveries.trouble
+            self.undelivered = await self._thread.run(self._deliveries.waiting, self._session)
+            if not self.undelivered:
+                return
+            if time.monotonic() > deadline:
+                self._ended = Ended.WAITING
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def refused_deliveries(self) -> list[str]:
+        """Documents that a sink does not take, and why."""
+        return self._deliveries.refused(self._session)
+
+    def failed_for_good(self) -> int:
+        """How many URLs of the crawl failed and will not be tried again, in this run or an earlier one."""
+        return count_failed(self._session, self._crawl)
+
+    def unfetched_seeds(self, end: CrawlSnapshot) -> list[SeedOutcome]:
+        """Seeds of this run, or of the crawl if it was given none, when not one could be fetched."""
+        others = bool(end.outcomes.keys() & {Outcome.OK.word, Outcome.UNCHANGED.word})
+        buckets = self._frontier.buckets
+        return unfetched_seeds(self._session, buckets, self._crawl, self._seeds, others_fetched=others)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._deliveries.close()
+        self._thread.close()
+        self._database.close()
+
+    async def _run_workers(self, show: Callable[[CrawlSnapshot], None], figures: CrawlStats) -> None:
+        working = asyncio.create_task(self._pool.run(self._settings.crawl.max_urls))
+        pause = LOOK_SECONDS
+        try:
+            while self._ended is None and not working.done():
+                await self._pool.news(working, pause)
+                begun = time.monotonic()
+                figures = await self._look(figures)
+                pause = _pause(time.monotonic() - begun)
+                self._ended = self._ended or self._verdict(figures)
+                show(self._snapshot(figures))
+        finally:
+            self._pool.stop()
+            await working
+
+    async def _look(self, before: CrawlStats) -> CrawlStats:
+        """How it stands; while there is no room on the disk the database may be away."""
+        try:
+            return await self._thread.run(self._figures)
+        except (DiskFull, DatabaseUnavailable):
+            if self._pause.why is None:
+                raise
+            return before
+
+    def _interrupt(self) -> None:
+        self._ended = Ended.INTERRUPTED
+        self._pool.stop()
+
+    def _figures(self) -> CrawlStats:
+        self._tending.step()
+        crawl = self._crawl if self._until is Until.DONE else WATCH
+        found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
+        return next(found, NOTHING)
+
+    def _verdict(self, figures: CrawlStats) -> Ended | None:
+        if self._until is Until.STOPPED:
+            return None
+        if figures.open <= 0 or (self._until is Until.VISITED and self._rests(figures)):
+            return Ended.DONE
+        limit = self._settings.crawl.max_time
+        if limit is not None and time.monotonic() - self._begun > limit:
+            return Ended.LIMIT
+        wait = self._settings.crawl.max_wait * 1000
+        if (
+            not figures.leased
+            and not self._in_flight()
+            and (figures.next_at is None or figures.next_at - self._session.time() > wait)
+        ):
+            return Ended.PAUSED if figures.next_at is None else Ended.WAITING
+        return None
+
+    def _in_flight(self) -> int:
+        """Visits under way, also those whose hosts were given back before their documents were read."""
+        return sum(each.in_flight for each in self._pool.working)
+
+    def _rests(self, figures: CrawlStats) -> bool:
+        """Whether nothing is under way, nor left of what was due when it began."""
+        return not (figures.leased or self._in_flight()) and (
+            figures.next_due is None or figures.next_due > self._begun_at
+        )
+
+    async def _put_right(self, dead: Progress, count: bool) -> int:
+        """What a dead worker left; how many URLs it was the first to visit, if that is to be counted."""
+        await self._thread.run(self._recover, dead.worker)
+        return await self._thread.run(count_first_visits, self._session, dead.worker) if count else 0
+
+    def _recover(self, worker: int) -> None:
+        recover(self._database, self._session, self._frontier, self._data)
+        if self._database.embedded is None and worker:
+            recover_worker(self._session, self._frontier, self._data, worker)
+
+    def _snapshot(self, figures: CrawlStats) -> CrawlSnapshot:
+        all_progress = self._pool.progress
+        outcomes: dict[str, int] = {}
+        for each in all_progress:
+            for word, count in each.tally.outcomes.items():
+                outcomes[word] = outcomes.get(word, 0) + count
+        reasons = ReasonCounts()
+        for each in all_progress:
+            reasons.merge(each.tally.reasons)
+        waiting = self._ended is not None and figures.next_at is not None
+        return CrawlSnapshot(
+            seconds=time.monotonic() - self._begun,
+            visited=sum(each.tally.visited for each in all_progress),
+            put_off=sum(each.tally.put_off for each in all_progress),
+            again=sum(each.tally.again for each in all_progress),
+            outcomes=outcomes,
+            reasons=reasons.top(),
+            quads=sum(each.tally.quads for each in all_progress),
+            bytes=sum(each.tally.bytes for each in all_progress),
+            in_flight=self._in_flight(),
+            known=figures.known,
+            open=figures.open,
+            hosts=figures.hosts,
+            workers=len(self._pool.working),
+            ended=self._ended,
+            paused=self._pause.why or next((each.paused for each in self._pool.working if each.paused), None),
+            deferred=self._deferred,
+            next_in=(figures.next_at - self._session.time()) / 1000 if waiting and figures.next_at else None,
+        )
+
+
+def _pause(cost: float) -> float:
+    return min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, LOOK_PART * cost))

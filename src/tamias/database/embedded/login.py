@@ -1,0 +1,112 @@
+"""Who logs in to an embedded cluster: its owner, an ordinary role, by a password. The superuser cannot.
+
+What needs a superuser is done before the server starts, in a single session without a socket. It can be cut
+off at any moment and is then done again, for the file that says who may log in is written last.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from tamias.database.disk import private
+from tamias.database.embedded.account import ServerAccount
+from tamias.database.embedded.binaries import Binaries
+from tamias.database.embedded.programs import run_program
+from tamias.database.embedded.server import forget_stale_note, server_settings
+from tamias.database.sql import statements
+
+OWNER = "tamias_owner"
+SUPERUSER = "tamias"
+DATABASE = "postgres"
+_SQL = statements("tamias.database.embedded", "login.sql")
+_STEPS = ("make_roles", "limit_owner", "give_database", "give_contents", "close_superuser")
+_PASSWORD_BYTES = 32
+_SALT_BYTES = 16
+_ITERATIONS = 1  # they make guessing slow, and a random key of 256 bits is not guessed
+
+
+def password_file(folder: Path) -> Path:
+    """Where the owner's password is, in the form that libpq reads, for the clusters in a folder."""
+    return folder / "password"
+
+
+def ready_login(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    """Sets up the login in new and upgraded clusters, and in those where it is not as it should be."""
+    password = _read_password(cluster.parent)
+    hosts = cluster / "pg_hba.conf"
+    if password is not None and _read(hosts) == _allowed(password):
+        return
+    if password is None:
+        password = secrets.token_hex(_PASSWORD_BYTES)
+        _write(password_file(cluster.parent), f"*:*:*:{OWNER}:{password}\n")
+    run_as_superuser(cluster, programs, account, *_STEPS, password=password)
+    _write(hosts, _allowed(password))
+
+
+def run_as_superuser(
+    cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str
+) -> None:
+    """Runs statements of `login.sql`, all or none, and leaves a cluster that was shut down in order."""
+    forget_stale_note(cluster)
+    verifier = _scram_verifier(password).encode()
+    script = [b"BEGIN", *(_SQL[step].text.replace(b":verifier", verifier) for step in steps), b"COMMIT"]
+    settings = {**server_settings(), "exit_on_error": "on", "log_checkpoints": "off"}
+    words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    command = [programs.program("postgres"), "--single", "-j", "-D", str(cluster), *words, DATABASE]
+    run_program(command, cluster, account, text=b"".join(each + b";\n\n" for each in script))
+
+
+def _allowed(password: str) -> str:
+    """Who may log in. The digest changes with the password and with what is set up, so that both agree."""
+    digest = hashlib.sha256(password.encode())
+    for step in _STEPS:
+        digest.update(_SQL[step].text)
+    return (
+        f"# Written by Tamias, and again when it was changed. {digest.hexdigest()[:32]}\n"
+        f"local {DATABASE} {OWNER} scram-sha-256\n"
+    )
+
+
+def _read_password(folder: Path) -> str | None:
+    password = _read(password_file(folder)).strip().rpartition(":")[2]
+    return password if len(password) == 2 * _PASSWORD_BYTES else None
+
+
+def _read(path: Path) -> str:
+    try:
+        path.chmod(0o600)  # libpq passes over a file that others can read
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Replaces a file at once, as one that belongs to the folder's owner and is read by nobody else."""
+    partial = path.with_name(path.name + ".partial")
+    partial.unlink(missing_ok=True)
+    with open(partial, "x", encoding="ascii", opener=private) as file:
+        owner = path.parent.stat()
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _scram_verifier(password: str) -> str:
+    """What the server keeps instead of a password (RFC 5803), so that the password is in no statement."""
+    salt = secrets.token_bytes(_SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    served = hmac.digest(salted, b"Server Key", "sha256")
+    salt64, stored64, served64 = (base64.b64encode(each).decode() for each in (salt, stored, served))
+    return f"SCRAM-SHA-256${_ITERATIONS}:{salt64}${stored64}:{served64}"
