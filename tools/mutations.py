@@ -210,6 +210,13 @@ MUTATIONS = (
         ("hostile/test_sandbox.py", "-k", "ordinary_user"),
     ),
     Mutation(
+        "the sandbox gives way to those who fetch",
+        "crawl/sandbox/sandbox.py",
+        "        lower_priority(self._process.pid, niceness(settings.crawl.workers))\n",
+        "",
+        ("hostile/test_sandbox.py", "-k", "gives_way_to_those_who_fetch"),
+    ),
+    Mutation(
         "the sandbox gets no secrets",
         "crawl/sandbox/sandbox.py",
         " if name.startswith(_PASSED_ON)}",

@@ -1,6 +1,7 @@
 """The processes of Tamias on one data directory: started, found, killed; and disks that can be filled."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ USUAL = {
     "TAMIAS_SANDBOX__USE": "never",
 }
 """Loopback addresses are hosts of their own; no looking around on them, and short waits."""
+_WORKER = re.compile(rb"tamias\.crawl\.(remote\.)?worker")
 _END_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
 
@@ -69,10 +71,10 @@ class Machine:
         return self.start(verb, *words).wait(seconds)
 
     def workers(self, of: subprocess.Popen[bytes] | None = None) -> list[int]:
-        """The numbers of all worker processes, or of one program's."""
+        """The numbers of all worker processes, near and far, or of one program's."""
         roots = [of] if of else [each for each in self.started if each.poll() is None]
         below = [process.pid for root in roots for process in members(root.pid)]
-        return [pid for pid in below if b"tamias.crawl.worker" in command_line(pid)]
+        return [pid for pid in below if _WORKER.search(command_line(pid))]
 
     def running(self) -> Running | None:
         """The keeper and the server of the database, if they are there."""

@@ -1,12 +1,13 @@
 """Small sites on loopback addresses, which write down what was asked of them and what they gave."""
 
 import asyncio
+import os
 import socket
 import struct
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import msgspec
@@ -39,6 +40,8 @@ class ServedRequest(msgspec.Struct, kw_only=True):
     at: float
     late: float = 0.0
     """How late the server itself may have been to look at the clock."""
+    sent: float | None = None
+    """Just before the answer was sent: no client can have had it earlier."""
     ended: float | None = None
     status: int = 0
     retry_after: float = 0.0
@@ -67,7 +70,9 @@ class LoopbackSites(Listeners):
         return [visit for visit in self.log[since:] if visit.path != ROBOTS]
 
     async def open(self) -> None:
-        """Listens everywhere, at one port."""
+        """Listens everywhere, at one port; before all others where allowed, so the log is not late."""
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         for host in self.hosts:
             await self.accept(host, self.port, self._talk)
         self._tasks.add(asyncio.ensure_future(self._watch_itself()))
@@ -101,13 +106,14 @@ class LoopbackSites(Listeners):
         )
         self.log.append(visit)
         try:
+            await asyncio.sleep(answer.pause)
+            visit.sent = time.monotonic()
             await _give(writer, answer)
         finally:
             visit.ended = time.monotonic()
 
 
 async def _give(writer: asyncio.StreamWriter, answer: SiteAnswer) -> None:
-    await asyncio.sleep(answer.pause)
     length = ("Content-Length", str(len(answer.body)))
     writer.write(head(answer.status, (*answer.headers, length)) + answer.body)
     await writer.drain()
@@ -144,6 +150,13 @@ def gaps(visits: Iterable[ServedRequest]) -> list[float]:
     """Seconds from one request to a host to the next, with what the server was late to note the first."""
     hosts = by_host(visits).values()
     return [after.at - before.at + before.late for each in hosts for before, after in pairwise(each)]
+
+
+def waits(visits: Iterable[ServedRequest]) -> list[float]:
+    """Seconds from the end of one request to a host to the start of the next; negative for two at once."""
+    hosts = by_host(visits).values()
+    pairs = (pair for each in hosts for pair in pairwise(each))
+    return [after.at - (before.sent or before.ended or after.at) for before, after in pairs]
 
 
 def most_at_once(visits: Iterable[ServedRequest]) -> int:

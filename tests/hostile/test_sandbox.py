@@ -21,6 +21,7 @@ from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.extractor import Extractor, Wanting
 from tamias.crawl.analysing.routing import is_dangerous, is_read_at_once
 from tamias.crawl.sandbox.sandbox import Sandbox
+from tamias.crawl.sandbox.walls import NICE, NICEST, niceness
 from tamias.crawl.store.held_lease import NotNow
 from tamias.model.capture import Body, Capture, Extent, Hop, Outcome
 from tamias.settings import OpenSettings, SandboxSettings, Settings
@@ -104,8 +105,9 @@ def strangers(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def sandbox():
-    """With limits that are soon reached."""
+def sandbox(monkeypatch):
+    """With limits that are soon reached, and not nicer than other tests, which would make it slow."""
+    monkeypatch.setattr("tamias.crawl.sandbox.walls.NICE", 0)
     limits = SandboxSettings(memory=1024 * MIB, cpu=2, cpu_whole=4)
     found = Sandbox(Settings(sandbox=limits, open=OpenSettings(max_unpacked=4 * MIB)), ContextCache())
     yield found
@@ -290,6 +292,29 @@ class TestEscapes:
         ours = Path("/proc/self/ns")
         for name in ("net", "mnt", "ipc"):
             assert os.stat(place / "ns" / name).st_ino != os.stat(ours / name).st_ino
+
+    def test_it_gives_way_to_those_who_fetch_from_its_start(self, sandbox, monkeypatch):
+        """Nice alone counts inside a session only, where the kernel shares out time by session."""
+        monkeypatch.setattr("tamias.crawl.sandbox.walls.NICE", 7)
+        extracted(sandbox, TURTLE)
+        child = sandbox._child._process.pid
+        assert os.getsid(child) == child
+        assert os.getpriority(os.PRIO_PROCESS, child) == 7
+        if (session := Path(f"/proc/{child}/autogroup")).exists():
+            assert session.read_text().split()[1:] == ["nice", "7"]
+
+    def test_sandboxes_of_many_workers_get_no_more_than_those_of_few(self):
+        cores = os.cpu_count()
+        assert niceness(None) == niceness(1) == niceness(cores) == NICE
+        assert niceness(4 * cores) == NICE + 6  # a fourth, as Linux weighs it
+        assert niceness(1000 * cores) == NICEST
+
+    def test_only_a_sandbox_that_sleeps_hangs(self, sandbox, monkeypatch):
+        """On a busy machine it may get no processor for long."""
+        extracted(sandbox, TURTLE)
+        monkeypatch.setattr("tamias.crawl.sandbox.sandbox.SILENCE_PART", 0.5)
+        assert "took 2 s of processor time" in told(sandbox, "spin").limit
+        assert "silent for 1.0 s" in told(sandbox, "sleep").limit
 
     def test_a_large_body_is_read_though_its_file_cannot_be_opened_by_name(self, sandbox, tmp_path):
         file = tmp_path / "body"

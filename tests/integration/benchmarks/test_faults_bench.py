@@ -16,7 +16,7 @@ from benchmarks.faults.soak.gauges import Gauge, Gauges
 from benchmarks.faults.soak.invariants import SoakStatus, compared, unseen
 from benchmarks.faults.soak.web import Showing
 from benchmarks.webs.proxy import ConnectionFault, Proxy, to_port
-from benchmarks.webs.sites import ServedRequest, gaps, most_at_once
+from benchmarks.webs.sites import ServedRequest, gaps, most_at_once, waits
 from tamias.model.errors import UsageError
 
 SMALL = 0.01
@@ -59,6 +59,7 @@ def visit(at, ended=None, **more):
 
 def test_a_server_log_tells_gaps_and_requests_at_once():
     assert gaps([visit(1.0), visit(1.4), visit(3.4)]) == pytest.approx([0.4, 2.0])
+    assert waits([visit(1.0, 1.3, sent=1.2), visit(2.2, sent=2.5), visit(2.4)]) == pytest.approx([1.0, -0.1])
     assert most_at_once([visit(1, 3), visit(2, 4), visit(4, 5)]) == 2
     assert most_at_once([visit(1, 2), visit(2, 3)]) == 1
 

@@ -37,15 +37,15 @@ from tamias.crawl.sandbox.frames import (
     Wrote,
     answers,
 )
+from tamias.crawl.sandbox.walls import lower_priority, niceness
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
 from tamias.protocols import DocumentSink
 from tamias.settings import Settings
 
-START_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 SILENCE_PART = 4
-"""Times the processor seconds that a document may take without finding anything: then it hangs."""
+"""Times the processor seconds that a document may take without finding anything; asleep so long, it hangs."""
 KEPT_MEMORY = 256 << 20
 """A sandbox that holds more after a document is replaced before the next."""
 _PASSED_ON = ("PYTHON", "LANG", "LC_", "TMPDIR", "PATH", "LD_", "TZ", "COVERAGE", "VIRTUAL_ENV", "HOME")
@@ -182,7 +182,9 @@ class Child:
                 stdin=theirs.fileno(),
                 stdout=subprocess.PIPE,
                 env={**environment, "TMPDIR": self._scratch.name},
+                start_new_session=True,
             )
+        lower_priority(self._process.pid, niceness(settings.crawl.workers))
         assert self._process.stdout is not None
         self._frames = Frames(self._process.stdout.fileno(), self._orders.fileno())
         self._begin(settings)
@@ -220,18 +222,30 @@ class Child:
                     raise self.killed(self._over_memory())
                 return answer
             silence = self._settings.cpu * SILENCE_PART
-            if time.monotonic() - self._heard > silence:
+            if self._is_at_work():
+                self._heard = time.monotonic()
+            elif time.monotonic() - self._heard > silence:
                 raise self.killed(
                     f"its analysis was silent for {silence} s (limit sandbox.cpu, {SILENCE_PART} times)"
                 )
 
     def cpu_seconds(self) -> float:
         """The processor time that it has taken so far."""
+        fields = self._stat()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+    def _is_at_work(self) -> bool:
+        """Whether it runs, or only waits for a processor or a disk; what it may take of these is limited."""
+        return self._stat()[:1] in (["R"], ["D"])
+
+    def _stat(self) -> list[str]:
+        """What the kernel says of it, from its state on; nothing when it is gone."""
         try:
-            told = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+            return (
+                Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            )
         except OSError:
-            return 0.0
-        return sum(map(int, told.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+            return []
 
     def end(self) -> None:
         """Kills it, if it still lives."""
@@ -245,8 +259,8 @@ class Child:
     def _begin(self, settings: Settings) -> None:
         try:
             self._frames.send(Plan(settings))
-            ready = self._frames.receive(answers, START_SECONDS)
-        except (OSError, EOFError, FrameError):
+            ready: Answer | None = self.next_answer(lambda: None)
+        except (OSError, Died):
             ready = None
         if not isinstance(ready, Ready):
             self.end()

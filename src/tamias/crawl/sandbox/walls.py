@@ -4,6 +4,7 @@ Only what Linux offers to any user. Where the kernel or a container refuses one,
 """
 
 import ctypes
+import math
 import os
 import resource
 import signal
@@ -44,8 +45,12 @@ _SYSTEM = (
     "/etc/mime.types",
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-NICE = 10
+NICE, NICEST = 10, 19
 """Whoever reads a difficult document must not slow down those who fetch."""
+_NICE_STEP = 1.25
+"""What a process gets of a processor, compared with one that is nicer by 1."""
+_PRIORITY_TRIES, _PRIORITY_SECONDS = 10, 0.1
+"""The kernel lets ordinary users change the priority of a session ten times a second, all together."""
 _FILES = 64
 _OOM_FIRST = "1000"
 _PR_SET_PDEATHSIG = 1
@@ -61,6 +66,35 @@ def die_with_parent(parent: int) -> None:
         raise SystemExit(1)
 
 
+def niceness(workers: int | None) -> int:
+    """Of each sandbox of a crawl: all of them together get no more when there are more workers than cores.
+
+    >>> niceness(None)
+    10
+    """
+    crowded = (workers or 1) / (os.cpu_count() or 1)
+    return min(NICEST, NICE + round(math.log(max(1.0, crowded), _NICE_STEP)))
+
+
+def lower_priority(leader: int, nice: int) -> None:
+    """Of the process that leads a session of its own, from its start on: loading Python takes time as well.
+
+    Where the kernel shares out processor time by session (autogroup), a process's own priority only counts
+    inside its session, and the session's counts among sessions.
+    """
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, leader, nice)
+    for _ in range(_PRIORITY_TRIES):
+        try:
+            Path(f"/proc/{leader}/autogroup").write_text(str(nice), encoding="ascii")
+        except BlockingIOError:
+            time.sleep(_PRIORITY_SECONDS)
+        except OSError:
+            return
+        else:
+            return
+
+
 def build_walls(settings: SandboxSettings, file_bytes: int) -> tuple[str, ...]:
     """Builds them around this process, which has one thread only; returns those that cannot be built here.
 
@@ -69,7 +103,6 @@ def build_walls(settings: SandboxSettings, file_bytes: int) -> tuple[str, ...]:
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_OOM_FIRST, encoding="ascii")
-    os.nice(NICE)
     scratch = Path(tempfile.gettempdir())
     readable, devices = readable_paths(), [Path(name) for name in _DEVICES if Path(name).exists()]
     missing = [*_leave_namespaces(readable + devices, scratch)]
