@@ -13,27 +13,30 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NoReturn
 
 import msgspec
 
 from tamias.crawl.catalogue.errors import StoreError
 from tamias.crawl.catalogue.seclusion import seclude
 from tamias.crawl.catalogue.server import StoreServer
-from tamias.database.disk import refusals
-from tamias.database.locks import alone, opened, try_alone
-from tamias.model.errors import TamiasError
+from tamias.database.child_server import (
+    Keeping,
+    StartReport,
+    leave_on,
+    run_keeper,
+    server_log,
+    socket_folder,
+)
+from tamias.database.locks import opened, try_alone
 
 CONNECT, ADOPT = b"c", b"a"
 """What a user of the keeper may ask for: a connection; the new store in place of the old one."""
 
 PORT = 7878
 _POLL_SECONDS = 0.25
-_LOCK_SECONDS = 30.0
 _PATIENCE_SECONDS = 5.0
 """How long the server may work for a client that has gone, beyond the time limit of a query."""
 _LOOK_SECONDS = 1.0
-_LOG_LIMIT = 10 << 20
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -54,42 +57,35 @@ class RunningCatalogue(msgspec.Struct, frozen=True):
 
 def main() -> None:
     """`python -m tamias.crawl.catalogue.keeper ORDERS READY_FD`, started by `kept.py` only."""
-    if os.fork() != 0:
-        os._exit(0)  # so that nobody who lives longer has to wait for the keeper
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = msgspec.json.decode(sys.argv[1], type=Orders)
     folder = Path(orders.data) / "catalogue"
-    with os.fdopen(int(sys.argv[2]), "wb", buffering=0) as ready:
-        try:
-            with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
-                Keeper(folder, orders).keep(ready)
-        except TamiasError as error:
-            _tell(ready, str(error))
-            sys.stderr.write(f"{error}\n")
+    run_keeper(folder, int(sys.argv[2]), lambda keeping: StoreKeeper(keeping, orders).keep())
 
 
-class Keeper:
+class StoreKeeper:
     """Owns the server of one folder."""
 
-    def __init__(self, folder: Path, orders: Orders) -> None:
-        self._folder = folder
+    def __init__(self, keeping: Keeping, orders: Orders) -> None:
+        self._keeping = keeping
+        self._folder = folder = keeping.folder
         self._seconds = orders.seconds
         port = _secluded_port() if orders.guarded else _free_port()
-        self._server = StoreServer(folder / "store" / "oxigraph", _log_file(folder), port, orders.seconds)
+        log = server_log(folder, "sparql.log")
+        self._server = StoreServer(folder / "store" / "oxigraph", log, port, orders.seconds)
         self._deserted: dict[str, float] = {}
         self._looked_at = 0.0
 
-    def keep(self, ready: IO[bytes]) -> None:
+    def keep(self) -> None:
         """Until nobody uses it."""
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _leave)
-        with _listening(self._folder / "socket") as asked:
+        leave_on(signal.SIGTERM, signal.SIGHUP)
+        with _listening(socket_folder(self._folder)) as asked:
             try:
                 self._start()
-                _tell(ready, "")
+                self._keeping.report(StartReport())
                 self._watch(asked)
             finally:
-                (self._folder / "running.json").unlink(missing_ok=True)
+                self._keeping.withdraw()
                 self._server.stop()
 
     def _start(self) -> None:
@@ -100,11 +96,7 @@ class Keeper:
             new.rename(store)
         (store / "oxigraph").mkdir(parents=True, mode=0o700, exist_ok=True)
         self._server.start()
-        partial = self._folder / "running.json.new"
-        partial.write_bytes(
-            msgspec.json.encode(RunningCatalogue(self._server.pid, os.getpid(), self._seconds))
-        )
-        partial.replace(self._folder / "running.json")
+        self._keeping.publish(RunningCatalogue(self._server.pid, os.getpid(), self._seconds))
 
     def _watch(self, asked: socket.socket) -> None:
         with opened(self._folder / "users.lock") as users:
@@ -161,32 +153,11 @@ def _free_port() -> int:
 
 
 def _listening(sockets: Path) -> socket.socket:
-    shutil.rmtree(sockets, ignore_errors=True)
-    sockets.mkdir(mode=0o700)
     listening = socket.socket(socket.AF_UNIX)
     os.chdir(sockets)  # the path may be longer than a socket's may be
     listening.bind("ask")
     listening.listen(128)
     return listening
-
-
-def _log_file(folder: Path) -> Path:
-    log = folder.parent / "log" / "sparql.log"
-    log.parent.mkdir(mode=0o700, exist_ok=True)
-    if log.exists() and log.stat().st_size > _LOG_LIMIT:
-        log.replace(log.with_name("sparql.log.old"))
-    return log
-
-
-def _tell(ready: IO[bytes], problem: str) -> None:
-    """Says it once: later there is nobody to listen."""
-    if not ready.closed:
-        with suppress(BrokenPipeError), ready:
-            ready.write(msgspec.json.encode(problem) + b"\n")
-
-
-def _leave(number: int, _frame: object) -> NoReturn:
-    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """A Tamias process and the SPARQL server of its data: sees to it that a keeper is there, gets connections."""
 
-import fcntl
-import os
 import shutil
 import socket
 import time
@@ -12,31 +10,33 @@ import msgspec
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
 from tamias.crawl.catalogue.exchange import KEPT
 from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, RunningCatalogue
+from tamias.database.child_server import ServerUse
 from tamias.database.disk import refusals
-from tamias.database.embedded.starting import start_keeper
-from tamias.database.locks import is_free, opened, shared
+from tamias.database.locks import is_free
 from tamias.service_client import ServiceClient
 
 QUERY_SECONDS = 60.0
-_NEWCOMER_SECONDS = 120.0
 _ADOPT_SECONDS = 150.0
 _CONNECT_SECONDS = 30.0
 _IDLE_SECONDS = 600
 
 
-class KeptStore:
+class KeptStore(ServerUse):
     """This process's use of the store of one data directory, from now until `close`. For any thread."""
 
+    keeper = "tamias.crawl.catalogue.keeper"
+    failure = StoreError
+    unavailable = StoreError
+    unanswered = StoreAway
     query_url = f"{KEPT}/query"
 
     def __init__(self, data: Path, *, seconds: float = QUERY_SECONDS, guarded: bool = True) -> None:
         """`seconds` holds for all queries until the server ends; `guarded` is False where nobody else is."""
         self._orders = Orders(str(data.absolute()), seconds, guarded)
-        self.folder = data.absolute() / "catalogue"
-        with refusals(self.folder):
-            self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-            self._users = shared(self.folder / "users.lock")
-            self._directory = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+        folder = data.absolute() / "catalogue"
+        with refusals(folder):
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            super().__init__(folder)
 
     @property
     def seconds(self) -> float:
@@ -77,16 +77,9 @@ class KeptStore:
 
     def discard(self) -> None:
         """Removes a store that no server starts on. Does nothing where one is running."""
-        with refusals(self.folder), opened(self.folder / "start.lock") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
+        with self.starting():
             if is_free(self.folder / "keeper.lock"):
                 shutil.rmtree(self.folder / "store", ignore_errors=True)
-
-    def close(self) -> None:
-        """This process needs the server no more; the last one to say so ends it."""
-        if not self._users.closed:
-            os.close(self._directory)
-            self._users.close()
 
     def _connected(self) -> socket.socket:
         self._see_to_keeper()
@@ -109,29 +102,6 @@ class KeptStore:
             raise
         return asking
 
-    def _is_up(self) -> bool:
-        return (self.folder / "running.json").exists() and not is_free(self.folder / "keeper.lock")
-
     def _see_to_keeper(self) -> None:
-        """Starts a keeper if there is none; cheap when there is one."""
-        if self._is_up():
-            return
-        deadline = time.monotonic() + _NEWCOMER_SECONDS
-        with refusals(self.folder), opened(self.folder / "start.lock") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
-            while not self._is_up():
-                if time.monotonic() > deadline:
-                    raise StoreAway(f"the keeper of {self.folder} does not answer; end it or wait for it")
-                if is_free(self.folder / "keeper.lock"):
-                    self._start_keeper()
-                else:
-                    time.sleep(0.05)
-
-    def _start_keeper(self) -> None:
-        orders = msgspec.json.encode(self._orders).decode()
-        log = self.folder.parent / "log" / "keeper.log"
-        ended, told = start_keeper("tamias.crawl.catalogue.keeper", orders, folder=self.folder, log=log)
-        if ended != 0 or not told:
-            raise StoreError(f"the keeper of the SPARQL server was ended; see {log}")
-        if problem := msgspec.json.decode(told, type=str):
-            raise StoreError(problem)
+        if not self.is_up():
+            self.start(msgspec.json.encode(self._orders).decode())

@@ -5,14 +5,13 @@ import resource
 import shutil
 import signal
 import socket
-import subprocess
 import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.database.disk import private
+from tamias.database.child_server import ChildServer
 from tamias.database.embedded.account import ServerAccount
 
 START_SECONDS = 120.0
@@ -20,39 +19,25 @@ _STOP_SECONDS = 20.0
 _CLOSE_WAIT = "08"
 
 
-class StoreServer:
+class StoreServer(ChildServer):
     """The owner of a store. It ends with its parent."""
 
     def __init__(self, folder: Path, log: Path, port: int, seconds: float) -> None:
         """`seconds` is how long a query may take."""
+        super().__init__(log)
         self._folder = folder
-        self._log = log
         self._port = port
         self._seconds = seconds
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        """The process id of the running server."""
-        assert self._process is not None
-        return self._process.pid
 
     def start(self) -> None:
         """Returns when it takes connections. Raises `StoreError`."""
-        with open(self._log, "ab", opener=private) as log:
-            self._process = subprocess.Popen(
-                self._command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=_in_child(),  # noqa: PLW1509 (the keeper has one thread)
-            )
+        self.spawn(self._command(), _in_child())
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if not self.is_running() or time.monotonic() > deadline:
                 self.kill()
                 raise StoreError(
-                    f"the SPARQL server does not start on {self._folder}; {self._log} says why, and "
+                    f"the SPARQL server does not start on {self._folder}; {self.log} says why, and "
                     "'tamias check --rebuild' makes the catalogue anew"
                 )
             time.sleep(0.01)
@@ -61,24 +46,13 @@ class StoreServer:
         """A connection to it."""
         return socket.create_connection(("127.0.0.1", self._port), timeout=5)
 
-    def is_running(self) -> bool:
-        """Whether it has not ended."""
-        return self._process is not None and self._process.poll() is None
-
     def stop(self) -> None:
         """It holds nothing that is not on its disk, so any end is a clean one; it is given time to say so."""
-        if self._process is not None and self.is_running():
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.kill()
+        self.end(signal.SIGTERM, signal.SIGKILL, _STOP_SECONDS)
 
     def kill(self) -> None:
         """At once."""
-        if self._process is not None and self.is_running():
-            self._process.kill()
-            self._process.wait()
+        self.end(signal.SIGKILL, signal.SIGKILL, _STOP_SECONDS)
 
     def deserted(self) -> set[str]:
         """Connections whose client has gone, while the server is still at work for it.

@@ -7,55 +7,46 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tamias.database.child_server import NEWCOMER_SECONDS, ServerUse
 from tamias.database.disk import make_data_folder, refusals
 from tamias.database.embedded.cluster import clusters
-from tamias.database.embedded.keeper import StartReport
 from tamias.database.embedded.login import DATABASE, OWNER, SUPERUSER, password_file
-from tamias.database.embedded.starting import start_keeper
-from tamias.database.locks import is_free, is_shared, opened, shared
-from tamias.model import errors
+from tamias.database.locks import is_free, is_shared, opened
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DataInUse, DataMissing
 
-_NEWCOMER_SECONDS = 120
 _STOP_POLL_SECONDS = 0.05
 _SOCKET_PATH_LIMIT = 107
 
 
-class Embedded:
+class Embedded(ServerUse):
     """This process's use of the server of one data directory, from now until `close`."""
+
+    keeper = "tamias.database.embedded.keeper"
+    failure = DatabaseError
+    unavailable = DatabaseUnavailable
+    unanswered = DataInUse
 
     def __init__(self, data: Path, *, create: bool = True) -> None:
         self._data = data.absolute()
-        self._folder = self._data / "pg"
-        with refusals(self._folder):
-            if not create and not clusters(self._folder):
+        folder = self._data / "pg"
+        with refusals(folder):
+            if not create and not clusters(folder):
                 raise DataMissing(
                     f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' makes it"
                 )
             make_data_folder(self._data)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._users = shared(self._folder / "users.lock")
-            self._directory = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            super().__init__(folder)
         self._worker_lock: IO[bytes] | None = None
         self.worker = 0
 
     def address(self) -> str:
         """Where to connect to. Starts a keeper if there is none; cheap when there is one."""
-        deadline = time.monotonic() + _NEWCOMER_SECONDS
-        with refusals(self._folder), opened(self._folder / "start.lock") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
-            while not self._is_up():
-                if time.monotonic() > deadline:
-                    raise DataInUse(f"the keeper of {self._folder} does not answer; end it or wait for it")
-                if is_free(self._folder / "keeper.lock"):
-                    self._start_keeper()
-                else:
-                    time.sleep(0.05)
-        password = password_file(self._folder)
+        self.start(str(self._data))
+        password = password_file(self.folder)
         if not password.exists():
             raise DataInUse(f"an earlier version of Tamias works on {self._data}; end it, then try again")
         # Empty words keep PGHOSTADDR and PGPASSWORD out.
@@ -76,7 +67,7 @@ class Embedded:
 
     def enrol(self) -> int:
         """A worker's number, proven alive by a file lock for as long as this process lives."""
-        folder = self._folder / "workers"
+        folder = self.folder / "workers"
         folder.mkdir(mode=0o700, exist_ok=True)
         self.worker = secrets.randbelow(2**31 - 1) + 1
         # Locked before it has its name: nobody can take it for a dead worker's.
@@ -88,7 +79,7 @@ class Embedded:
 
     def dead_workers(self) -> list[int]:
         """The numbers of workers whose process is gone; `forget` each when its leases are given back."""
-        folder = self._folder / "workers"
+        folder = self.folder / "workers"
         if not folder.is_dir():
             return []
         numbers = [path.name for path in folder.iterdir() if path.name.isdigit()]
@@ -96,40 +87,23 @@ class Embedded:
 
     def forget(self, worker: int) -> None:
         """A dead worker's leases are given back; its lock file can go."""
-        (self._folder / "workers" / str(worker)).unlink(missing_ok=True)
+        (self.folder / "workers" / str(worker)).unlink(missing_ok=True)
 
     def close(self) -> None:
         """This process needs the server no more; the last one to say so ends it."""
-        if self._users.closed:
-            return
         if self._worker_lock is not None:
             self._worker_lock.close()
-        os.close(self._directory)
-        self._users.close()
-
-    def _is_up(self) -> bool:
-        return not is_free(self._folder / "keeper.lock") and (self._folder / "running.json").exists()
+        super().close()
 
     def _sockets(self) -> str:
         """The socket folder; by way of our descriptor where its path is too long, or reads like a list."""
-        near = self._folder / "socket"
+        near = self.folder / "socket"
         if len(os.fsencode(near / ".s.PGSQL.5432")) <= _SOCKET_PATH_LIMIT and "," not in str(near):
             return str(near)
         return f"/proc/self/fd/{self._directory}/socket"
 
-    def _start_keeper(self) -> None:
-        log = self._data / "log" / "keeper.log"
-        ended, told = start_keeper(
-            "tamias.database.embedded.keeper", str(self._data), folder=self._folder, log=log
-        )
-        if ended != 0:
-            raise DatabaseError(f"the database's keeper cannot be started; see {log}")
-        if not told:
-            raise DatabaseUnavailable(f"the database's keeper was ended; see {log}")
-        _raise_reported(msgspec.json.decode(told, type=StartReport))
 
-
-def wait_until_unused(data: Path, seconds: float = _NEWCOMER_SECONDS) -> None:
+def wait_until_unused(data: Path, seconds: float = NEWCOMER_SECONDS) -> None:
     """Returns when the server of a data directory has ended, or at once if others use it."""
     folder = data.absolute() / "pg"
     deadline = time.monotonic() + seconds
@@ -145,8 +119,3 @@ def _lets_in(place: dict[str, Any]) -> bool:
     except psycopg.OperationalError:
         return False
     return True
-
-
-def _raise_reported(told: StartReport) -> None:
-    if told.error is not None:
-        raise getattr(errors, told.error, DatabaseError)(told.message)

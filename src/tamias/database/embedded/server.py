@@ -2,11 +2,11 @@
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
-from tamias.database.disk import is_full, no_room, private, tells_of_no_room
+from tamias.database.child_server import ChildServer
+from tamias.database.disk import is_full, no_room, tells_of_no_room
 from tamias.database.embedded.account import ServerAccount
 from tamias.database.embedded.binaries import Binaries
 from tamias.database.locks import alone
@@ -20,21 +20,14 @@ _TOLD_LIMIT = 64 * 1024
 _SOCKETS = "../socket"
 
 
-class Server:
+class Server(ChildServer):
     """A server for one cluster, reachable through the socket folder beside it and nothing else."""
 
     def __init__(self, cluster: Path, programs: Binaries, account: ServerAccount, log: Path) -> None:
+        super().__init__(log)
         self._cluster = cluster
         self._programs = programs
         self._account = account
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        """The process id of the running server."""
-        assert self._process is not None
-        return self._process.pid
 
     def start(self) -> None:
         """Returns when the server takes connections; an earlier one of ours that still ends is waited for.
@@ -45,42 +38,22 @@ class Server:
             while not self._try_start(lock.fileno()):
                 (self._cluster / "postmaster.pid").unlink()
 
-    def poll(self) -> int | None:
-        """The exit code if the server has ended."""
-        return None if self._process is None else self._process.poll()
-
     def stop(self) -> None:
         """A clean stop: open transactions are rolled back, nothing committed is lost."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.send_signal(signal.SIGINT)
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.send_signal(signal.SIGQUIT)
-            self._process.wait()
+        self.end(signal.SIGINT, signal.SIGQUIT, _STOP_SECONDS)
 
     def _try_start(self, lock: int) -> bool:
         """False when only the note of a server long gone was in the way."""
         deadline = time.monotonic() + SERVER_SECONDS
-        with open(self._log, "ab", opener=private) as log:
-            told_before = log.tell()
-            self._process = subprocess.Popen(
-                self._command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[lock],
-                preexec_fn=self._account.enter(ends_with_parent=True),  # noqa: PLW1509 (one thread)
-            )
+        told_before = self.spawn(self._command(), self._account.enter(ends_with_parent=True), [lock])
         while time.monotonic() < deadline:
-            if self._process.poll() is not None:
+            if not self.is_running():
                 return self._ended_early(told_before)
             if self._says_ready():
                 return True
             time.sleep(0.02)
         self.stop()
-        raise DatabaseError(f"the database did not start within {SERVER_SECONDS} s; see {self._log}")
+        raise DatabaseError(f"the database did not start within {SERVER_SECONDS} s; see {self.log}")
 
     def _says_ready(self) -> bool:
         """Line 1 of the server's note is the process id, line 8 its state."""
@@ -88,7 +61,7 @@ class Server:
         return len(note) >= 8 and note[0] == str(self.pid) and note[7].strip() == "ready"
 
     def _ended_early(self, told_before: int) -> bool:
-        with self._log.open("rb") as log:
+        with self.log.open("rb") as log:
             log.seek(told_before)
             told = log.read(_TOLD_LIMIT).decode("utf-8", "replace")
         if "already exists" in told and _note_is_stale(self._cluster):
@@ -97,7 +70,7 @@ class Server:
             raise cluster_in_use(self._cluster)
         if tells_of_no_room(told) or is_full(self._cluster):
             raise no_room(self._cluster.parent)
-        raise DatabaseError(f"the database did not start: {_reason(told)}; see {self._log}")
+        raise DatabaseError(f"the database did not start: {_reason(told)}; see {self.log}")
 
     def _command(self) -> list[str]:
         words = [self._programs.program("postgres"), "-D", str(self._cluster)]

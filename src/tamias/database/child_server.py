@@ -1,0 +1,238 @@
+"""A server that is there while somebody uses it, and the keeper, a small process that owns it.
+
+Every user holds `users.lock` together with the others; the keeper, who holds `keeper.lock`, stops the server
+when it can have the users' lock alone. PostgreSQL and the SPARQL server are kept so, each in a folder.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NoReturn
+
+import msgspec
+
+from tamias.database.disk import private, refusals
+from tamias.database.locks import alone, is_free, opened, shared
+from tamias.model import errors
+from tamias.model.errors import TamiasError
+
+NEWCOMER_SECONDS = 120
+_LOCK_SECONDS = 30
+_LONGEST_LINE = 64 * 1024
+_LOG_LIMIT = 10 << 20
+
+
+class StartReport(msgspec.Struct, frozen=True):
+    """The keeper's one message to the process that started it: ready, or what went wrong."""
+
+    error: str | None = None
+    message: str = ""
+
+
+class ServerUse:
+    """This process's use of the server of one folder, from now until `close`."""
+
+    keeper: str
+    """The module that is the keeper's program."""
+    failure: type[TamiasError]
+    """What is raised when the server cannot be started, where nothing more is known."""
+    unavailable: type[TamiasError]
+    """What is raised when the keeper was ended."""
+    unanswered: type[TamiasError]
+    """What is raised when a keeper is there and does not answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._users = shared(folder / "users.lock")
+        # By way of it a socket can be reached however long its path is.
+        self._directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+
+    def close(self) -> None:
+        """This process needs the server no more; the last one to say so ends it. May be called twice."""
+        if not self._users.closed:
+            os.close(self._directory)
+            self._users.close()
+
+    def is_up(self) -> bool:
+        """Whether a keeper is there, and its server takes connections."""
+        return not is_free(self.folder / "keeper.lock") and (self.folder / "running.json").exists()
+
+    def start(self, orders: str) -> None:
+        """Starts a keeper if there is none, with orders on its command line; cheap when there is one."""
+        deadline = time.monotonic() + NEWCOMER_SECONDS
+        with self.starting():
+            while not self.is_up():
+                if time.monotonic() > deadline:
+                    raise self.unanswered(
+                        f"the keeper of {self.folder} does not answer; end it or wait for it"
+                    )
+                if is_free(self.folder / "keeper.lock"):
+                    self._start_keeper(orders)
+                else:
+                    time.sleep(0.05)
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """While nobody else starts a keeper."""
+        with refusals(self.folder), opened(self.folder / "start.lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _start_keeper(self, orders: str) -> None:
+        log = self.folder.parent / "log" / "keeper.log"
+        ended, told = _start_process(self.keeper, orders, self.folder, log)
+        if ended != 0:
+            raise self.failure(f"the keeper of {self.folder} cannot be started; see {log}")
+        if not told:
+            raise self.unavailable(f"the keeper of {self.folder} was ended; see {log}")
+        report = msgspec.json.decode(told, type=StartReport)
+        if report.error is not None:
+            raise getattr(errors, report.error, self.failure)(report.message)
+
+
+class ChildServer:
+    """A server process that ends with its parent, and writes to a log."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        assert self.process is not None
+        return self.process.pid
+
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def spawn(self, command: list[str], in_child: Callable[[], None], descriptors: Sequence[int] = ()) -> int:
+        """Starts it; returns where in the log its own words begin. The caller has one thread."""
+        with open(self.log, "ab", opener=private) as log:
+            begin = log.tell()
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=descriptors,
+                preexec_fn=in_child,  # noqa: PLW1509 (one thread)
+            )
+        return begin
+
+    def end(self, polite: signal.Signals, final: signal.Signals, seconds: float) -> None:
+        """Asks it to end, and makes it end after some time."""
+        if self.process is None or not self.is_running():
+            return
+        self.process.send_signal(polite)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(final)
+            self.process.wait()
+
+
+class Keeping:
+    """What a keeper says: to whoever started it, once, and to all users while they may connect."""
+
+    def __init__(self, folder: Path, ready: IO[bytes]) -> None:
+        self.folder = folder
+        self._running = folder / "running.json"
+        self._ready = ready
+
+    def publish(self, running: msgspec.Struct) -> None:
+        """Users may connect from now on."""
+        partial = self._running.with_name("running.json.new")
+        partial.write_bytes(msgspec.json.encode(running))
+        partial.replace(self._running)
+
+    def withdraw(self) -> None:
+        """They may not."""
+        self._running.unlink(missing_ok=True)
+
+    def report(self, report: StartReport) -> None:
+        """Says it once: later there is nobody to listen."""
+        if not self._ready.closed:
+            with suppress(BrokenPipeError), self._ready:
+                self._ready.write(msgspec.json.encode(report) + b"\n")
+
+
+def run_keeper(folder: Path, descriptor: int, keep: Callable[[Keeping], None]) -> None:
+    """The program of a keeper, which `ServerUse` starts with a descriptor to report to."""
+    with os.fdopen(descriptor, "wb", buffering=0) as ready:
+        keeping = Keeping(folder, ready)
+        try:
+            with refusals(folder), alone(folder / "keeper.lock", _LOCK_SECONDS):
+                # So that nobody who lives longer has to wait for the keeper. The lock goes with it: whoever
+                # sees the first process end knows by the lock whether there is a second.
+                if os.fork() != 0:
+                    os._exit(0)
+                keep(keeping)
+        except TamiasError as error:
+            keeping.report(StartReport(type(error).__name__, str(error)))
+            with suppress(OSError):  # on a full disk there is no room for this either
+                sys.stderr.write(f"{error}\n")
+                sys.stderr.flush()
+
+
+def leave_on(*signals: signal.Signals) -> None:
+    """From now on these end the process by way of its `finally`."""
+    for number in signals:
+        signal.signal(number, _leave)
+
+
+def server_log(folder: Path, name: str) -> Path:
+    """The log of the server of a folder; the old one is put away when it is large."""
+    log = folder.parent / "log" / name
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_LIMIT:
+        log.replace(log.with_name(f"{name}.old"))
+    return log
+
+
+def socket_folder(folder: Path) -> Path:
+    """An empty folder for sockets that only the owner of the data can reach."""
+    sockets = folder / "socket"
+    shutil.rmtree(sockets, ignore_errors=True)
+    sockets.mkdir(mode=0o700)
+    return sockets
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _start_process(module: str, orders: str, folder: Path, log: Path) -> tuple[int, bytes]:
+    """Runs `python -m MODULE ORDERS DESCRIPTOR` in the folder, until its first process has made another.
+
+    Returns how that first one ended, and the line that was written to the descriptor.
+    """
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    reading, writing = os.pipe()
+    with open(log, "ab", opener=private) as said, os.fdopen(reading, "rb") as answer:
+        # A session of its own: a terminal's Ctrl-C must not reach it.
+        first = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, orders, str(writing)],
+            pass_fds=[writing],
+            start_new_session=True,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+        os.close(writing)
+        try:
+            told = answer.readline(_LONGEST_LINE)
+        except BaseException:  # Ctrl-C: if it has made no other process yet, it is not to do so now
+            first.terminate()
+            first.wait()
+            raise
+    return first.wait(), told
