@@ -13,7 +13,7 @@ from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.database_store import DatabaseStore, worker_number
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import VisitResult

@@ -16,7 +16,7 @@ from tamias.model.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamias.crawl.remote.reconnecting import ServiceTarget
+    from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
     from tamias.crawl.worker.supervisor import CrawlSnapshot
     from tamias.crawl.worker.worker import Progress
     from tamias.settings import Settings
@@ -50,7 +50,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     """
     if frontier is None:
         return _at_database(place, crawl_name, workers, concurrency)
-    from tamias.crawl.remote.reconnecting import ServiceTarget
+    from tamias.crawl.remote.grpc.reconnecting import ServiceTarget
 
     _check_address(frontier)
     target = ServiceTarget(

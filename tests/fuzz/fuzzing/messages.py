@@ -6,11 +6,11 @@ import struct
 import msgspec
 
 from tamias.crawl.remote import wire
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError
 from tamias.crawl.sandbox.frames import FrameError, Frames, answers, orders
 from tamias.model.item import Item
 from tamias.model.url import DEFAULT_SESSION_NAMES
-from tamias.serve.urlfrontier.grpc.status import CallError
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import Addresses, due_of, fill_metadata
 from tamias.serve.urlfrontier.workers import value_of

@@ -13,7 +13,7 @@ import pytest
 from attacks import ATTACKS
 from frontier_client import Client, Instance
 
-from tamias.serve.urlfrontier.messages import message
+from tamias.crawl.remote.grpc.messages import message
 
 SECONDS = 2.0
 """How long each attack lasts."""

@@ -6,6 +6,7 @@ from contextlib import closing
 import grpc
 import pytest
 
+from tamias.crawl.remote.grpc.messages import FRONTIER, message
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, parse_section
 from tamias.frontier.postgres import PostgresFrontier
@@ -13,7 +14,6 @@ from tamias.frontier.service.external_put import ExternalPut, ExternalUrl
 from tamias.frontier.service.held import Holds, Wish
 from tamias.model.errors import UsageError
 from tamias.model.item import Item
-from tamias.serve.urlfrontier.messages import SERVICE, message
 
 BUCKETS = 16
 HOSTS = [f"h{n}" for n in range(60)]
@@ -126,7 +126,7 @@ def test_the_service_says_so_when_a_url_is_not_of_its_section(served):
     address = served("--buckets", "4-7")
     with grpc.insecure_channel(address) as channel:
         call = channel.stream_stream(
-            f"/{SERVICE}/PutURLs", _ITEM.SerializeToString, message("urlfrontier.AckMessage").FromString
+            f"/{FRONTIER}/PutURLs", _ITEM.SerializeToString, message("urlfrontier.AckMessage").FromString
         )
         acks = call(iter([_discovered(host) for host in HOSTS]), timeout=60)
         status = {ack.ID: ack.status for ack in acks}

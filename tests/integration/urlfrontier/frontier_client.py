@@ -8,7 +8,7 @@ import sys
 
 import grpc
 
-from tamias.serve.urlfrontier.messages import SERVICE, message, method_types
+from tamias.crawl.remote.grpc.messages import FRONTIER, message, method_types
 
 STREAMS = {"PutURLs": "stream_stream", "PutDiscovered": "stream_stream", "GetURLs": "unary_stream"} | {
     "ListURLs": "unary_stream"
@@ -27,12 +27,14 @@ class Client:
             grpc.secure_channel(address, credentials) if credentials else grpc.insecure_channel(address)
         )
         self.metadata = [("authorization", f"Bearer {token}")] if token else []
-        self.types = method_types(SERVICE)
+        self.types = method_types(FRONTIER)
 
     def call(self, name, *requests, timeout=20, **words):
         asked, answered = self.types[name]
         kind = STREAMS.get(name, "unary_unary")
-        stub = getattr(self.channel, kind)(f"/{SERVICE}/{name}", asked.SerializeToString, answered.FromString)
+        stub = getattr(self.channel, kind)(
+            f"/{FRONTIER}/{name}", asked.SerializeToString, answered.FromString
+        )
         request = iter(requests) if kind == "stream_stream" else (requests[0] if requests else asked(**words))
         answer = stub(request, timeout=timeout, metadata=self.metadata)
         return answer if kind == "unary_unary" else list(answer)

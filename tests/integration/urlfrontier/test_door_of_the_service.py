@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
 
 
 @pytest.fixture(scope="module")

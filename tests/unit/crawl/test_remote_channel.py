@@ -8,9 +8,9 @@ import h2.connection
 import h2.events
 import pytest
 
-from tamias.crawl.remote import channel as channel_module
-from tamias.crawl.remote.channel import CallFailed, Channel
-from tamias.crawl.remote.reconnecting import HungUp, NotReached, ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc import channel as channel_module
+from tamias.crawl.remote.grpc.channel import CallFailed, Channel
+from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached, ReconnectingChannel, ServiceTarget
 from tamias.model.errors import ConfigError
 
 OK = [(":status", "200"), ("content-type", "application/grpc")]

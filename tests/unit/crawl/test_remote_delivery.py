@@ -9,13 +9,13 @@ import zstandard
 
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.remote import delivery_queue, receive_quads
-from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
-from tamias.crawl.remote.messages import message
+from tamias.crawl.remote.grpc.channel import CallFailed
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached
 from tamias.crawl.remote.quad_spool import PIECE, QuadSpool
 from tamias.crawl.remote.receive_quads import Damaged, QuadReceiver
-from tamias.crawl.remote.reconnecting import HungUp, NotReached
 from tamias.crawl.remote.wire import DeliveredVisit, packed
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Extent, Outcome

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.serve.urlfrontier.grpc.status import CallError
-from tamias.serve.urlfrontier.messages import message
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError
 from tamias.serve.urlfrontier.puts import MOST_OF_A_BATCH, check_number_of_items, parsed
 
 BATCH = message("urlfrontier.DiscoveredBatch")

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tamias.crawl.remote.grpc.status import CallError
 from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE, Call
-from tamias.serve.urlfrontier.grpc.status import CallError
 
 
 class Silence:

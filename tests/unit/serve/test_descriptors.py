@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 import tamias.serve.urlfrontier as package
-from tamias.serve.urlfrontier.messages import SERVICE, message, method_types
+from tamias.crawl.remote.grpc.messages import FRONTIER, message, method_types
 
 FOLDER = Path(package.__file__).parent
 # Written down from the public API, version 2.6: name, number.
@@ -68,4 +68,4 @@ def test_fields_have_the_public_numbers(name):
 
 
 def test_there_are_nineteen_calls():
-    assert len(method_types(SERVICE)) == 19
+    assert len(method_types(FRONTIER)) == 19

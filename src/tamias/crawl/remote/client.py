@@ -10,9 +10,9 @@ import msgspec
 from tamias.crawl.analysing.marker import Analysed
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.remote import wire
-from tamias.crawl.remote.channel import CallFailed
-from tamias.crawl.remote.messages import FRONTIER, WORKERS, message
-from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel
+from tamias.crawl.remote.grpc.channel import CallFailed
+from tamias.crawl.remote.grpc.messages import FRONTIER, WORKERS, message
+from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel
 from tamias.crawl.remote.wire import bare, packed, unpacked
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tamias.crawl.commit.committer import GATHER_SECONDS
-from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.messages import message
+from tamias.crawl.remote.grpc.channel import CallFailed
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
 from tamias.crawl.remote.quad_spool import PIECE, PackedQuads
-from tamias.crawl.remote.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, HungUp, NotReached
 from tamias.crawl.remote.wire import DeliveredVisit, Released, bare, packed
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import After, Tally

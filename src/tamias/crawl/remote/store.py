@@ -11,8 +11,8 @@ from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
+from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.quad_spool import QuadSpool
-from tamias.crawl.remote.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
 from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.store.worker_store import After, Sinks, Tally, VisitResult

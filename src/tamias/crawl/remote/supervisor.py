@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.analysing.marker import left_by
-from tamias.crawl.remote.channel import CallFailed
 from tamias.crawl.remote.client import FrontierClient
-from tamias.crawl.remote.reconnecting import HungUp, ReconnectingChannel, ServiceTarget
+from tamias.crawl.remote.grpc.channel import CallFailed
+from tamias.crawl.remote.grpc.reconnecting import HungUp, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemotePlan
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.worker.process_pool import ProcessPool

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.frontier.service import state as service
 from tamias.model.errors import UrlError
 from tamias.model.url import fetch_url
 from tamias.serve.urlfrontier.gets import PAGE, known_item, listing_of
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.reading import Addresses, checked, milliseconds, queue_key
 from tamias.serve.urlfrontier.session_threads import FrontierSession
 

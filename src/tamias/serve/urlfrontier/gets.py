@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tamias.crawl.remote.grpc.messages import message
 from tamias.frontier.service.held import Given, Handing, Wish
 from tamias.frontier.service.queues import Listing, Spot, UrlState
 from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked, date_of, fill_metadata
 from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads

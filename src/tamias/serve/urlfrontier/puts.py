@@ -7,11 +7,11 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.frontier.service.external_put import ExternalUrl
 from tamias.frontier.service.state import crawl_number
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
 from tamias.serve.urlfrontier.session_threads import FrontierThreads

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.frontier.service.external_put import ExternalUrl, metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import NEVER, TAGS
 from tamias.model.url import fetch_url, host, key_of_fetched, url_key
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
 
 MAX_URL = 32_768
 MAX_INFO = 256 << 10

@@ -14,19 +14,19 @@ from typing import Any
 
 import msgspec
 
+from tamias.crawl.remote.grpc import messages
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.crawl.remote.registry import Configure, WorkerRegistry
 from tamias.database.connect import Database
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
-from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.control import Answerer, ControlCalls
 from tamias.serve.urlfrontier.gets import Gets
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
 from tamias.serve.urlfrontier.grpc.http2 import Http2Connection
 from tamias.serve.urlfrontier.grpc.public import HealthService, reflect
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
 from tamias.serve.urlfrontier.puts import Puts, parsed
 from tamias.serve.urlfrontier.reading import Addresses
 from tamias.serve.urlfrontier.session_threads import FrontierThreads
@@ -135,19 +135,19 @@ class FrontierServer:
         gets = Gets(self._threads, workers.lend)
         puts, health = Puts(self._threads, self._addresses), self._health
         streams: dict[str, Route] = {
-            f"/{messages.SERVICE}/PutURLs": puts.put_urls,
-            f"/{messages.SERVICE}/PutDiscovered": puts.put_discovered,
-            f"/{messages.SERVICE}/GetURLs": gets.get_urls,
-            f"/{messages.SERVICE}/ListURLs": gets.list_urls,
+            f"/{messages.FRONTIER}/PutURLs": puts.put_urls,
+            f"/{messages.FRONTIER}/PutDiscovered": puts.put_discovered,
+            f"/{messages.FRONTIER}/GetURLs": gets.get_urls,
+            f"/{messages.FRONTIER}/ListURLs": gets.list_urls,
             f"/{messages.HEALTH}/Check": health.check,
             f"/{messages.HEALTH}/Watch": health.watch,
             f"/{messages.REFLECTION}/ServerReflectionInfo": reflect,
             f"/{messages.REFLECTION_ALPHA}/ServerReflectionInfo": reflect,
         }
-        asked = messages.method_types(messages.SERVICE)
+        asked = messages.method_types(messages.FRONTIER)
         answers = ControlCalls(self._addresses).answerers().items()
         single = {
-            f"/{messages.SERVICE}/{name}": self._single(asked[name][0], answerer)
+            f"/{messages.FRONTIER}/{name}": self._single(asked[name][0], answerer)
             for name, answerer in answers
         }
         return {**single, **streams, **workers.routes()}

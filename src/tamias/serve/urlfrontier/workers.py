@@ -11,16 +11,16 @@ import msgspec
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.remote import wire
-from tamias.crawl.remote.channel import CRAWL_HEADER
 from tamias.crawl.remote.committer import RemoteCommitter
+from tamias.crawl.remote.grpc import messages
+from tamias.crawl.remote.grpc.channel import CRAWL_HEADER
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.wire import packed, unpacked
 from tamias.frontier.service.state import crawl_names, found_crawl
 from tamias.model.item import Item
-from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.reading import checked
 from tamias.serve.urlfrontier.session_threads import FrontierThreads

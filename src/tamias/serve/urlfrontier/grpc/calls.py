@@ -2,17 +2,16 @@
 
 import asyncio
 import re
-import struct
 import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
+from tamias.crawl.remote.grpc.connection import framed, split_messages
+from tamias.crawl.remote.grpc.status import CallError, Code
 
 MAX_MESSAGE = 4 << 20
 MOST_AT_ONCE = 1024
 """Messages of one call that are handed over together."""
-_PREFIX = struct.Struct(">BI")
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 
@@ -115,30 +114,14 @@ class Call:
 
     async def send(self, messages: Iterable[bytes]) -> None:
         """Sends messages, all in one piece, when the client has room."""
-        pack = _PREFIX.pack
-        framed = b"".join([part for each in messages for part in (pack(0, len(each)), each)])
-        if framed:
-            await self._channel.send(self._stream, framed)
+        if data := framed(messages):
+            await self._channel.send(self._stream, data)
 
     def _split(self) -> list[bytes]:
-        data = self._buffer
-        messages: list[bytes] = []
-        at, end = 0, len(data)
-        while end - at >= _PREFIX.size and len(messages) < MOST_AT_ONCE:
-            packed, length = _PREFIX.unpack_from(data, at)
-            if packed:
-                raise CallError(Code.UNIMPLEMENTED, "compressed messages are not understood")
-            if length > MAX_MESSAGE:
-                raise CallError(
-                    Code.RESOURCE_EXHAUSTED, f"a message of {length} bytes is longer than {MAX_MESSAGE}"
-                )
-            if end - at - _PREFIX.size < length:
-                break
-            at += _PREFIX.size + length
-            messages.append(bytes(data[at - length : at]))
-        del data[:at]
-        if at:
-            self.incomplete_since = time.monotonic() if data else None
+        before = len(self._buffer)
+        messages = split_messages(self._buffer, MAX_MESSAGE, MOST_AT_ONCE)
+        if len(self._buffer) < before:
+            self.incomplete_since = time.monotonic() if self._buffer else None
         return messages
 
     def _hold(self, length: int) -> None:

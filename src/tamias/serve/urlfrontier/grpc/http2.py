@@ -9,21 +9,19 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import cast
 from urllib.parse import quote
 
-import h2.config
-import h2.connection
 import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
 from hyperframe.frame import GoAwayFrame
 
+from tamias.crawl.remote.grpc.connection import GrpcConnection
+from tamias.crawl.remote.grpc.status import CallError, Code, refusal
 from tamias.model.errors import TamiasError
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.status import CallError, Code, refusal
 
 _log = logging.getLogger(__name__)
 
@@ -40,33 +38,32 @@ SLICE = 64 << 10
 SMALL_SLICE = 4 << 10
 """Bytes that are parsed before others have their turn: less while a client has done nothing useful."""
 _HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity")]
+_SETTINGS = {
+    h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+    h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+    h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 16384,
+    h2.settings.SettingCodes.ENABLE_PUSH: 0,
+}
 _GRPC = re.compile(r"application/grpc(\+proto)?(;.*)?")
 
 Handler = Callable[[Call], Awaitable[None]]
 
 
-class Http2Connection(asyncio.Protocol):
+class Http2Connection(GrpcConnection):
     """One client's connection."""
 
     def __init__(self, handler: Handler, connections: Connections) -> None:
+        super().__init__(client=False, window=CONNECTION_WINDOW, settings=_SETTINGS)
         self._handler = handler
         self._connections = connections
-        self._h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(
-                client_side=False, header_encoding="utf-8", validate_outbound_headers=False
-            )
-        )
         self._calls: dict[int, Call] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._begun: set[int] = set()
-        self._room = asyncio.Event()
-        self._writable = True
         self._unparsed = bytearray()
         self._is_parsing = False
         self._futile = 0.0
         self._futile_at = time.monotonic()
         self._leaving = False
-        self._transport: asyncio.Transport | None = None
         self.peer = ""
         self.held = 0
         self.active_at = time.monotonic()
@@ -78,21 +75,9 @@ class Http2Connection(asyncio.Protocol):
         return bool(self._tasks)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self._connections.add(self)
-        self._h2.local_settings = h2.settings.Settings(
-            client=False,
-            initial_values={
-                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
-                h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
-                h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 16384,
-                h2.settings.SettingCodes.ENABLE_PUSH: 0,
-            },
-        )
-        self._h2.initiate_connection()
-        self._h2.increment_flow_control_window(CONNECTION_WINDOW)
-        self._flush()
+        super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self)
@@ -103,13 +88,12 @@ class Http2Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client does not read: then it is not read from either."""
-        self._writable = False
+        super().pause_writing()
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._writable = True
-        self._room.set()
+        super().resume_writing()
         self._read_on()
 
     def data_received(self, data: bytes) -> None:
@@ -124,7 +108,7 @@ class Http2Connection(asyncio.Protocol):
         size = SLICE if self._was_useful and self._futile < MOST_FUTILE / 2 else SMALL_SLICE
         piece = bytes(self._unparsed[:size])
         del self._unparsed[:size]
-        self._receive(piece)
+        self._receive_slice(piece)
         self._is_parsing = bool(self._unparsed)
         if self._is_parsing and self._transport is not None:
             self._transport.pause_reading()
@@ -136,17 +120,12 @@ class Http2Connection(asyncio.Protocol):
         if self._transport is not None and self._writable and not self._is_parsing:
             self._transport.resume_reading()
 
-    def _receive(self, data: bytes) -> None:
-        try:
-            for event in self._h2.receive_data(data):
-                self._take(event)
-        except (h2.exceptions.ProtocolError, UnicodeDecodeError) as error:
-            _log.info("a client broke the protocol: %s", error)
-            self._flush()
+    def _receive_slice(self, data: bytes) -> None:
+        fault = self._receive(data)
+        if fault is not None:
+            _log.info("a client broke the protocol: %s", fault)
             self.close()
-            return
-        self._flush()
-        if self._futile > MOST_FUTILE:
+        elif self._futile > MOST_FUTILE:
             self._h2.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
             self._flush()
             self.close()
@@ -179,11 +158,6 @@ class Http2Connection(asyncio.Protocol):
             # Not through the library, for which the connection would be over at once.
             self._transport.write(GoAwayFrame(0, last_stream_id=max(self._calls, default=0)).serialize())
 
-    def close(self) -> None:
-        """Ends the connection once what was written is sent."""
-        if self._transport is not None:
-            self._transport.close()
-
     def tasks(self) -> list[asyncio.Task[None]]:
         """The calls under way."""
         return list(self._tasks.values())
@@ -194,26 +168,15 @@ class Http2Connection(asyncio.Protocol):
             self._h2.send_headers(stream, _HEADERS)
         view = memoryview(data)
         while view:
-            room = await self._wait_for_room(stream)
-            self._h2.send_data(stream, bytes(view[:room]))
-            view = view[room:]
-            self._flush()
+            before, view = len(view), self._send_some(stream, view)
+            if len(view) == before:
+                async with asyncio.timeout(STALL_SECONDS):
+                    await self._room.wait()
 
     def consumed(self, stream: int, length: int) -> None:
         with contextlib.suppress(h2.exceptions.ProtocolError):
             self._h2.acknowledge_received_data(length, stream)
         self._flush()
-
-    async def _wait_for_room(self, stream: int) -> int:
-        while True:
-            if self._transport is None:
-                raise ConnectionError("the client has left")
-            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
-            if room > 0 and self._writable:
-                return room
-            self._room.clear()
-            async with asyncio.timeout(STALL_SECONDS):
-                await self._room.wait()
 
     def _take(self, event: h2.events.Event) -> None:
         match event:
@@ -307,8 +270,3 @@ class Http2Connection(asyncio.Protocol):
         except (h2.exceptions.ProtocolError, KeyError):
             return
         self._flush()
-
-    def _flush(self) -> None:
-        data = self._h2.data_to_send()
-        if data and self._transport is not None:
-            self._transport.write(data)

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from tamias.crawl.remote.grpc import messages
+from tamias.crawl.remote.grpc.messages import message
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.frontier.service.state import is_active
 from tamias.model.errors import TamiasError
-from tamias.serve.urlfrontier import messages
 from tamias.serve.urlfrontier.grpc.calls import Call
-from tamias.serve.urlfrontier.grpc.status import CallError, Code
-from tamias.serve.urlfrontier.messages import message
 from tamias.serve.urlfrontier.puts import parsed
 from tamias.serve.urlfrontier.session_threads import FrontierThreads
 
 SERVICES = (
-    messages.SERVICE,
+    messages.FRONTIER,
     messages.WORKERS,
     messages.HEALTH,
     messages.REFLECTION,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tamias.crawl.remote.channel import CallFailed, Channel
+from tamias.crawl.remote.grpc.channel import CallFailed, Channel
 from tamias.model.errors import ConfigError, TamiasError
 
 FIRST_PAUSE = 0.05

@@ -1,4 +1,8 @@
-"""The messages of the gRPC services, made from the description beside the services' `.proto` files."""
+"""The gRPC services by name. Their messages are made from `descriptors.binpb`, which the `.proto` files give:
+
+`python -m grpc_tools.protoc -I. --descriptor_set_out=descriptors.binpb urlfrontier.proto health.proto
+reflection.proto tamias.proto` in the folder `serve/urlfrontier`.
+"""
 
 from importlib.resources import files
 from typing import Any
@@ -7,6 +11,10 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 FRONTIER = "urlfrontier.URLFrontier"
 WORKERS = "tamias.Workers"
+HEALTH = "grpc.health.v1.Health"
+REFLECTION = "grpc.reflection.v1.ServerReflection"
+REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
+"""The same service under the name that older clients ask for."""
 
 Message = Any
 """Classes made at run time: the type checker cannot see into them."""

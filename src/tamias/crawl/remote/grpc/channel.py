@@ -2,17 +2,16 @@
 
 import asyncio
 import ssl
-import struct
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote, unquote
 
-import h2.config
-import h2.connection
 import h2.events
 import h2.exceptions
 import h2.settings
 
+from tamias.crawl.remote.grpc.connection import GrpcConnection, framed, split_messages
+from tamias.crawl.remote.grpc.status import CallError, Code
 from tamias.model.errors import TamiasError
 
 MOST_ANSWER = 64 << 20
@@ -20,7 +19,6 @@ MOST_ANSWER = 64 << 20
 CRAWL_HEADER = "tamias-crawl"
 """Names the crawl that a worker works for, percent-encoded; without it, the one without a name."""
 _WINDOW = 4 << 20
-_PREFIX = struct.Struct(">BI")
 
 
 class CallFailed(TamiasError):
@@ -48,23 +46,19 @@ class _Stream:
             self.over.set_exception(error)
 
 
-class Channel(asyncio.Protocol):
+class Channel(GrpcConnection):
     """A connection. Every loss of it is a `ConnectionError` of the calls under way."""
 
     def __init__(self, authority: str, scheme: str, token: str | None, crawl: str | None) -> None:
+        settings = {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW}
+        super().__init__(client=True, window=_WINDOW, settings=settings)
         self._common = [
             (":method", "POST"), (":scheme", scheme), (":authority", authority),
             ("content-type", "application/grpc"), ("te", "trailers"),
             *([("authorization", f"Bearer {token}")] if token else []),
             *([(CRAWL_HEADER, quote(crawl, safe=""))] if crawl else []),
         ]  # fmt: skip
-        self._h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
-        )
         self._streams: dict[int, _Stream] = {}
-        self._room = asyncio.Event()
-        self._writable = True
-        self._transport: asyncio.Transport | None = None
 
     @classmethod
     async def open(
@@ -79,15 +73,9 @@ class Channel(asyncio.Protocol):
         )  # fmt: skip
         return made
 
-    @property
-    def closed(self) -> bool:
-        """Whether it can be used no more."""
-        return self._transport is None or self._transport.is_closing()
-
     def close(self) -> None:
         """Ends it, with the calls under way."""
-        if self._transport is not None:
-            self._transport.close()
+        super().close()
         self._fail_all("the connection was closed")
 
     async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
@@ -99,7 +87,7 @@ class Channel(asyncio.Protocol):
         try:
             self._h2.send_headers(number, [(":path", path), *self._common])
             for message in messages:
-                await self._send(number, stream, _PREFIX.pack(0, len(message)) + message)
+                await self._send(number, stream, framed([message]))
             if not stream.over.done():
                 self._h2.end_stream(number)
                 self._flush()
@@ -111,33 +99,13 @@ class Channel(asyncio.Protocol):
             self._give_up(number, stream)
         return _answers(stream)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._h2.local_settings = h2.settings.Settings(
-            client=True, initial_values={h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW}
-        )
-        self._h2.initiate_connection()
-        self._h2.increment_flow_control_window(_WINDOW)
-        self._flush()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._fail_all(str(exc) if exc else "the service closed the connection")
 
-    def pause_writing(self) -> None:
-        self._writable = False
-
-    def resume_writing(self) -> None:
-        self._writable = True
-        self._room.set()
-
     def data_received(self, data: bytes) -> None:
-        try:
-            for event in self._h2.receive_data(data):
-                self._take(event)
-        except (h2.exceptions.ProtocolError, UnicodeDecodeError):
+        if self._receive(data) is not None:
             self.close()
-        self._flush()
 
     def _take(self, event: h2.events.Event) -> None:
         match event:
@@ -162,21 +130,16 @@ class Channel(asyncio.Protocol):
         if stream is not None:
             stream.data += event.data or b""
             if len(stream.data) > MOST_ANSWER:
-                stream.end(CallFailed(8, f"the answer has more than {MOST_ANSWER} bytes"))
+                stream.end(
+                    CallFailed(Code.RESOURCE_EXHAUSTED, f"the answer has more than {MOST_ANSWER} bytes")
+                )
         self._h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
 
     async def _send(self, number: int, stream: _Stream, data: bytes) -> None:
         view = memoryview(data)
         while view and not stream.over.done():
-            if self.closed:
-                raise ConnectionError("the connection is lost")
-            room = min(self._h2.local_flow_control_window(number), self._h2.max_outbound_frame_size)
-            if room > 0 and self._writable:
-                self._h2.send_data(number, bytes(view[:room]))
-                view = view[room:]
-                self._flush()
-            else:
-                self._room.clear()
+            before, view = len(view), self._send_some(number, view)
+            if len(view) == before:
                 waiting: asyncio.Future[Any] = asyncio.ensure_future(self._room.wait())
                 either: list[asyncio.Future[Any]] = [waiting, stream.over]
                 await asyncio.wait(either, return_when="FIRST_COMPLETED")
@@ -198,21 +161,14 @@ class Channel(asyncio.Protocol):
         for stream in list(self._streams.values()):
             stream.end(ConnectionError(why))
 
-    def _flush(self) -> None:
-        data = self._h2.data_to_send()
-        if data and self._transport is not None:
-            self._transport.write(data)
-
 
 def _answers(stream: _Stream) -> list[bytes]:
     if stream.headers.get(":status") != "200":
-        raise CallFailed(14, f"not a gRPC service: HTTP status {stream.headers.get(':status')}")
+        raise CallFailed(Code.UNAVAILABLE, f"not a gRPC service: HTTP status {stream.headers.get(':status')}")
     code = int(stream.headers.get("grpc-status", "2"))
     if code:
         raise CallFailed(code, unquote(stream.headers.get("grpc-message", "")))
-    data, at, found = bytes(stream.data), 0, []
-    while len(data) - at >= _PREFIX.size:
-        length = _PREFIX.unpack_from(data, at)[1]
-        at += _PREFIX.size + length
-        found.append(data[at - length : at])
-    return found
+    try:
+        return split_messages(stream.data, MOST_ANSWER)
+    except CallError as error:
+        raise CallFailed(error.code, error.sentence) from error
