@@ -2,13 +2,15 @@
 
 import re
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import psycopg
 
 from tamias.database.embedded.binaries import OLDEST_MAJOR
 from tamias.model.errors import DatabaseError, DataMissing, SchemaTooNew
+
+if TYPE_CHECKING:  # the keeper has no other need of it, and it takes long to load
+    import psycopg
 
 ADVISORY_LOCK = 0x7A31A5
 
@@ -33,28 +35,33 @@ def migrations() -> list[Migration]:
 
 
 def migrate(
-    connection: psycopg.Connection[tuple[Any, ...]], *, create: bool, buckets: int, upto: int | None = None
+    connection: "psycopg.Connection[tuple[Any, ...]]", *, create: bool, buckets: int, upto: int | None = None
 ) -> None:
     """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused."""
     major = connection.info.server_version // 10000
     if major < OLDEST_MAJOR:
         raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
     steps = [step for step in migrations() if upto is None or step.number <= upto]
-    if _version(connection) == steps[-1].number:
+    version, chosen = _version_and_buckets(connection)
+    if version == steps[-1].number and chosen:
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
-        version = _version(connection)
-        _refuse_newer(version, steps[-1].number)
-        if version == 0 and not create:
+        version, chosen = _version_and_buckets(connection)
+        if not chosen and not create:
             raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' makes it")
+        if version and not chosen and upto is not None:
+            # An embedded cluster comes with the newest schema (template.py), and an older one is wanted.
+            connection.execute("DROP SCHEMA tamias CASCADE")
+            version = 0
+        _refuse_newer(version, steps[-1].number)
         for step in steps:
             if step.number <= version:
                 continue
             connection.execute(step.text.encode())
         connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
-        if version == 0:
-            connection.execute("UPDATE meta SET buckets = %s", [buckets])
+        if not chosen:
+            connection.execute("UPDATE meta SET buckets = %s, made_at = now()", [buckets])
 
 
 def _refuse_newer(version: int, ours: int) -> None:
@@ -64,10 +71,11 @@ def _refuse_newer(version: int, ours: int) -> None:
         )
 
 
-def _version(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
+def _version_and_buckets(connection: "psycopg.Connection[tuple[Any, ...]]") -> tuple[int, int]:
+    """Zeros without a schema; without buckets as long as nobody has used it."""
     # Not to_regclass: its cache would not know what another process made while we waited for the lock.
     made = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'tamias' AND tablename = 'meta'"
     if connection.execute(made).fetchone() is None:
-        return 0
-    row = connection.execute("SELECT schema_version FROM tamias.meta").fetchone()
-    return int(row[0]) if row else 0
+        return 0, 0
+    row = connection.execute("SELECT schema_version, buckets FROM tamias.meta").fetchone()
+    return (row[0], row[1]) if row else (0, 0)

@@ -29,7 +29,12 @@ class ServerAccount(msgspec.Struct, frozen=True):
 
     def own(self, folder: Path) -> None:
         """Gives a folder of ours to the account, with all that is in it; never touches a parent."""
-        if self.kind != "other" or folder.stat().st_uid == self.uid:
+        if self.kind == "other" and folder.stat().st_uid != self.uid:
+            self.own_all(folder)
+
+    def own_all(self, folder: Path) -> None:
+        """The same for a folder that was the account's already, and was filled by us."""
+        if self.kind != "other":
             return
         for path in [*folder.rglob("*"), folder]:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)

@@ -16,6 +16,7 @@ from tamias.database.embedded.binaries import Binaries
 from tamias.database.embedded.login import SUPERUSER, ready_login, run_as_superuser
 from tamias.database.embedded.programs import run_program
 from tamias.database.embedded.server import SERVER_SECONDS, server_lock
+from tamias.database.embedded.template import make_cluster, run_initdb
 from tamias.database.locks import alone
 from tamias.model.errors import DatabaseError, SchemaTooNew
 
@@ -35,8 +36,10 @@ def ready_cluster(folder: Path, account: ServerAccount) -> tuple[Path, Binaries]
         )
     if found != cluster:
         with _growing(cluster, account) as growing:
-            _initdb(growing, new, account)
-            if found is not None:
+            if found is None:
+                make_cluster(growing, new, account)
+            else:
+                run_initdb(growing, new, account)
                 _upgrade(found, growing, new, account)
             ready_login(growing, new, account)
     else:
@@ -87,11 +90,6 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _initdb(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
-    words = ["--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions"]
-    run_program([programs.program("initdb"), "-D", str(cluster), "-U", SUPERUSER, *words], cluster, account)
 
 
 def _upgrade(old: Path, cluster: Path, new: Binaries, account: ServerAccount) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from tamias.database.disk import private
@@ -46,17 +47,38 @@ def ready_login(cluster: Path, programs: Binaries, account: ServerAccount) -> No
     _write(hosts, _allowed(password))
 
 
+def make_owner(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    """Roles and ownership for a cluster that will be copied; without a password nobody can log in."""
+    run_as_superuser(
+        cluster, programs, account, "make_roles", "give_database", "close_superuser", password=""
+    )
+
+
 def run_as_superuser(
     cluster: Path, programs: Binaries, account: ServerAccount, *steps: str, password: str
 ) -> None:
-    """Runs statements of `login.sql`, all or none, and leaves a cluster that was shut down in order."""
-    forget_stale_note(cluster)
+    """Runs statements of `login.sql`, all or none."""
     verifier = _scram_verifier(password).encode()
     script = [b"BEGIN", *(_SQL[step].text.replace(b":verifier", verifier) for step in steps), b"COMMIT"]
-    settings = {**server_settings(), "exit_on_error": "on", "log_checkpoints": "off"}
-    words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    run_single_session(cluster, programs, account, b"".join(each + b";\n\n" for each in script))
+
+
+def run_single_session(
+    cluster: Path,
+    programs: Binaries,
+    account: ServerAccount,
+    script: bytes,
+    settings: Mapping[str, str] | None = None,
+) -> None:
+    """Runs SQL without a socket, and leaves a cluster that was shut down in order.
+
+    A semicolon before a blank line ends a statement.
+    """
+    forget_stale_note(cluster)
+    all_settings = {**server_settings(), "exit_on_error": "on", "log_checkpoints": "off", **(settings or {})}
+    words = [word for name, value in all_settings.items() for word in ("-c", f"{name}={value}")]
     command = [programs.program("postgres"), "--single", "-j", "-D", str(cluster), *words, DATABASE]
-    run_program(command, cluster, account, text=b"".join(each + b";\n\n" for each in script))
+    run_program(command, cluster, account, text=script)
 
 
 def _allowed(password: str) -> str:

@@ -1,0 +1,155 @@
+"""A ready-made cluster: initdb and the migrations run once for a machine, later clusters are copies.
+
+It holds no password and lets nobody in: `login.py` sees to that in each copy.
+"""
+
+import ctypes
+import hashlib
+import io
+import os
+import re
+import shutil
+import tarfile
+from contextlib import suppress
+from pathlib import Path
+
+from backports import zstd
+
+from tamias.database.disk import private
+from tamias.database.embedded.account import ServerAccount
+from tamias.database.embedded.binaries import Binaries
+from tamias.database.embedded.login import OWNER, SUPERUSER, make_owner, run_single_session
+from tamias.database.embedded.programs import run_program
+from tamias.database.migrate import migrations
+
+_INITDB = ("--encoding=UTF8", "--locale=C", "--auth=reject", "--data-checksums", "--no-instructions")
+_KEPT = 3  # of the templates of other versions, the newest
+_FIRST_OBJECT_ID = 16384
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def make_cluster(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    """Fills an empty folder with a cluster that has the schema of this version."""
+    template = _template(programs)
+    if template is not None and _unpack(template, cluster, account):
+        return
+    run_initdb(cluster, programs, account)
+    _begin_object_ids(cluster, programs, account)
+    make_owner(cluster, programs, account)
+    _make_schema(cluster, programs, account)
+    if template is not None:
+        with suppress(
+            OSError
+        ):  # there is no room, or it may not be written: the next one is made as this was
+            _pack(cluster, template)
+
+
+def run_initdb(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    """An empty cluster into which nobody may log in."""
+    command = [programs.program("initdb"), "-D", str(cluster), "-U", SUPERUSER, *_INITDB]
+    run_program(command, cluster, account)
+
+
+def _begin_object_ids(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    """A single session would number our tables as the system's own, which pg_upgrade leaves out."""
+    run_program(
+        [programs.program("pg_resetwal"), "-o", str(_FIRST_OBJECT_ID), "-D", str(cluster)], cluster, account
+    )
+
+
+def _template(programs: Binaries) -> Path | None:
+    """The file for these programs and this schema; none where the user has no folder for such things."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    program = Path(programs.program("postgres")).stat()
+    parts = [
+        programs.folder,
+        str(program.st_size),
+        str(program.st_mtime_ns),
+        *_INITDB,
+        str(_FIRST_OBJECT_ID),
+        _schema_script(),
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return folder / "tamias" / f"cluster-{programs.major}-{digest}.tar.zst"
+
+
+def _schema_script() -> str:
+    """All migrations as the owner's. A blank line would end a statement of a single session."""
+    steps = [_BLANK_LINES.sub("\n", step.text).strip() for step in migrations()]
+    # Without buckets until somebody chooses how many: see `migrate`.
+    ready = f"UPDATE meta SET schema_version = {migrations()[-1].number}, buckets = 0;"  # noqa: S608
+    return f"SET ROLE {OWNER};\n\nBEGIN;\n\n" + "\n\n".join([*steps, ready]) + "\n\nCOMMIT;\n\n"
+
+
+def _make_schema(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
+    words = {"search_path": "tamias,public", "client_min_messages": "warning"}
+    run_single_session(cluster, programs, account, _schema_script().encode(), words)
+
+
+def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
+    """Whether the folder now is a copy. If not it is as empty as before."""
+    try:
+        with open(template, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return False  # somebody else could have put anything into it
+            plain = zstd.decompress(file.read())
+        with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as members:
+            for member in members.getmembers():
+                _write_member(member, memoryview(plain), cluster)
+        account.own_all(cluster)
+        _sync_file_system(cluster)
+    except (OSError, EOFError, ValueError, zstd.ZstdError, tarfile.TarError):
+        for path in cluster.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return False
+    os.utime(template)
+    return True
+
+
+def _write_member(member: tarfile.TarInfo, plain: memoryview, cluster: Path) -> None:
+    if ".." in member.name or member.name.startswith("/"):
+        raise ValueError(member.name)
+    path = f"{cluster}/{member.name}"
+    if member.isdir():
+        os.mkdir(path, 0o700)
+        return
+    with open(path, "xb", buffering=0, opener=private) as file:
+        file.write(plain[member.offset_data : member.offset_data + member.size])
+
+
+def _sync_file_system(folder: Path) -> None:
+    """One call for the thousand files, which one by one take a second."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if _libc.syncfs(handle) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(handle)
+
+
+def _pack(cluster: Path, template: Path) -> None:
+    template.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = template.with_name(f"{template.name}.{os.getpid()}.partial")
+    try:
+        with (
+            open(partial, "xb", opener=private) as file,
+            zstd.open(file, "wb", level=3) as packed,
+            tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as members,
+        ):
+            for path in sorted(cluster.rglob("*")):
+                members.add(path, str(path.relative_to(cluster)), recursive=False)
+        partial.replace(template)
+    finally:
+        partial.unlink(missing_ok=True)
+    _remove_old(template)
+
+
+def _remove_old(template: Path) -> None:
+    others = [path for path in template.parent.glob("cluster-*.tar.zst") if path != template]
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[_KEPT:]:
+        path.unlink(missing_ok=True)
