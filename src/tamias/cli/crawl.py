@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
+from tamias.cli.console.dry_run import tell_dry_run
+from tamias.cli.console.options import CommonOptions, common, printable, say_json
 from tamias.cli.console.progress import Display, summary
+from tamias.cli.console.run_policy import run_policy
 from tamias.cli.importing import Import, take_imports, told_apart
 from tamias.crawl.commit.deliver import checked
 from tamias.model.errors import LimitReached, TamiasError, UsageError
@@ -20,6 +22,7 @@ from tamias.settings import CONTACT_PAGE, Settings
 
 if TYPE_CHECKING:
     from tamias.crawl.plan.pending_seeds import PendingSeeds
+    from tamias.crawl.plan.reopening import Reopened
     from tamias.crawl.plan.seed_outcomes import SeedOutcome
     from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor
     from tamias.database.connect import Database
@@ -32,8 +35,6 @@ FLAGS = {
     "frontier": ("require", "forbid"),
     "permit": ("allow_private",),
 }
-KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__")
-"""Flags that are the crawl's own and hold until seeds are named again; the others are this run's."""
 
 
 @click.command()
@@ -104,7 +105,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
     named = _named(seeds, seed_files)
     _check(settings, named)
     if dry_run:
-        return asyncio.run(_dry_run(place, settings, named))
+        tell_dry_run(place, flags, named, name)
+        return 0
     if not named and not imports and not (place.db or _has_crawl(place.data)):
         raise UsageError(
             f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
@@ -189,7 +191,8 @@ def _crawl(
     with closing(_open(place, flags, stage)) as database:
         _take_pending(place, database, stage)
         crawl = _number(database, name)
-        settings, near = _policy(place, database, flags, [] if recrawl else seeds, crawl, keep=bool(imports))
+        policy = run_policy(place, database, flags, [] if recrawl else seeds, crawl, keep=bool(imports))
+        settings, near = policy.settings, policy.near
         _warn(place, settings)
         if recrawl:
             _visit_now(database, settings, seeds)
@@ -202,6 +205,8 @@ def _crawl(
             closing(display),
         ):
             supervisor.put_seeds([] if recrawl else seeds)
+            if not recrawl:
+                _tell_reopened(place, supervisor.reopen_widened(policy.before))
             if imports:
                 take_imports(place, database, settings, near, crawl, imports)
             stage.stored()
@@ -246,13 +251,19 @@ def _take_pending(place: CommonOptions, database: "Database", stage: Stage) -> N
         if stage.is_own(path):
             continue
         crawl = _number(database, pending.crawl)
-        settings, _ = _policy(place, database, pending.flags, pending.seeds, crawl, keep=False)
-        items = seed_items(settings, pending.seeds, crawl)
+        policy = run_policy(place, database, pending.flags, pending.seeds, crawl, keep=False)
+        items = seed_items(policy.settings, pending.seeds, crawl)
         with closing(database.session()) as session:
-            frontier = open_frontier(session, settings)
+            frontier = open_frontier(session, policy.settings)
             for start in range(0, len(items), PUT_BATCH):
                 frontier.put(items[start : start + PUT_BATCH])
         path.unlink(missing_ok=True)
+
+
+def _tell_reopened(place: CommonOptions, opened: list["Reopened"]) -> None:
+    if place.verbosity >= 0:
+        for each in opened:
+            click.echo(f"reopened {each}", err=True)
 
 
 def _tell_deliveries(supervisor: "Supervisor") -> None:
@@ -300,32 +311,6 @@ def _number(database: "Database", name: str | None) -> int:
         return crawl_of(session, name)
 
 
-def _policy(
-    place: CommonOptions,
-    database: "Database",
-    flags: dict[str, object],
-    seeds: list[Seed],
-    crawl: int,
-    *,
-    keep: bool,
-) -> tuple[Settings, list[str]]:
-    """What holds for the crawl, and the seeds it must stay near to. Named with seeds, flags are kept."""
-    from tamias.crawl.plan.policy import read_policy, widened, write_policy
-
-    given = {key: value for key, value in flags.items() if value is not None}
-    scope = place.settings(**given).settings.filters.scope
-    with closing(database.session()) as session:
-        policy = read_policy(session, crawl)
-        if seeds or keep:
-            kept = {key: value for key, value in given.items() if key.startswith(KEPT)}
-            policy = widened(policy, kept, [seed.address for seed in seeds] if scope != "any" else ())
-            write_policy(session, policy, crawl)
-    settings = place.settings(**{**policy.flags, **given}).settings
-    if settings.filters.scope != "any" and not policy.seeds:
-        raise UsageError(f"--scope {settings.filters.scope} needs seeds to stay near to: name them")
-    return settings, list(policy.seeds)
-
-
 def _check(settings: Settings, seeds: list[Seed]) -> None:
     """Everything that can be wrong with what was typed, before anything is made."""
     from tamias.crawl.plan.admit import seed_items
@@ -348,21 +333,6 @@ def check_kinds(seeds: Iterable[Seed]) -> None:
             close = difflib.get_close_matches(seed.kind, known, n=1)
             hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(sorted(known))}."
             raise UsageError(f"Unknown source type '{seed.kind}'. {hint}")
-
-
-async def _dry_run(place: CommonOptions, settings: Settings, seeds: list[Seed]) -> int:
-    from tamias.crawl.verbs.dry_run import dry_run
-
-    if not seeds:
-        raise UsageError("--dry-run looks at seeds: name one")
-    async for prospect in dry_run(settings, seeds):
-        if place.json:
-            say_json(prospect)
-        elif prospect.refusal:
-            say(f"skip   {prospect.url}  ({prospect.refusal})")
-        else:
-            say(f"fetch  {prospect.url}")
-    return 0
 
 
 def _flags(words: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,9 @@ LISTED = 128
 REOPENED = 64
 """Due once more although it was visited: its body is to be read again, whatever is known of it."""
 
+WIDENED = 512
+"""Due once more because the user allows more than before, or asked for it: then it counts as a visit."""
+
 BY_DEPTH = DEPTH | BELOW
 """A URL with one of these is visited again when a shorter way to it is found."""
 

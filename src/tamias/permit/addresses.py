@@ -66,6 +66,15 @@ def forbidden(address: str) -> str | None:
     return _reason4(parsed) if isinstance(parsed, IPv4Address) else _reason6(parsed)
 
 
+def is_address(text: str) -> bool:
+    """Whether it is an IP address and no name."""
+    try:
+        IPv6Address(text) if ":" in text else IPv4Address(text)
+    except AddressValueError:
+        return False
+    return True
+
+
 def _reason4(address: IPv4Address) -> str | None:
     return _named(address) or (None if _is_public(address) else f"not a public address {address}")
 

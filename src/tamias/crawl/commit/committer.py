@@ -29,6 +29,7 @@ from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
+from tamias.model.cut import WIDENED
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
 from tamias.model.item import NEVER, Item
@@ -73,7 +74,7 @@ def count_visit(tally: Tally, visited: Visited) -> None:
     if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
         return
     tally.bytes += visited.record.bytes or 0
-    if visited.done.task.reopened:
+    if visited.done.task.reopened and not visited.done.task.cut & WIDENED:
         tally.again += 1
         return
     tally.quads += visited.record.quads

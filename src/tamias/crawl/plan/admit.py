@@ -94,11 +94,11 @@ class Admission:
         return list(fresh.values()), cut
 
     def _cut_by_depth(self, found: Reference) -> int:
-        """By the depth limit, if any of these links would be followed on a shorter way."""
-        cut = 0
+        """By the depth limit, if a link leads elsewhere and would be followed from nearer to a seed."""
+        cut, itself = 0, resolved("", found.base)
         for reference in found.references:
             url = resolved(reference, found.base)
-            if url is None:
+            if url is None or url == itself:
                 continue
             refused_by = self._refused_by(url, 0)
             if refused_by is None:

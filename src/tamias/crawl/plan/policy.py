@@ -23,6 +23,8 @@ class CrawlPolicy(msgspec.Struct, frozen=True):
 
     flags: dict[str, Any] = {}
     seeds: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    """Settings that decide what is fetched, as the latest run had them (`tamias.crawl.plan.widening`)."""
 
 
 def crawl_of(session: Session, name: str | None) -> int:
@@ -64,7 +66,7 @@ def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> N
 
 def widened(policy: CrawlPolicy, flags: dict[str, Any], seeds: Sequence[str]) -> CrawlPolicy:
     """The policy of a crawl that gets more seeds: the flags named with them, and all seeds so far."""
-    return CrawlPolicy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])))
+    return CrawlPolicy(flags, tuple(dict.fromkeys([*policy.seeds, *seeds])), policy.options)
 
 
 def count_failed(session: Session, crawl: int = CRAWL) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -37,6 +38,30 @@ def unfetched_seeds(
     found = [each for words in _questions(buckets, crawl, items) for each in _ask(session, *words)]
     fetched = (*_FETCHED, Outcome.SKIPPED) if others_fetched else _FETCHED
     return [] if any(each.outcome in fetched for each in found) else found[:MOST_SHOWN]
+
+
+class SeedState(msgspec.Struct, frozen=True):
+    """What the frontier knows of a seed."""
+
+    outcome: Outcome
+    reason: str
+    done: bool
+    """Whether it will not be visited again as things are."""
+    cut: int
+    """Bits of `tamias.model.cut`."""
+
+
+def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[str, SeedState]:
+    """Those of the seeds that are known, by their URLs."""
+    offered, _ = numbered(items, 0, 0, hash64)
+    parts = by_bucket(offered, buckets).items()
+    asked = [{"bucket": bucket, **url_columns(part)} for bucket, part in parts]
+
+    def read(cursor: Cursor) -> list[tuple[Any, ...]]:
+        return [row for words in asked for row in cursor.execute(_SQL["states_of"].text, words)]
+
+    rows = session.transact(read)
+    return {url: SeedState(Outcome(status), reason, done, cut) for url, status, reason, done, cut in rows}
 
 
 def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[str, dict[str, object]]]:

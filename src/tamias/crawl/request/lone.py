@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.admit import Admission, queue_key
+from tamias.crawl.plan.fetch_options import http_options
 from tamias.crawl.request.gate import Gate, leads_out
 from tamias.crawl.request.robots import few_hops, forbidden_by, robots_request, rules_in
 from tamias.crawl.request.robots_redirects import TOO_MANY
@@ -13,7 +14,8 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.kind import ROBOTS
 from tamias.model.lease import Lease
-from tamias.model.url import authority
+from tamias.model.url import authority, host
+from tamias.permit.addresses import forbidden, is_address
 from tamias.permit.availability import MOST_REDIRECTS, robots_address
 from tamias.permit.delay import host_delay_ms
 from tamias.permit.robots import Rules
@@ -32,6 +34,7 @@ class LoneClient:
         self._gate = Gate(settings, spool, admission, lambda: time.time_ns() // 1_000_000)
         self._held: dict[str, HeldLease] = {}
         self._rules: dict[str, Rules] = {}
+        self._addresses = http_options(settings, spool).resolve
 
     async def ask(self, request: Request) -> Capture:
         """Asks robots.txt, then the address. Never raises for what a server does."""
@@ -55,6 +58,17 @@ class LoneClient:
         rules = self._rules[place]
         held.delay_ms = max(held.delay_ms, host_delay_ms(0, rules.crawl_delay, obey_robots=True))
         return forbidden_by(rules, url)
+
+    def address_refusal(self, url: str) -> str | None:
+        """Why its address would not be connected to, before anything is asked of it: for a dry run.
+
+        Requests are guarded when they connect, whatever the name's address is by then.
+        """
+        name = host(url).strip("[]")
+        address = self._addresses.get(name) or queue_key("ip")(url).strip("[]")
+        if not is_address(address):
+            return f"name does not resolve: {name}"
+        return None if self._settings.permit.allow_private else forbidden(address)
 
     async def close(self) -> None:
         """Gives up what is under way."""

@@ -17,7 +17,9 @@ from tamias.crawl.commit.deliver import Deliveries, outside
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, terms_of
+from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
+from tamias.crawl.plan.widening import Options
 from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
@@ -157,6 +159,10 @@ class Supervisor:
         self._frontier.resume_deferred()
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
+
+    def reopen_widened(self, before: Options) -> list[Reopened]:
+        """Opens what the settings allow, and those of the run before did not."""
+        return reopen_widened(self._session, self._frontier, self._crawl, before, self._settings)
 
     async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
         """Crawls until nothing is left, a limit is reached, or somebody says stop."""

@@ -40,6 +40,27 @@ def reopen_visited(session: Session, frontier: PostgresFrontier, crawl: int, whi
     return _reopen(session, frontier, crawl, "find_by_visit", msgspec.structs.asdict(which))
 
 
+def count_cut(session: Session, buckets: int, crawl: int, reasons: int) -> int:
+    """How many URLs `reopen` would open."""
+    return _count(session, buckets, "count_cut", {"crawl": crawl, "reasons": reasons})
+
+
+def count_visited(session: Session, buckets: int, crawl: int, reason: str) -> int:
+    """How many URLs `reopen_visited` would open for a reason."""
+    return _count(session, buckets, "count_by_visit", {"crawl": crawl, "reason": reason})
+
+
+def _count(session: Session, buckets: int, name: str, asked: dict[str, Any]) -> int:
+    def count(cursor: Cursor) -> int:
+        parts = (
+            cursor.execute(_REOPEN[name].text, {"bucket": bucket, **asked}).fetchone()
+            for bucket in range(buckets)
+        )
+        return sum(row[0] for row in parts if row is not None)
+
+    return session.transact(count)
+
+
 def _reopen(
     session: Session, frontier: PostgresFrontier, crawl: int, name: str, wanted: dict[str, Any]
 ) -> int:

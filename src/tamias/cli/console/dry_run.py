@@ -1,0 +1,96 @@
+"""`tamias crawl --dry-run`: says what a run would fetch, and what it would open again."""
+
+import asyncio
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tamias.cli.console.options import CommonOptions, say, say_json
+from tamias.cli.console.run_policy import RunPolicy, run_policy
+from tamias.model.errors import UsageError
+from tamias.model.item import Seed
+
+if TYPE_CHECKING:
+    from tamias.crawl.plan.seed_outcomes import SeedState
+    from tamias.crawl.plan.widening import Widening
+    from tamias.database.connect import Database
+
+
+def _has_database(place: CommonOptions) -> bool:
+    return bool(place.db) or (place.data / "pg").is_dir()
+
+
+def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[Seed], name: str | None) -> None:
+    """Looks at the seeds and at what earlier runs left, and changes nothing."""
+    from tamias.database.connect import Database
+
+    if not _has_database(place):
+        if not seeds:
+            raise UsageError("--dry-run looks at seeds: name one, or a --data with a crawl to go on with")
+        _tell_new(place, flags, seeds)
+        return
+    with closing(Database(place.data, place.db, create=False)) as database:
+        crawl = _number(database, name)
+        if crawl is None:
+            _tell_new(place, flags, seeds)
+        else:
+            policy = run_policy(place, database, flags, seeds, crawl, keep=False, write=False)
+            _tell_known(place, database, crawl, policy, seeds)
+
+
+def _tell_new(place: CommonOptions, flags: dict[str, object], seeds: list[Seed]) -> None:
+    policy = RunPolicy(place.settings(**flags).settings, (), {})
+    asyncio.run(_tell_prospects(place, policy, seeds, {}, []))
+
+
+def _tell_known(
+    place: CommonOptions, database: "Database", crawl: int, policy: RunPolicy, seeds: list[Seed]
+) -> None:
+    from tamias.crawl.plan.admit import open_frontier, seed_items
+    from tamias.crawl.plan.reopening import Reopened, count_widened
+    from tamias.crawl.plan.seed_outcomes import seed_states
+    from tamias.crawl.plan.widening import options_of, widenings
+
+    settings, before = policy.settings, policy.before
+    with closing(database.session()) as session:
+        frontier = open_frontier(session, settings)
+        states = seed_states(session, frontier.buckets, seed_items(settings, seeds, crawl))
+        reopened = count_widened(session, frontier.buckets, crawl, before, settings)
+        left = next((each.open for each in frontier.figures().crawls if each.crawl == crawl), 0)
+    opened = widenings(before, options_of(settings))
+    asyncio.run(_tell_prospects(place, policy, seeds, states, opened))
+    if place.json:
+        say_json({"reopened": {each.option: each.urls for each in reopened}, "open": left})
+        return
+    for each in reopened:
+        say(f"reopen {each}")
+    if left:
+        say(f"fetch  {Reopened('left by an earlier run', left)}")
+
+
+def _number(database: "Database", name: str | None) -> int | None:
+    """The number of a crawl, if there is one of that name."""
+    from tamias.crawl.plan.policy import CRAWL
+    from tamias.frontier.crawls import crawls, named
+
+    with closing(database.session()) as session:
+        if name is None:
+            return CRAWL
+        return named(session, name) if name in {each.name for each in crawls(session)} else None
+
+
+async def _tell_prospects(
+    place: CommonOptions,
+    policy: RunPolicy,
+    seeds: list[Seed],
+    states: dict[str, "SeedState"],
+    opened: list["Widening"],
+) -> None:
+    from tamias.crawl.verbs.dry_run import dry_run
+
+    async for prospect in dry_run(policy.settings, seeds, policy.near, states, opened):
+        if place.json:
+            say_json(prospect)
+        elif prospect.refusal:
+            say(f"skip   {prospect.url}  ({prospect.refusal})")
+        else:
+            say(f"fetch  {prospect.url}")

@@ -1,0 +1,58 @@
+"""Opens again what a later run allows and an earlier one did not, and tells how much that is."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tamias.crawl.plan.policy import read_policy, write_policy
+from tamias.crawl.plan.widening import Options, Widening, options_of, widenings
+from tamias.database.connect import Session
+from tamias.frontier.due.reopen import ReopenFilter, count_cut, count_visited, reopen, reopen_visited
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.settings import Settings
+
+
+class Reopened(msgspec.Struct, frozen=True):
+    """How many URLs an option opened."""
+
+    option: str
+    urls: int
+
+    def __str__(self) -> str:
+        return f"{'1 URL' if self.urls == 1 else f'{self.urls:,} URLs'}: {self.option}"
+
+
+def reopen_widened(
+    session: Session, frontier: PostgresFrontier, crawl: int, before: Options, settings: Settings
+) -> list[Reopened]:
+    """Makes due what the settings now allow, and keeps them for the next comparison. May be repeated."""
+    after = options_of(settings)
+    opened = _each(
+        widenings(before, after),
+        lambda each: (
+            reopen(session, frontier, crawl, each.cut)
+            if each.cut
+            else reopen_visited(session, frontier, crawl, ReopenFilter(reason=each.reason))
+        ),
+    )
+    write_policy(session, msgspec.structs.replace(read_policy(session, crawl), options=after), crawl)
+    return opened
+
+
+def count_widened(
+    session: Session, buckets: int, crawl: int, before: Options, settings: Settings
+) -> list[Reopened]:
+    """What `reopen_widened` would open; a URL that two options open is counted for both."""
+    return _each(
+        widenings(before, options_of(settings)),
+        lambda each: (
+            count_cut(session, buckets, crawl, each.cut)
+            if each.cut
+            else count_visited(session, buckets, crawl, each.reason)
+        ),
+    )
+
+
+def _each(found: Sequence[Widening], count: Callable[[Widening], int]) -> list[Reopened]:
+    opened = (Reopened(each.word, count(each)) for each in found)
+    return [each for each in opened if each.urls]

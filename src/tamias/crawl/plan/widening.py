@@ -1,0 +1,103 @@
+"""What a later run allows that an earlier one did not: by that, visited URLs are opened again."""
+
+from typing import Any
+
+import msgspec
+
+from tamias.model.cut import DEPTH, FILTER, LISTED, PRIVATE, ROBOTS, SCOPE, TRAP
+from tamias.settings import Settings
+
+_WIDTH = ("prefix", "host", "domain", "any")
+_TRAPS = ("permit.host_visits", "permit.host_budget", "permit.monotony")
+_LISTS = ("seeds.host_sitemaps", "seeds.host_sitemap_urls")
+_PATTERNS = ("filters.include", "filters.exclude", "filters.blocklists", "filters.schemes")
+_URL_LIMITS = ("max_length", "max_segments", "max_repeats", "max_query_pairs")
+_DOCUMENT_LIMITS = ("fetch", "open", "analyse", "sandbox")
+"""Tables of settings whose limits are named in the reason of a visit that met one."""
+_NO_LIMITS = frozenset({"delay", "concurrency", "processes", "documents", "min_rate", "min_rate_window"})
+
+Options = dict[str, Any]
+"""Settings by their full names."""
+
+
+class Widening(msgspec.Struct, frozen=True):
+    """An option that allows more than before, and what it had kept out."""
+
+    word: str
+    """What users call it."""
+    cut: int = 0
+    """Bits of `tamias.model.cut`; if 0, it is the reason of the visit that tells."""
+    reason: str = ""
+    """What the reason of a visit contains that met this limit."""
+
+
+def options_of(settings: Settings) -> Options:
+    """The settings that decide which URLs are fetched and read."""
+    named = ["crawl.depth", "filters.scope", "permit.robots", "permit.allow_private"]
+    named += [*_PATTERNS, *_TRAPS, *_LISTS, *(f"filters.{name}" for name in _URL_LIMITS)]
+    found = {name: _value(settings, name) for name in named}
+    for table in _DOCUMENT_LIMITS:
+        for name, value in msgspec.structs.asdict(getattr(settings, table)).items():
+            if type(value) in (int, float) and name not in _NO_LIMITS:
+                found[f"{table}.{name}"] = value
+    return found
+
+
+def widenings(before: Options, after: Options) -> list[Widening]:
+    """What `after` allows and `before` did not. What `before` does not name is taken to be the same.
+
+    >>> widenings({"crawl.depth": 1, "permit.robots": True}, {"crawl.depth": 2, "permit.robots": True})
+    [Widening(word='depth', cut=1, reason='')]
+    """
+    old = {**after, **before}
+    found = [
+        (DEPTH, "depth", _exceeds(old["crawl.depth"], after["crawl.depth"])),
+        (SCOPE, "scope", _wider(old.get("filters.scope"), after.get("filters.scope"))),
+        (FILTER, "filters", _filters_open(old, after)),
+        (PRIVATE, "private addresses", _turned(old, after, "permit.allow_private", on=True)),
+        (ROBOTS, "robots.txt", _turned(old, after, "permit.robots", on=False)),
+        (TRAP, "traps", any(_exceeds(old.get(name) or None, after.get(name) or None) for name in _TRAPS)),
+        (LISTED, "sitemaps", any(_exceeds(old.get(name, 0), after.get(name, 0)) for name in _LISTS)),
+    ]
+    opened = [Widening(word, cut) for cut, word, is_wider in found if is_wider]
+    limits = (name for name in after if name.partition(".")[0] in _DOCUMENT_LIMITS)
+    return opened + [Widening(name, reason=_told(name)) for name in limits if after[name] > old[name]]
+
+
+def _told(name: str) -> str:
+    """How the reason of a visit names a limit."""
+    table, _, short = name.partition(".")
+    if table != "fetch":
+        return f"limit {name}"
+    return "(timeout)" if short == "timeout" else short
+
+
+def _exceeds(old: float | None, new: float | None) -> bool:
+    """Whether a limit is higher now, or gone."""
+    return old is not None and (new is None or new > old)
+
+
+def _wider(old: Any, new: Any) -> bool:
+    return old in _WIDTH and new in _WIDTH and _WIDTH.index(new) > _WIDTH.index(old)
+
+
+def _turned(old: Options, new: Options, name: str, *, on: bool) -> bool:
+    return old.get(name) is not on and new.get(name) is on
+
+
+def _filters_open(old: Options, new: Options) -> bool:
+    """Whether filters may let in more: two expressions cannot be compared, so another one counts as wider."""
+    include, exclude = ("filters.include", "filters.exclude")
+    was, now = set(old.get(include) or ()), set(new.get(include) or ())
+    return (
+        bool(was and (not now or now - was))
+        or bool(set(old.get(exclude) or ()) - set(new.get(exclude) or ()))
+        or bool(set(old.get("filters.blocklists") or ()) - set(new.get("filters.blocklists") or ()))
+        or bool(set(new.get("filters.schemes") or ()) - set(old.get("filters.schemes") or ()))
+        or any(_exceeds(old.get(f"filters.{name}", 0), new.get(f"filters.{name}", 0)) for name in _URL_LIMITS)
+    )
+
+
+def _value(settings: Settings, name: str) -> Any:
+    table, _, short = name.partition(".")
+    return getattr(getattr(settings, table), short)
