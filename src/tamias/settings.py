@@ -186,6 +186,9 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
     connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
     first_byte_timeout: Annotated[float, _about("seconds until the first byte of a response", gt=0)] = 30.0
+    query_timeout: Annotated[
+        float, _about("seconds until the first byte of an answer to a SPARQL query", gt=0)
+    ] = 120.0
     min_rate: Annotated[int, _about("minimum bytes per second over min_rate_window", ge=0)] = 1024
     min_rate_window: Annotated[float, _about("seconds over which the rate is measured", gt=0)] = 30.0
     max_redirects: Annotated[int, _about("maximum redirects from one URL", ge=0)] = 10

@@ -139,6 +139,7 @@ class HttpFetcher:
     async def _ask(self, attempt: _HttpAttempt, transfer: HttpTransfer, url: str) -> Verdict | None:
         """One hop. None when another is to follow."""
         transfer.as_coded = attempt.as_coded
+        transfer.is_query = attempt.request.is_query
         asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
@@ -159,7 +160,7 @@ class HttpFetcher:
             # The status says it all, whatever became of the error page behind it.
             return of_status(transfer.status, conditional=attempt.conditional)
         if transfer.cut is not None:
-            return failed(transfer.cut)
+            return failed(transfer.cut, retry=transfer.status == 0 and transfer.is_reused)
         if code == pycurl.E_OK:
             if not transfer.answered:
                 return failed("connection closed before the end of the headers", retry=True)

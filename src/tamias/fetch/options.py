@@ -25,6 +25,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     first_byte_timeout: float = 30.0
     """Counted from the start, connecting included."""
+    query_timeout: float = 120.0
+    """The same for a query, whose answer is computed before its first byte."""
     total_timeout: float = 300.0
     """Of all hops together, without the waiting between them."""
     min_rate: int = 1024

@@ -29,6 +29,9 @@ _END = 0
 class Transfer(ABC):
     """A curl handle and what it has seen of the current answer, whatever the protocol."""
 
+    is_query = False
+    """Whether the answer is computed before its first byte; set before `ask`."""
+
     def __init__(
         self, curl: pycurl.Curl, options: HttpOptions, forbidden: Callable[[str], str | None]
     ) -> None:
@@ -93,6 +96,11 @@ class Transfer(ABC):
         return self._header_bytes == 0
 
     @property
+    def is_reused(self) -> bool:
+        """Whether the connection had brought another answer before."""
+        return bool(self._curl.getinfo(pycurl.NUM_CONNECTS) == 0)
+
+    @property
     def address(self) -> str:
         """The IP address of the peer."""
         return str(self._curl.getinfo(pycurl.PRIMARY_IP))
@@ -113,6 +121,7 @@ class Transfer(ABC):
             message=message,
             errno=self._curl.getinfo(pycurl.OS_ERRNO),
             peer=self._peer or host(self.url),
+            reused=self.is_reused,
         )
 
     def _overdue(self, now: float) -> str | None:
@@ -120,8 +129,9 @@ class Transfer(ABC):
         if now >= self._ends:
             return f"not complete within {options.total_timeout:g} s (total_timeout)"
         if self._header_bytes == 0:
-            late = now - self._begun >= options.first_byte_timeout
-            return f"no answer within {options.first_byte_timeout:g} s (first_byte_timeout)" if late else None
+            name = "query_timeout" if self.is_query else "first_byte_timeout"
+            most = options.query_timeout if self.is_query else options.first_byte_timeout
+            return f"no answer within {most:g} s ({name})" if now - self._begun >= most else None
         if self._window is None:
             self._window = (now, self.wire_bytes)
         since, bytes_then = self._window

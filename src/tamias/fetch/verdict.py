@@ -41,6 +41,8 @@ _TROUBLES = {
     _TOO_LARGE: ("the answer's headers are too large: {message}", False),
     pycurl.E_URL_MALFORMAT: ("address cannot be fetched: {message}", False),
 }
+_NO_ANSWER = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, _WEIRD_SERVER_REPLY})
+"""On a connection that was used before, this may be the end of an answer that was longer than declared."""
 _UNREACHED = {
     pycurl.E_COULDNT_RESOLVE_HOST: Unreached.UNKNOWN,
     pycurl.E_OPERATION_TIMEDOUT: Unreached.UNKNOWN,
@@ -70,6 +72,8 @@ class TransferTrouble(NamedTuple):
     errno: int
     peer: str
     """`address:port` last tried, or the host's name when it did not come to that."""
+    reused: bool = False
+    """Whether the connection had brought another answer before."""
 
 
 def failed(reason: str, *, retry: bool = False, unreached: Unreached | None = None) -> Verdict:
@@ -114,6 +118,7 @@ def of_trouble(trouble: TransferTrouble, connect_timeout: float) -> Verdict:
         message=trouble.message or f"curl error {trouble.code}",
         connect_timeout=connect_timeout,
     )
+    retry = retry or (trouble.reused and trouble.code in _NO_ANSWER)
     return failed(reason, retry=retry, unreached=_UNREACHED.get(trouble.code))
 
 

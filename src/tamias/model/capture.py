@@ -52,6 +52,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """With a body it is a POST, sent again at a redirect only where the method is kept (307, 308)."""
     content_type: str | None = None
     """Of the body."""
+    is_query: bool = False
+    """Whether the answer is computed before its first byte, which may take longer then."""
 
 
 class Stop(msgspec.Struct, frozen=True):

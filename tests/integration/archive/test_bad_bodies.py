@@ -52,6 +52,26 @@ def longer_than_told(handler):
     handler.close_connection = True
 
 
+def longer_than_told_later(handler):
+    """The same, where the bytes that are too many come before the next answer on the connection."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/csv")
+    handler.send_header("Content-Length", "12")
+    handler.end_headers()
+    handler.wfile.write(b"id,name\n1,a\n")
+    handler.excess = b"2,b\n"
+
+
+def after_excess(handler):
+    handler.wfile.write(getattr(handler, "excess", b""))
+    handler.excess = b""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/csv")
+    handler.send_header("Content-Length", "8")
+    handler.end_headers()
+    handler.wfile.write(b"id\n1234\n")
+
+
 @pytest.fixture
 def crawled(fresh, site, reply):
     tamias = fresh("data")
@@ -75,3 +95,22 @@ def test_what_came_whole_is_kept_exactly_and_what_did_not_is_no_version(crawled,
     assert found.keys() == wanted.keys()
     # The addresses only: pytest would take a minute to tell megabytes apart.
     assert [url for url in wanted if found[url] != wanted[url]] == []
+
+
+def test_bytes_beyond_an_answer_cost_no_other_url_its_version(fresh, site):
+    """They stand where the status line of the next answer on that connection should be."""
+    tamias = fresh("data")
+    site.pages |= {"/long.csv": longer_than_told_later, "/a.csv": after_excess, "/b.csv": after_excess}
+    done = tamias.crawl(*map(site.url, site.pages), "--sink", "archive")
+    assert done.returncode == 0, done.stderr
+    asked = [path for path, _ in site.log if path in site.pages]
+    with closing(ArchiveReader(tamias.data)) as archive:
+        found = {each.url: kept(archive, each.url) for each in archive.resources()}
+    other = [b"id\n1234\n"]
+    wanted = {
+        site.url("/long.csv"): [b"id,name\n1,a\n"],
+        site.url("/a.csv"): other,
+        site.url("/b.csv"): other,
+    }
+    assert found == wanted
+    assert len(asked) == 4  # one of the others came twice
