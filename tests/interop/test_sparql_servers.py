@@ -23,6 +23,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PROV = "http://www.w3.org/ns/prov#"
 SERVICE = ("http://www.w3.org/ns/sparql-service-description#", "http://rdfs.org/ns/void#")
 SMALL = 600, 8
+MIDDLE = 6_000, 100
 LARGE = 150_000, 500
 
 
@@ -49,7 +50,7 @@ NORMALISED = {
 
 SERVERS = {
     "Fuseki": (fuseki, LARGE, True),
-    "rdflib-endpoint": (rdflib_endpoint, SMALL, True),
+    "rdflib-endpoint": (rdflib_endpoint, MIDDLE, True),
     "RDF4J": (rdf4j, LARGE, True),
     "Virtuoso": (virtuoso, LARGE, True),
     "oxigraph": (oxigraph, LARGE, False),

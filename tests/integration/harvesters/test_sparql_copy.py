@@ -1,6 +1,9 @@
 """Whole endpoints copied through caps, without a stable order, of every shape of data."""
 
+import re
+
 import pytest
+from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from tamias.harvesters.sparql import SparqlHarvester
 
@@ -112,6 +115,80 @@ def test_what_only_the_default_graph_of_a_union_has_is_stored(union_proxy, union
     union_proxy.description = f"<> <{SD}feature> <{SD}UnionDefaultGraph> ."
     found = copied(SparqlHarvester(), union_proxy.url, "sparql")
     assert comparable(data(found)) == comparable(union_server.content())
+
+
+NOT_IN_A_GRAPH = r"NOT EXISTS { GRAPH"
+
+
+@pytest.fixture
+def slow_union(union_proxy, union_server):
+    """A union of graphs that has some statements of its own, and takes long to say which."""
+    union_server.load(
+        many_subjects("g1", 80)
+        + many_subjects("g2", 60).replace("/s0", "/t0")
+        + blank_nodes(20).replace(" .\n", " <http://example.org/g3> .\n")
+        + many_subjects(None, 50).replace("/s0", "/u0")
+        + "".join(triple("_:own", f"label{number}", f'"{number}"') for number in range(30))
+    )
+    union_proxy.description = f"<> <{SD}feature> <{SD}UnionDefaultGraph> ."
+    union_proxy.slow = NOT_IN_A_GRAPH
+    return union_proxy
+
+
+def own_of_a_union(content):
+    """What an endpoint shows of these quads: the default graph's, if no named graph has them."""
+    quads = list(parse(content, format=RdfFormat.N_QUADS))
+    named = {quad.triple for quad in quads if quad.graph_name != DefaultGraph()}
+    return [quad for quad in quads if quad.graph_name != DefaultGraph() or quad.triple not in named]
+
+
+@pytest.mark.parametrize("shuffled", [False, True], ids=["ordered", "unordered"])
+def test_a_union_is_compared_here_where_its_server_takes_long_for_it(
+    shuffled, slow_union, union_server, copied, comparable
+):
+    slow_union.cap, slow_union.shuffled = 100, shuffled
+    found = copied(SparqlHarvester(), slow_union.url, "sparql")
+    assert comparable(data(found)) == comparable(own_of_a_union(union_server.content()))
+    assert len(data(found)) == len(set(data(found)))
+    assert found.end.complete, found.end.reason
+    dear = [query for query in slow_union.asked if re.search(NOT_IN_A_GRAPH, query)]
+    assert len(dear) == 1
+    assert "LIMIT 20 }" in dear[0]
+
+
+@pytest.mark.parametrize("steps", [4, 8, 10, 12])
+def test_a_union_that_is_compared_here_is_whole_after_a_break(
+    steps, slow_union, union_server, copied, comparable
+):
+    slow_union.cap = 100
+    harvester = SparqlHarvester()
+    first = copied(harvester, slow_union.url, "sparql", until=lambda had: len(had) == steps)
+    assert first.end is None
+    second = copied(harvester, slow_union.url, "sparql", state=first.steps[-1].state)
+    both = data(first) + data(second)
+    assert comparable(both) == comparable(own_of_a_union(union_server.content()))
+    assert len(both) == len(set(both))
+    assert second.end.complete, second.end.reason
+
+
+def test_a_union_that_counts_a_statement_once_for_each_graph_is_compared_without_loss(
+    slow_union, union_server, copied, comparable
+):
+    union_server.load(many_subjects("g1", 40) + many_subjects("g2", 60) + many_subjects(None, 70))
+    found = copied(SparqlHarvester(), slow_union.url, "sparql")
+    assert comparable(data(found)) == comparable(own_of_a_union(union_server.content()))
+    assert "the endpoint counts 850 in the default graph" in found.end.reason
+
+
+def test_of_a_union_without_statements_of_its_own_the_default_graph_is_not_requested(
+    slow_union, union_server, copied, comparable
+):
+    union_server.load(many_subjects("g1", 40) + many_subjects("g2", 60).replace("/s0", "/t0"))
+    found = copied(SparqlHarvester(), slow_union.url, "sparql")
+    assert comparable(data(found)) == comparable(union_server.content())
+    assert found.end.complete, found.end.reason
+    windows = [query for query in slow_union.pages if "isBlank" not in query and "GRAPH" not in query]
+    assert windows == ["SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1"]
 
 
 def test_a_default_graph_that_holds_more_than_the_others_is_stored_with_all_it_holds(

@@ -5,11 +5,11 @@ from itertools import islice
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.harvesters.sparql.queries import anywhere, quoted
+from tamias.harvesters.sparql.queries import quoted, some
 from tamias.harvesters.sparql.source import StatementSource
 from tamias.harvesters.sparql.terms import writable
 
-SOME = anywhere("", "isBlank(?s) || isBlank(?o)")
+_BLANK = "isBlank(?s) || isBlank(?o)"
 SAMPLE = 200
 _CANDIDATES = 4
 _UNCUT = 50
@@ -19,14 +19,19 @@ Pointer = tuple[str, str]
 """The label of a blank node, and the pattern of statements among which it must be found again."""
 
 
-async def labels_hold(source: StatementSource, sample: list[Quad]) -> bool:
+async def sampled(source: StatementSource, offset: int = 0, *, named: bool) -> list[Quad]:
+    """Some statements with blank nodes, of the default graph or of named graphs. Raises `QueryFailed`."""
+    return (await source.matching(some(_BLANK, named=named), SAMPLE, offset)).quads
+
+
+async def labels_hold(source: StatementSource, sample: list[Quad], *, named: bool) -> bool:
     """Requests a blank node again, by what is said of it, in a response with fewer of them.
 
     A server that numbers them in each response would give it a lower number there. In doubt, they do not
     hold. Raises `QueryFailed`.
     """
     turns = _turns(sample)
-    pointers = _pointers(sample)
+    pointers = _pointers(sample, named=named)
     shared = Counter(where for _, where in pointers)
     pointers.sort(key=lambda pointer: (shared[pointer[1]], -turns[pointer[0]]))
     missed = 0
@@ -41,12 +46,14 @@ async def labels_hold(source: StatementSource, sample: list[Quad]) -> bool:
                 return False
         elif len(labels) <= turns[label] or len(turns) == 1:
             return True
-    return not missed and await _windows_agree(source, list(turns), len(sample) // 2)
+    if missed:
+        return False
+    later = _turns(await sampled(source, len(sample) // 2, named=named))
+    return _windows_agree(list(turns), list(later))
 
 
-async def _windows_agree(source: StatementSource, labels: list[str], offset: int) -> bool:
+def _windows_agree(labels: list[str], later: list[str]) -> bool:
     """Whether a later window has some of the labels, and not in the same sequence."""
-    later = list(_turns((await source.matching(SOME, SAMPLE, offset)).quads))
     common = min(len(labels), len(later))
     return not set(labels).isdisjoint(later) and labels[:common] != later[:common]
 
@@ -61,7 +68,7 @@ def _turns(quads: list[Quad]) -> dict[str, int]:
     return turns
 
 
-def _pointers(quads: list[Quad]) -> list[Pointer]:
+def _pointers(quads: list[Quad], *, named: bool) -> list[Pointer]:
     pointers = []
     for quad in quads:
         subject, value = quad.subject, quad.object
@@ -70,10 +77,10 @@ def _pointers(quads: list[Quad]) -> list[Pointer]:
         fixed = f"VALUES ?p {{ <{quad.predicate.value}> }}"
         if isinstance(subject, BlankNode) and isinstance(value, NamedNode | Literal):
             said = f"isBlank(?s) && STR(?o) = {quoted(value.value)}"
-            pointers.append((subject.value, anywhere(fixed, said)))
+            pointers.append((subject.value, some(said, fixed, named=named)))
         elif isinstance(value, BlankNode) and isinstance(subject, NamedNode) and writable(subject.value):
-            fixed += f" VALUES ?s {{ <{subject.value}> }}"
-            pointers.append((value.value, anywhere(fixed, "isBlank(?o)")))
+            fixed = f"VALUES (?s ?p) {{ (<{subject.value}> <{quad.predicate.value}>) }}"
+            pointers.append((value.value, some("isBlank(?o)", fixed, named=named)))
         elif isinstance(value, BlankNode):
-            pointers.append((value.value, anywhere(fixed, "isBlank(?s) && isBlank(?o)")))
+            pointers.append((value.value, some("isBlank(?s) && isBlank(?o)", fixed, named=named)))
     return pointers

@@ -86,6 +86,8 @@ class EndpointClient:
         self.url = url
         self.dialect = dialect
         self._most_bytes = most_bytes
+        self.last_seconds = 0.0
+        """How long the last response took."""
 
     @property
     def most_query(self) -> int:
@@ -147,6 +149,7 @@ class EndpointClient:
             if not post and second.outcome is Outcome.OK:
                 dialect.post = True
             capture = second if second.outcome is Outcome.OK else capture
+        self.last_seconds = (capture.ended_at - capture.started_at) / 1000
         return self._whole(capture)
 
     async def _send(self, query: str, accept: str, *, post: bool) -> Capture:
@@ -155,10 +158,10 @@ class EndpointClient:
         if post:
             kind = "application/x-www-form-urlencoded"
             return await self.http.ask(
-                Request(url=self.url, accept=accept, body=form.encode(), content_type=kind)
+                Request(url=self.url, accept=accept, body=form.encode(), content_type=kind, is_query=True)
             )
         return await self.http.ask(
-            Request(url=f"{self.url}{'&' if '?' in self.url else '?'}{form}", accept=accept)
+            Request(url=f"{self.url}{'&' if '?' in self.url else '?'}{form}", accept=accept, is_query=True)
         )
 
     def _whole(self, capture: Capture) -> Capture:

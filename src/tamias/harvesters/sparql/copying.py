@@ -12,7 +12,8 @@ from pyoxigraph import Quad
 
 from tamias.harvesters.sparql import queries
 from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits, QueryFailed
-from tamias.harvesters.sparql.listing import GraphListing, ListedGraph, digest, list_graphs
+from tamias.harvesters.sparql.default_graph import SeenStatements, own_or_all
+from tamias.harvesters.sparql.listing import GraphListing, ListedGraph, digest, list_graphs, prove
 from tamias.harvesters.sparql.source import StatementSource, uncut
 from tamias.harvesters.sparql.state import CopyPart, CopyState, Way, packed
 from tamias.harvesters.sparql.survey import description, survey
@@ -52,6 +53,10 @@ class Copy:
         self._batch = limits.most_batch
         self._before: set[Quad] | None = None
         """The window before the next one."""
+        self._seen = SeenStatements()
+        """Statements of named graphs, where the default graph is compared with them."""
+        self._seen_all = state.stage != "surveyed"
+        """False after a break: what came before it was not seen here."""
         self._failures = 0
         self._good = 0
         self._earned = 0.0
@@ -107,13 +112,16 @@ class Copy:
         """Does one thing; returns what a page brought, or nothing yet. Raises `QueryFailed`."""
         state = self._state
         if state.part is not None:
+            if state.part.compared and not self._seen_all:
+                await self._see_again()
             return await (self._range(state.part) if state.part.way == "hashes" else self._window(state.part))
-        if state.default is not None:
-            state.part, state.default = state.default, None
-            state.promised += state.part.expected or 0
-        elif self._listing is None or self._listing.unproven >= max(1, state.most):
+        if state.default is not None and not (state.default.compared and state.listing):
+            await self._open_default(state.default)
+        elif self._listing is None:
             assert state.listing is not None
             self._take(await list_graphs(self._client, state, state.listing))
+        elif self._listing.unproven >= max(1, state.most):
+            self._listing = await prove(self._client, state, self._listing)
         elif not self._waiting:
             return await self._end_listing(self._listing)
         elif len(batch := self._next_batch()) > 1:
@@ -121,6 +129,28 @@ class Copy:
         else:
             self._open(self._waiting.pop())
         return []
+
+    async def _open_default(self, part: CopyPart) -> None:
+        state = self._state
+        if part.compared:
+            if not self._seen_all:
+                await self._see_again()
+            own = (part.expected or 0) - len(self._seen)
+            state.part = await own_or_all(self._client, state, part, own)
+        else:
+            state.part = part
+        state.default = None
+        state.promised += (state.part and state.part.expected) or 0
+
+    async def _see_again(self) -> None:
+        """After a break: requests the named graphs again, to compare the default graph with them."""
+        again = replace(
+            self._state, default=None, part=None, listing=queries.Span(), done="", statements=0, graphs=0
+        )
+        async for findings in Copy(self._client, again, self._limits)._statements():
+            for finding in findings:
+                self._seen.add(finding.quads if isinstance(finding, Quads) else ())
+        self._seen_all = True
 
     def _take(self, listing: GraphListing) -> None:
         self._listing = listing
@@ -247,7 +277,7 @@ class Copy:
             state.learn_cap(page.rows)
         self._before = None if whole else set(page.quads)
         state.part = after
-        found = self._keep(page, new)
+        found = self._keep(page, new, compared=part.compared)
         if whole:
             self._finish(after)
         return found
@@ -283,9 +313,10 @@ class Copy:
             state.part = replace(part, way="ordered", offset=0) if span.width == 1 else narrower
             self._before = None
             return []
+        found = self._keep(page, page.quads, compared=part.compared)
         after = replace(part, copied=part.copied + page.rows)
         self._next_range(replace(after, span=span), min(4.0, _FULL * limit / max(1, page.rows)))
-        return self._keep(page, page.quads)
+        return found
 
     def _next_range(self, part: CopyPart, factor: float) -> None:
         if part.span.is_last:
@@ -298,11 +329,18 @@ class Copy:
         """The same graph from its beginning, in another way; what came of it does not count."""
         self._state.relabelled |= self._torn(part)
         self._before = None
-        self._state.statements -= part.copied - part.base
-        fresh = CopyPart(
-            graph=part.graph, own=part.own, content=part.content, expected=part.expected, way=way
+        self._state.statements -= self._state.told_apart if part.compared else part.copied - part.base
+        self._state.told_apart = 0
+        self._state.part = CopyPart(
+            graph=part.graph,
+            own=part.own,
+            compared=part.compared,
+            content=part.content,
+            expected=part.expected,
+            copied=part.base,
+            base=part.base,
+            way=way,
         )
-        self._state.part = replace(fresh, copied=part.base, base=part.base)
         return []
 
     def _finish(self, part: CopyPart) -> None:
@@ -321,14 +359,22 @@ class Copy:
             state.example = state.example or (
                 f"the endpoint counts {part.expected:,} in {name}, where {part.copied:,} came"
             )
+        elif part.compared and part.copied != len(self._seen) + state.told_apart:
+            state.miscounted += 1
+            state.example = state.example or "the default graph lacks statements of named graphs"
         if part.graph is not None:
             state.done = part.graph
 
     def _torn(self, part: CopyPart) -> bool:
         return self._state.labels == "change" and part.content != "ground"
 
-    def _keep(self, page: StatementPage, quads: list[Quad]) -> list[Finding]:
+    def _keep(self, page: StatementPage, quads: list[Quad], *, compared: bool = False) -> list[Finding]:
         state = self._state
+        if compared:
+            quads = self._seen.without(quads)
+            state.told_apart += len(quads)
+        elif state.default is not None:  # waits to be compared
+            self._seen.add(quads)
         state.pages += 1
         state.statements += len(quads) + page.unreadable
         state.unreadable += page.unreadable

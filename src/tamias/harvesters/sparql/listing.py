@@ -55,8 +55,7 @@ async def list_graphs(
             if failure.final or not failure.lasting:
                 raise
             return GraphListing(Span(), [ListedGraph(name, None) for name in state.graph_names])
-        probe = partial(client.select, queries.graphs(span, 1, len(rows), counted=state.counts), _TRIES)
-        if (len(rows) < limit and not proven) or await uncut(state, len(rows), limit, probe):
+        if (len(rows) < limit and not proven) or await _are_all(client, state, span, len(rows), limit):
             break
         if span.width == 1:
             raise QueryFailed("the graphs cannot be listed: the server ignores conditions", lasting=True)
@@ -64,6 +63,17 @@ async def list_graphs(
     graphs = [ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row)]
     unnamed = sum("g" in row and not _has_name(row) for row in rows)
     return GraphListing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
+
+
+async def prove(client: EndpointClient, state: CopyState, listing: GraphListing) -> GraphListing | None:
+    """The listing, known to have all graphs of its span; None if it was cut. Raises `QueryFailed`."""
+    is_whole = await _are_all(client, state, listing.span, listing.unproven, state.page)
+    return listing._replace(unproven=0) if is_whole else None
+
+
+async def _are_all(client: EndpointClient, state: CopyState, span: Span, rows: int, limit: int) -> bool:
+    probe = partial(client.select, queries.graphs(span, 1, rows, counted=False), _TRIES)
+    return await uncut(state, rows, limit, probe)
 
 
 async def _rows(client: EndpointClient, state: CopyState, span: Span, limit: int) -> list[Row]:

@@ -11,7 +11,7 @@ ANY = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1"
 COUNT_DEFAULT = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"
 _NOT_IN_A_GRAPH = "FILTER NOT EXISTS { GRAPH ?any { ?s ?p ?o } }"
 COUNT_OWN = f"SELECT (COUNT(*) AS ?n) WHERE {{ ?s ?p ?o {_NOT_IN_A_GRAPH} }}"
-"""What only the default graph has."""
+"""What only the default graph has. Servers that look into one graph after another take very long for this."""
 COUNT_UNNAMED = "SELECT (COUNT(*) AS ?n) FROM <http://www.openrdf.org/schema/sesame#nil> WHERE { ?s ?p ?o }"
 """The same in RDF4J and its kin, where the default graph is the union of all graphs and an unnamed one."""
 NAMED_ONLY = "SELECT ?s WHERE { GRAPH ?g { ?s ?p ?o } FILTER NOT EXISTS { ?s ?p ?o } } LIMIT 1"
@@ -74,6 +74,14 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\\\u", "\\\\\\u0075").replace("\\\\U", "\\\\\\u0055") + '"'
 
 
+def count_own_of(some: int) -> str:
+    """The same as `COUNT_OWN` for some statements, which shows what it costs."""
+    return (
+        f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ SELECT ?s ?p ?o WHERE {{ ?s ?p ?o }} LIMIT {some} }} "
+        f"{_NOT_IN_A_GRAPH} }}"
+    )
+
+
 def statements(
     graph: str | None, *, content: str = "all", own: bool = False, span: Span | None = None
 ) -> str:
@@ -126,9 +134,13 @@ def graphs(span: Span, limit: int, offset: int = 0, *, counted: bool = True) -> 
     return f"SELECT ?g (COUNT(*) AS ?n) {where} GROUP BY ?g{_window(limit, offset, order=False)}"
 
 
-def anywhere(fixed: str, conditions: str) -> str:
-    """The pattern of statements of all graphs, with terms given by VALUES clauses."""
-    return f"{{ {fixed} ?s ?p ?o }} UNION {{ {fixed} GRAPH ?g {{ ?s ?p ?o }} }} FILTER({conditions})"
+def some(conditions: str, fixed: str = "", *, named: bool = False) -> str:
+    """The pattern of statements of the default graph or of named graphs, with terms given by a VALUES clause.
+
+    Of both together it would be a UNION, which some servers compute whole before the first row.
+    """
+    found = "GRAPH ?g { ?s ?p ?o }" if named else "?s ?p ?o"
+    return f"{fixed} {found} FILTER({conditions})"
 
 
 def _hashed(text: str, span: Span) -> str:

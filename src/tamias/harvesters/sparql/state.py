@@ -21,7 +21,9 @@ class CopyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     graph: str | None = None
     """None: the default graph."""
     own: bool = False
-    """Only what no named graph has."""
+    """Only what no named graph has, as the server tells it apart."""
+    compared: bool = False
+    """The same, told apart here: it is copied after the named graphs, and without what they have."""
     content: Literal["all", "blank", "ground"] = "all"
     expected: int | None = None
     """The endpoint's count of the whole graph."""
@@ -70,6 +72,8 @@ class CopyState(msgspec.Struct, kw_only=True, omit_defaults=True):
     statements: int = 0
     promised: int = 0
     """By the endpoint's own counts of what was copied so far or is being copied."""
+    told_apart: int = 0
+    """Statements of the default graph that no named graph has, where it is compared."""
     graphs: int = 0
     counted: int = 0
     """A digest of all graphs with their counts before the copy."""

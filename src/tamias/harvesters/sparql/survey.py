@@ -6,12 +6,13 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad
 
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE
 from tamias.harvesters.sparql import queries
-from tamias.harvesters.sparql.blank_nodes import SAMPLE, SOME, labels_hold
+from tamias.harvesters.sparql.blank_nodes import labels_hold, sampled
 from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, QueryFailed
+from tamias.harvesters.sparql.default_graph import default_graph
 from tamias.harvesters.sparql.listing import GraphListing, list_graphs
 from tamias.harvesters.sparql.queries import Span
 from tamias.harvesters.sparql.source import StatementSource
-from tamias.harvesters.sparql.state import CopyPart, CopyState, Union
+from tamias.harvesters.sparql.state import CopyState
 from tamias.harvesters.sparql.terms import writable
 from tamias.model.capture import Outcome, Request
 from tamias.model.finding import Quads
@@ -82,7 +83,7 @@ async def survey(client: EndpointClient, state: CopyState) -> GraphListing:
     listing = await list_graphs(client, state, Span(), proven=False)
     if listing.graphs or listing.unnamed:
         state.listing = listing.span
-    state.default = await _default_graph(client, state, listing)
+    state.default = await default_graph(client, state, listing)
     if state.labels == "change":
         await _check_shared_blanks(client, state, listing)
     return listing
@@ -112,25 +113,27 @@ async def _find_labels(source: StatementSource, state: CopyState) -> None:
     """Chooses the form in which blank nodes keep their labels: N-Triples, else rows, else neither."""
     forms = []
     for state.triples in (True, False):
-        sample = await _sample(source)
+        sample, of_named = await _sample(source, named=False), False
+        if not sample and (other := await _sample(source, named=True)) is not None:
+            sample, of_named = other, True
         if sample is None:
             continue
         forms.append(state.triples)
         if not sample:
             state.labels = "none"
             return
-        if await labels_hold(source, sample):
+        if await labels_hold(source, sample, named=of_named):
             state.labels = "hold"
             return
     state.labels = "change"
     state.triples = True in forms
 
 
-async def _sample(source: StatementSource) -> list[Quad] | None:
+async def _sample(source: StatementSource, *, named: bool) -> list[Quad] | None:
     """Some statements with blank nodes; None where the endpoint does not answer in this form."""
     for _ in range(_TRIES):
         try:
-            return (await source.matching(SOME, SAMPLE)).quads
+            return await sampled(source, named=named)
         except QueryFailed as failure:
             if failure.final:
                 raise
@@ -146,54 +149,6 @@ async def _count_default(client: EndpointClient, state: CopyState) -> None:
         if failure.final:
             raise
         state.counts = False
-
-
-async def _default_graph(client: EndpointClient, state: CopyState, listing: GraphListing) -> CopyPart | None:
-    """What of the default graph is to be copied; None for nothing."""
-    total = state.default_count
-    if total == 0:
-        return None
-    if listing.graphs and (total is None or total >= max(each.statements or 0 for each in listing.graphs)):
-        state.union = await _union(client, said=state.union_said)
-    if not state.union:
-        return CopyPart(expected=total)
-    try:
-        own = await client.number(queries.COUNT_OWN)
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        state.union = "sampled"
-        return None
-    if own and state.union != "said" and not await _has_unnamed_graph(client):
-        state.union = ""  # a default graph with more than the others have may well be one of its own
-        return CopyPart(expected=total)
-    return CopyPart(own=True, expected=own) if own else None
-
-
-async def _union(client: EndpointClient, *, said: bool) -> Union:
-    """Whether the default graph holds all that the named graphs hold; by a sample if need be."""
-    if said:
-        return "said"
-    found: Union = ""
-    for way, exceptions in (("sampled", queries.NAMED_ONLY_OF_SOME), ("seen", queries.NAMED_ONLY)):
-        try:
-            if await client.select(exceptions, tries=2):
-                return ""
-        except QueryFailed as failure:
-            if failure.final:
-                raise
-            return found
-        found = way  # type: ignore[assignment]
-    return found
-
-
-async def _has_unnamed_graph(client: EndpointClient) -> bool:
-    try:
-        return await client.number(queries.COUNT_UNNAMED) > 0
-    except QueryFailed as failure:
-        if failure.final:
-            raise
-        return False
 
 
 async def _check_shared_blanks(client: EndpointClient, state: CopyState, listing: GraphListing) -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as some
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store
 
 from tamias.harvesters.sparql import queries
-from tamias.harvesters.sparql.blank_nodes import SOME
 from tamias.harvesters.sparql.queries import Span
 
 EXAMPLE = "http://example.org/"
@@ -31,8 +30,10 @@ PATTERNS = {
     queries.statements(None, content="blank"): 3,
     queries.statements(None, content="ground"): 3,
     queries.statements(None, own=True): 5,
-    SOME: 3,
-    queries.anywhere(f"VALUES ?p {{ <{EXAMPLE}p2> }}", "isBlank(?o)"): 2,
+    queries.some("isBlank(?s) || isBlank(?o)"): 3,
+    queries.some("isLiteral(?o)", named=True): 2,
+    queries.some("isBlank(?o)", f"VALUES ?p {{ <{EXAMPLE}p2> }}"): 2,
+    queries.some("isIRI(?o)", f"VALUES (?s ?p) {{ (<{EXAMPLE}s2> <{EXAMPLE}p1>) }}"): 1,
 }
 
 
@@ -71,8 +72,8 @@ def test_graphs_are_listed_with_their_counts(counted, store):
 def test_what_tells_a_union_is_sound_sparql(store):
     only = [queries.NAMED_ONLY, queries.NAMED_ONLY_OF_SOME]
     assert [bool(list(store.query(query))) for query in only] == [True, True]
-    counts = [queries.COUNT_DEFAULT, queries.COUNT_OWN, queries.COUNT_UNNAMED]
-    assert [int(next(store.query(query))["n"].value) for query in counts] == [6, 5, 0]
+    counts = [queries.COUNT_DEFAULT, queries.COUNT_OWN, queries.count_own_of(99), queries.COUNT_UNNAMED]
+    assert [int(next(store.query(query))["n"].value) for query in counts] == [6, 5, 5, 0]
     assert list(store.query(queries.SHARED_BLANKS)) == []
     assert list(store.query(queries.select_blank_graphs(10))) == []
 
@@ -81,5 +82,5 @@ def test_what_tells_a_union_is_sound_sparql(store):
 def test_any_text_can_stand_in_a_query(text):
     store = Store()
     store.add(Quad(NamedNode("a:s"), NamedNode("a:p"), Literal(text)))
-    where = queries.anywhere("", f"STR(?o) = {queries.quoted(text)}")
+    where = queries.some(f"STR(?o) = {queries.quoted(text)}")
     assert len(list(store.query(queries.select(where, 10)))) == 1
