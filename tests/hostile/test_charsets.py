@@ -3,8 +3,7 @@
 import pytest
 
 import tamias
-from tamias.content.charsets import believed_charset
-from tamias.content.encodings import encoding_of
+from tamias.content.charsets import believed_charset, encoding_of
 
 REFUSED = ["utf-7", "punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "hz", "rot13"]
 

@@ -8,7 +8,7 @@ import codecs
 import re
 from functools import lru_cache
 
-from tamias.content.charsets import believed_charset
+from tamias.content.charsets import believed_charset, page_charset
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import (
     BY_ENDING,
@@ -31,7 +31,6 @@ from tamias.content.formats import (
     XML,
     bare_type,
 )
-from tamias.content.page_charset import page_charset
 from tamias.content.rdf_share import share_read
 from tamias.content.rdf_text import HALF, SUPERSETS, begins_with_statement, rdf_text_type
 from tamias.content.signatures import signed_type

@@ -7,21 +7,67 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.analyse.profile.code_pages import code_page
 from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
-from tamias.content.charsets import believed_charset
+from tamias.content.charsets import declared_charset, marked_encoding
+
+WESTERN = "cp1252"
+
+_COMMON = {
+    "cp950": "的一是不有人中大上國以要用為市區路鄉鎮縣號街段里村臺灣日月年時電話地址名稱水山公園資料",
+    "gb18030": "的一是不有人中大上国以要用为市区路乡镇县号街段里村日月年时电话地址名称水山公园资料据",
+    "cp932": "のにはをたがでてとしれさあいうるなもすりこだらまんく市区町村年月日県都",
+    "euc_jp": "のにはをたがでてとしれさあいうるなもすりこだらまんく市区町村年月日県都",
+    "cp949": "이다는에의가을를하고지사도로서기시구동리군면읍대한국년월일수정인",
+    "cp1251": "оеаинтсрвлкмдпуяыьгзбОАИНСРВКМГ",
+    "koi8-r": "оеаинтсрвлкмдпуяыьгзбОАИНСРВКМГ",
+    "cp1253": "αοιετσνηυρπκμλωςάίόέήύΑΕΟΙ",
+}
+"""Of each code page of another script, characters that make up much of any text in it."""
+
+_LEAST_COMMON = {name: 0.5 if name in ("cp1251", "koi8-r", "cp1253") else 0.1 for name in _COMMON}
+"""The share of them in a text: an alphabet is short, and a list of names is not a usual text."""
+
+_CENTRAL = ("cp1250", "iso8859-2")
+_WESTERN_SIGN = re.compile(r"(?<=\w)[^\w\s'\u2019\u00ad\u2010-\u2015](?=\w)")
+_RUN = re.compile(rb"[\x80-\xff]+")
+
+
+def code_page(sample: bytes) -> str:
+    """The name of the code page that a text is most likely in."""
+    runs = _RUN.findall(sample)
+    high = sum(map(len, runs))
+    if high and sum(len(run) for run in runs if len(run) > 2) > high / 2:
+        shares = {name: _share(sample, name) / _LEAST_COMMON[name] for name in _COMMON}
+        best = max(shares, key=shares.__getitem__)
+        if shares[best] >= 1:
+            return best
+    return _latin(sample, high)
+
+
+def _share(sample: bytes, name: str) -> float:
+    """How much of what is not ASCII is what one would expect; nothing, if too much cannot be decoded."""
+    beyond = [sign for sign in sample.decode(name, "replace") if sign > "\x7f"]
+    if not beyond or beyond.count("\ufffd") * 50 > len(beyond):
+        return 0.0
+    return sum(sign in _COMMON[name] for sign in beyond) / len(beyond)
+
+
+def _latin(sample: bytes, high: int) -> str:
+    """A sign such as ³ or ¿ within words is a letter of another code page."""
+    odd = _odd(sample, WESTERN)
+    if odd * 20 < high or odd < 3:
+        return WESTERN
+    best = min(_CENTRAL, key=lambda name: _odd(sample, name))
+    return best if _odd(sample, best) * 4 < odd else WESTERN
+
+
+def _odd(sample: bytes, name: str) -> int:
+    text = sample.decode(name, "replace")
+    return sum(sign > "\x7f" for sign in _WESTERN_SIGN.findall(text))
+
 
 CHUNK = MIB
 _SAMPLE = 256 * 1024
-
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _SILENT = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 """What servers say of everything; the bytes know better."""
 
@@ -52,8 +98,9 @@ def found_encoding(path: Path, told_type: str | None, most: int) -> Encoding:
     """The encoding of the first `most` bytes of a file."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
-    if marked := next(((bom, name) for bom, name in _BOMS if head.startswith(bom)), None):
-        return Encoding(name=marked[1], mark=len(marked[0]))
+    marked, length = marked_encoding(head)
+    if marked is not None:
+        return Encoding(name=marked, mark=length)
     if wide := _without_mark(head):
         return Encoding(name=wide)
     faults, sequences, first = _utf8_faults(path, most)
@@ -154,10 +201,7 @@ def _around(path: Path, place: int) -> bytes:
 
 def _told(told_type: str | None, sample: bytes) -> str | None:
     """The server's charset, if it says more than the usual and is not contradicted."""
-    said = _CHARSET.search(told_type or "")
-    if said is None:
-        return None
-    name = believed_charset(said[1])
+    name = declared_charset(told_type)
     if name is None or name in _SILENT or name.startswith("utf"):
         return None
     try:

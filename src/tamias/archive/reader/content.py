@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.reader.tables import Table, read_table
-from tamias.content.encodings import decoded, encoding_of
+from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import Form, form_of
 from tamias.model.resource import Resource, Version
 

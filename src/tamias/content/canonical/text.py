@@ -8,25 +8,10 @@ from typing import TextIO
 import msgspec
 
 from tamias.content.canonical.faults import Unreadable
+from tamias.content.charsets import USUAL, marked_encoding
 
 CHUNK = 1 << 20
 LONGEST_LINE = 8 * CHUNK
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-
-
-def marked_encoding(head: bytes) -> tuple[str | None, int]:
-    """The encoding that a byte order mark tells, and the length of the mark.
-
-    >>> marked_encoding(b"\\xef\\xbb\\xbfname")
-    ('utf-8', 3)
-    """
-    return next(((name, len(mark)) for mark, name in _MARKS if head.startswith(mark)), (None, 0))
 
 
 def marked_chunks(path: Path) -> Iterator[bytes]:
@@ -87,7 +72,7 @@ def found_text(path: Path, most_bytes: int) -> FoundText:
         encoding, mark = marked_encoding(file.read(4))
     if encoding is not None and encoding != "utf-8":
         return FoundText(path, encoding, mark)
-    return FoundText(path, "utf-8" if _is_utf8(path) else "cp1252", mark)
+    return FoundText(path, "utf-8" if _is_utf8(path) else USUAL, mark)
 
 
 def _is_utf8(path: Path) -> bool:

@@ -2,16 +2,17 @@
 
 import io
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
+from urllib.parse import quote, unquote
 
 import msgspec
 
 from tamias.content.containers.archives import Member, tar_members, zip_members
 from tamias.content.containers.codecs import CODECS, DamageError, stored_chunks
 from tamias.content.containers.limits import MIB, Meter, OpenLimits
-from tamias.content.containers.member_graph import member_graph, stand_in
 from tamias.content.containers.sevenzip import sevenzip_members
 from tamias.content.containers.streams import Unpacked, buffered, head
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP, bare_type
@@ -19,6 +20,30 @@ from tamias.content.sniff import PACKED_SUFFIXES, contradicted_claim, found_char
 from tamias.model.capture import Body
 from tamias.model.document import Document
 from tamias.model.finding import Problem
+
+_ABSOLUTE = re.compile(r'https?://[^\x00-\x20<>"{}|^`\\/?#]+[^\x00-\x20<>"{}|^`\\]*', re.IGNORECASE)
+_ENCODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3A", re.IGNORECASE)
+
+
+def member_graph(name: str) -> str | None:
+    """The http(s) IRI that a name spells, percent-encoded: `http%3A%2F%2Fa%2Fb` is `http://a/b`.
+
+    Folders before it do not matter. A suffix belongs to the IRI, which may end with one itself.
+    """
+    spelled = name.rpartition("/")[2]
+    if not _ENCODED.match(spelled):
+        return None
+    graph = unquote(spelled, errors="replace")
+    return graph if _ABSOLUTE.fullmatch(graph) and "\ufffd" not in graph else None
+
+
+def stand_in(url: str, name: str) -> str | None:
+    """The graph of a name that is encoded like an IRI, but spells none of http(s)."""
+    spelled = name.rpartition("/")[2]
+    if not _ENCODED.match(spelled) or member_graph(name):
+        return None
+    return f"{url.partition('#')[0]}#{quote(spelled, safe='%')}"
+
 
 DEFAULT_LIMITS = OpenLimits()
 SPOOL = 8 * MIB

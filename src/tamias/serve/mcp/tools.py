@@ -13,7 +13,7 @@ from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import describe_version
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources, read_versions
-from tamias.content.encodings import decoded, encoding_of
+from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import CSV, TURTLE, Form, form_of
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
