@@ -14,7 +14,7 @@ from benchmarks.dataweb.web.answers import (
 )
 from benchmarks.dataweb.web.context import Built, NodeContext, document, together, triple
 from benchmarks.dataweb.web.w3c import suite_node
-from tamias.demo.packing import PACKED_TYPES, PACKERS
+from tamias.demo.kinds import PACKED_TYPES, PACKERS
 
 DUMP_TYPES = {
     "ttl": "text/turtle",

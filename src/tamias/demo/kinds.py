@@ -1,15 +1,63 @@
 """The kinds of node: how each is entered, and its pages. Pure. A new kind is one more line in `KINDS`."""
 
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+import brotli
+import zstandard
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
-from tamias.demo.packing import PACKED_TYPES, PACKERS
 from tamias.demo.pages import Data, File, Page
 from tamias.demo.plan import DemoNode
 from tamias.demo.plot import Plot
+
+
+def zipped(name: str, data: bytes) -> bytes:
+    """A zip archive of one file, without the time of day."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def tarred(name: str, data: bytes) -> bytes:
+    """A tar archive of one file, without the time of day."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+PACKERS: dict[str, Callable[[str, bytes], bytes]] = {
+    "": lambda _, data: data,
+    "gz": lambda _, data: gzip.compress(data, mtime=0),
+    "bz2": lambda _, data: bz2.compress(data),
+    "zip": zipped,
+    "xz": lambda _, data: lzma.compress(data),
+    "zst": lambda _, data: zstandard.compress(data),
+    "br": lambda _, data: bytes(brotli.compress(data, quality=5)),
+    "tar": tarred,
+    "tar.gz": lambda name, data: gzip.compress(tarred(name, data), mtime=0),
+}
+PACKED_TYPES = {
+    "gz": "application/gzip",
+    "bz2": "application/x-bzip2",
+    "zip": "application/zip",
+    "xz": "application/x-xz",
+    "zst": "application/zstd",
+    "br": "application/x-brotli",
+    "tar": "application/x-tar",
+    "tar.gz": "application/gzip",
+}
 
 
 def deref_pages(plot: Plot, extra: Sequence[str]) -> dict[str, Page]:

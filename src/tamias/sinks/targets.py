@@ -8,11 +8,29 @@ import msgspec
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 from tamias.sinks.delivery import GraphSink, Read
-from tamias.sinks.files.hdt_files import HdtFiles
-from tamias.sinks.files.turtle_files import TurtleFiles
+from tamias.sinks.export import ExportFormat
+from tamias.sinks.files.document_files import DocumentFiles
 from tamias.sinks.sparql.credentials import credentials
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
+
+
+class TurtleFiles(DocumentFiles):
+    """Turtle cannot name graphs: it is used where the document's URL says the only one there is."""
+
+    def __init__(self, folder: Path, *, compress: bool = False) -> None:
+        super().__init__(folder, {"turtle": ".ttl", "trig": ".trig"}, _turtle_or_trig, compress=compress)
+
+
+def _turtle_or_trig(own: bool) -> ExportFormat:
+    return "turtle" if own else "trig"
+
+
+class HdtFiles(DocumentFiles):
+    """HDT cannot name graphs: those of one document are one. Nor can it say statements about statements."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, {"hdt": ".hdt"}, lambda _: "hdt")
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):

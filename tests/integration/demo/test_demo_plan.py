@@ -8,7 +8,7 @@ from tamias.demo.kinds import rdf_format, written
 from tamias.demo.oddities import ODDITIES
 from tamias.demo.plan import PACKINGS, SYNTAXES, make_plan, reachable, starting_nodes
 from tamias.demo.plot import LABELS, VALUES
-from tamias.demo.sites import build_web
+from tamias.demo.server import build_web
 
 
 @pytest.fixture(scope="module")

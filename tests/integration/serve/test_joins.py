@@ -5,8 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
-from tamias.crawl.revisit.housekeeping import profile_some
-from tamias.crawl.revisit.joining import find_joins
+from tamias.crawl.revisit.housekeeping import find_joins, profile_some
 
 TOWNS, SCHOOLS = "http://joins.example/towns.csv", "http://joins.example/schools.csv"
 

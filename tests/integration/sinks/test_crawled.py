@@ -16,11 +16,11 @@ from tamias.database.connect import Database
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Deliverer
 from tamias.sinks.files.document_files import read_index
-from tamias.sinks.files.turtle_files import TurtleFiles
 from tamias.sinks.outbox import Outbox, add_sink
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import SparqlStore
+from tamias.sinks.targets import TurtleFiles
 
 TYPES = {
     ".ttl": "text/turtle",

@@ -15,11 +15,10 @@ from tamias.model.capture import Outcome
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.sinks.delivery import Deliverer, DocumentRefused, SinkAway, SinkStumbled
 from tamias.sinks.files.document_files import read_index
-from tamias.sinks.files.hdt_files import HdtFiles
-from tamias.sinks.files.turtle_files import TurtleFiles
 from tamias.sinks.outbox import Outbox, add_sink, enqueue
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import SparqlStore
+from tamias.sinks.targets import HdtFiles, TurtleFiles
 
 LABELS = itertools.count()
 A, B = "http://a.example/doc", "http://a.example/dump"

@@ -9,8 +9,7 @@ from urllib.parse import quote
 import py7zr
 import pytest
 
-from tamias.content.containers.documents import documents
-from tamias.content.containers.member_graph import member_graph
+from tamias.content.containers.documents import documents, member_graph
 from tamias.model.capture import Body
 from tamias.model.finding import Problem
 

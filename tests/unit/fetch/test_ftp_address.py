@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.fetch.ftp.ftp_address import ftp_address
-from tamias.fetch.ftp.ftp_verdict import of_reply
+from tamias.fetch.ftp.ftp_fetcher import of_reply
 from tamias.model.capture import Outcome
 
 

@@ -7,12 +7,10 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
 from tamias.model.errors import ConfigError
 from tamias.service_client import Credentials
-from tamias.sinks.files.hdt_files import HdtFiles
-from tamias.sinks.files.turtle_files import TurtleFiles
 from tamias.sinks.sparql.credentials import credentials
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
 from tamias.sinks.sparql.update_text import batches, drop, insert
-from tamias.sinks.targets import Surroundings, hdt_files, split_sink, turtle_files
+from tamias.sinks.targets import HdtFiles, Surroundings, TurtleFiles, hdt_files, split_sink, turtle_files
 
 GRAPH = "http://e/g"
 

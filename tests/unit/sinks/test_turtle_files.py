@@ -6,8 +6,8 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.model.errors import DiskFull
 from tamias.sinks.files.document_files import read_index
-from tamias.sinks.files.turtle_files import TurtleFiles
 from tamias.sinks.outbox import Edition
+from tamias.sinks.targets import TurtleFiles
 
 URL = "http://example.org/doc?a=[1]"
 OWN = "http://example.org/doc?a=%5B1%5D"

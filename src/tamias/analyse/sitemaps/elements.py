@@ -8,8 +8,20 @@ from xml.parsers import expat
 
 import msgspec
 
-from tamias.analyse.limits import RefusedError
-from tamias.analyse.sitemaps.limits import MAX_CHILDREN, MAX_NAMESPACES, MAX_TEXT, MAX_TOKEN
+from tamias.analyse.limits import MIB, RefusedError
+
+MAX_TOKEN = MIB
+"""A tag or comment of more bytes than this is not waited for: expat begins it anew with every chunk."""
+
+MAX_TEXT = 8192
+"""Characters kept of the text of one element."""
+
+MAX_CHILDREN = 20_000
+"""Elements kept of one entry, such as the parts of a dump."""
+
+MAX_NAMESPACES = 100
+"""Prefixes declared by one element; each scope has its own table."""
+
 
 _RSS_ENTRIES = 3
 """The depth of entries in RSS, which has a channel around them."""

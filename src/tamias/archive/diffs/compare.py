@@ -9,17 +9,84 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from tamias.archive.diffs.json_paths import json_diff, json_lines_diff
 from tamias.archive.diffs.lines import lines_diff
-from tamias.archive.diffs.member_files import members_diff
-from tamias.archive.diffs.octets import bytes_diff
 from tamias.archive.diffs.rows import rows_diff
 from tamias.archive.diffs.triples import triples_diff
-from tamias.archive.diffs.values import Diff, DiffKind, DiffLimits
+from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical.faults import Unreadable
+from tamias.content.containers.directory import ZipEntry, members
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.formats import Form, bare_type, form_of
+
+_STEP = 1 << 22
+
+
+def bytes_diff(old: Path, new: Path) -> Diff:
+    """Counts what stands between the common beginning and the common end."""
+    was, now = old.stat().st_size, new.stat().st_size
+    shorter = min(was, now)
+    start = _same(old, new, shorter, from_end=False)
+    end = _same(old, new, shorter - start, from_end=True)
+    notes = [f"{was} bytes, then {now}"]
+    if start < max(was, now):
+        notes.append(f"the first {start} and the last {end} bytes are the same")
+    return Diff(
+        kind=DiffKind.BYTES, added=now - start - end, removed=was - start - end, truncated=False, notes=notes
+    )
+
+
+def _same(old: Path, new: Path, most: int, *, from_end: bool) -> int:
+    """How many bytes are the same, at most so many."""
+    same = 0
+    with old.open("rb") as was, new.open("rb") as now:
+        while same < most:
+            size = min(_STEP, most - same)
+            for file, path in ((was, old), (now, new)):
+                file.seek(path.stat().st_size - same - size if from_end else same)
+            agreeing = _agreeing(was.read(size), now.read(size), from_end=from_end)
+            same += agreeing
+            if agreeing < size:
+                break
+    return same
+
+
+def _agreeing(one: bytes, other: bytes, *, from_end: bool) -> int:
+    if one == other:
+        return len(one)
+    differ = np.flatnonzero(np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8))
+    return int(len(one) - 1 - differ[-1] if from_end else differ[0])
+
+
+def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
+    """Compares two zip archives by their directories. Raises `Unreadable`."""
+    was, now = ({each.name: each for each in members(path)} for path in (old, new))
+    changed = [name for name in was.keys() & now.keys() if was[name] != now[name]]
+    names = sorted([*(was.keys() ^ now.keys()), *changed])
+    notes = []
+    if any(each.encrypted for each in (*was.values(), *now.values())):
+        notes.append("some members are encrypted: their checksums may not tell that they changed")
+    return Diff(
+        kind=DiffKind.MEMBERS,
+        added=len(now.keys() - was.keys()),
+        removed=len(was.keys() - now.keys()),
+        changed=len(changed),
+        changes=[_change(name, was.get(name), now.get(name), limits) for name in names[: limits.changes]],
+        truncated=len(names) > limits.changes,
+        notes=notes,
+    )
+
+
+def _change(name: str, was: ZipEntry | None, now: ZipEntry | None, limits: DiffLimits) -> Change:
+    what = What.ADDED if was is None else What.REMOVED if now is None else What.CHANGED
+    return Change(what, told_text(name, limits), _told(was), _told(now))
+
+
+def _told(member: ZipEntry | None) -> dict[str, int | str] | None:
+    return None if member is None else {"size": member.size, "crc32": f"{member.crc:08x}"}
+
 
 _KINDS = {
     Form.ROWS: DiffKind.ROWS,

@@ -5,13 +5,35 @@ Its two slips are mended: keywords are looked for where DCAT has them, and cover
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import Final
 
 from tamias.archive.quality import licences
-from tamias.archive.quality.dates import is_date
 from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
 from tamias.archive.quality.got import Got, format_is_true, size_is_true
 from tamias.archive.quality.told import ClaimedDescription, ToldForm
+
+_DATE: Final = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
+    r"(?:[T ]([01]\d|2[0-4]):[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?"
+)
+
+
+def is_date(text: str | None) -> bool:
+    """Whether it is a year, a month, a day or a moment of ISO 8601 that the calendar has.
+
+    >>> is_date("2024-02-29T10:30:00Z"), is_date("2023-02-29"), is_date("29.02.2024")
+    (True, False, False)
+    """
+    found = _DATE.fullmatch((text or "").strip())
+    if found is None:
+        return False
+    try:
+        date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+    except ValueError:
+        return False
+    return True
+
 
 _WEB: Final = re.compile(r"(https?|ftps?)://[^\s/?#.][^\s/?#]*([/?#]\S*)?", re.IGNORECASE)
 _EMAIL: Final = re.compile(r"(mailto:)?[^\s@:/<>\"]+@[^\s@:/<>\".]+(\.[^\s@:/<>\".]+)+", re.IGNORECASE)
@@ -81,7 +103,7 @@ def _dates(told: ClaimedDescription) -> list[str | None]:
     return [
         told.issued,
         told.modified,
-        *(date for form in told.forms for date in (form.issued, form.modified)),
+        *(day for form in told.forms for day in (form.issued, form.modified)),
     ]
 
 

@@ -1,26 +1,89 @@
 """The catalogue of a data directory as its users see it: asked, followed, made anew."""
 
+import gc
 import logging
+import secrets
+import shutil
 import threading
 import time
 from contextlib import closing
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Self
 
 import msgspec
+from pyoxigraph import Store
 
-from tamias.archive.catalogue import PREFIXES, CatalogueBases
+from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
+from tamias.crawl.catalogue.documents import replace_all
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, RemotePlace, SparqlClient
+from tamias.crawl.catalogue.exchange import (
+    ANSWER_BYTES,
+    Answer,
+    KeptGraphs,
+    Limits,
+    RemotePlace,
+    SparqlClient,
+)
 from tamias.crawl.catalogue.kept import QUERY_SECONDS, KeptStore
-from tamias.crawl.catalogue.refresh import Refresher
-from tamias.crawl.catalogue.stores import OtherFilling, OwnFilling
+from tamias.crawl.catalogue.refresh import Refresher, by_graph, ntriples
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import TamiasError, UsageError
 from tamias.settings import ServeSettings
-from tamias.sinks.sparql.sparql_sink import checked_address
+from tamias.sinks.sparql.credentials import credentials
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
+
+
+class OwnFilling:
+    """The store in `catalogue/store`. A new one is made beside it and takes its place when it is complete."""
+
+    def __init__(self, kept: KeptStore) -> None:
+        self._kept = kept
+        self.graphs = KeptGraphs(kept)
+
+    def name(self) -> str:
+        """The store carries its name: what is known of another one is never taken for this one's."""
+        self._kept.running()
+        mark = self._kept.folder / "store" / "id"
+        if not mark.exists():
+            mark.write_text(secrets.token_hex(8), encoding="ascii")
+        return f"catalogue:{mark.read_text(encoding='ascii')}"
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        partial = self._kept.folder / "store.part"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        (partial / "id").write_text(secrets.token_hex(8), encoding="ascii")
+        _make_store(partial / "oxigraph", session, bases)
+        self.graphs.close()
+        partial.rename(self._kept.folder / "store.new")
+        self._kept.adopt()
+
+
+class OtherFilling:
+    """A server by the address at which it takes graphs. What is there already and is not ours stays there."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.graphs = SparqlStore(url, credentials(CREDENTIALS))
+
+    def name(self) -> str:
+        return f"catalogue:{self._url}"
+
+    def fill(self, session: Session, bases: CatalogueBases) -> None:
+        for quads in catalogue_quads(session, bases):
+            replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
+
+
+def _make_store(folder: Path, session: Session, bases: CatalogueBases) -> None:
+    store = Store(str(folder))
+    store.bulk_extend(chain.from_iterable(catalogue_quads(session, bases)))
+    store.flush()
+    del store
+    gc.collect()  # only then are its files closed, and the server can have them
+
 
 YOUNGER_SECONDS = 10.0
 """How often one that is not the eldest looks if it is."""

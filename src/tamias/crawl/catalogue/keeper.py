@@ -4,11 +4,14 @@ Alone in a network of its own with the server, it listens on a socket in `catalo
 owner of the data can reach, and passes connected descriptors through it; it sees no byte of a query.
 """
 
+import ctypes
+import fcntl
 import os
 import select
 import shutil
 import signal
 import socket
+import struct
 import sys
 import time
 from contextlib import suppress
@@ -17,7 +20,6 @@ from pathlib import Path
 import msgspec
 
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.seclusion import seclude
 from tamias.crawl.catalogue.server import StoreServer
 from tamias.database.child_server import (
     Keeping,
@@ -28,6 +30,24 @@ from tamias.database.child_server import (
     socket_folder,
 )
 from tamias.database.locks import opened, try_alone
+
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def seclude() -> None:
+    """Puts this process, which has one thread only, into a network of its own. Raises `OSError`."""
+    owner = os.geteuid()
+    if _libc.unshare(_CLONE_NEWNET) != 0:
+        if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        Path("/proc/self/uid_map").write_text(f"{owner} {owner} 1", encoding="ascii")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
+
 
 CONNECT, ADOPT = b"c", b"a"
 """What a user of the keeper may ask for: a connection; the new store in place of the old one."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -21,7 +22,6 @@ from tamias.fetch.ftp.ftp_listing import (
     plain_line,
 )
 from tamias.fetch.ftp.ftp_transfer import Errand, FtpTransfer, Login
-from tamias.fetch.ftp.ftp_verdict import TLS_REPLIES, of_reply
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
@@ -30,6 +30,29 @@ from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.url import without_password
 from tamias.protocols import Follow
+
+LOGIN_REPLIES = frozenset({332, 530, 532})
+TLS_REPLIES = frozenset({234, 521, 522, 533, 534, 536})
+"""When one is the last, TLS came to nothing, or does not protect data as the server wants (RFC 4217)."""
+
+_TOO_MANY = re.compile(r"too many|maximum|limit|try (?:again )?later|busy|full", re.IGNORECASE)
+_DENIED = re.compile(r"permission|denied|not (?:allowed|permitted)|forbidden", re.IGNORECASE)
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]+")
+_MOST_WORDS = 200
+
+
+def of_reply(status: int, words: str) -> Verdict:
+    """The verdict on a refusal: three digits, and words that only people agree on.
+
+    A server says 530 to strangers and, some of them, when it is full; 550 to all that is not to be had.
+    """
+    reason = f"{status} {_UNPRINTABLE.sub(' ', words).strip()[:_MOST_WORDS]}".strip()
+    if status in LOGIN_REPLIES:
+        return failed(reason, retry=True) if _TOO_MANY.search(words) else refused(reason)
+    if status == 550 and not _DENIED.search(words):
+        return Verdict(Outcome.GONE, reason)
+    return failed(reason, retry=400 <= status < 500)
+
 
 _FORMS: tuple[tuple[Errand, Callable[[str], Found]], ...] = (
     (Errand.LIST_FOR_MACHINES, machine_line),
