@@ -6,7 +6,6 @@ A value comes from the default, then the file, then the environment, then the fl
 import difflib
 import logging
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -429,6 +428,8 @@ def _help(annotation: Any) -> str:
 
 
 def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
+    import tomllib
+
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

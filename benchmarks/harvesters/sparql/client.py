@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Capture, Request
@@ -20,7 +20,7 @@ class LoopbackClient:
         settings = Settings(permit=permit, fetch=FetchSettings(delay=0.0))
         self._client = LoneClient(settings, spool, Admission(settings, []))
         self._limits = open_limits(settings)
-        self._analysers = analysers(settings)
+        self._analysers = Analysers(settings)
         self._last: Capture | None = None
         self.requests = 0
 

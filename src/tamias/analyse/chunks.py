@@ -5,8 +5,6 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-
 from tamias.analyse.limits import RefusedError
 from tamias.model.document import LimitExceeded
 
@@ -60,6 +58,8 @@ def times(sign: bytes, text: bytes) -> int:
     """How often one byte occurs; `bytes.count` would take ten times as long, where there is much."""
     if len(text) < FEW:
         return text.count(sign)
+    import numpy as np
+
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == sign[0]))
 
 

@@ -1,6 +1,5 @@
 """`tamias crawl`: from seeds to an archive of quads, until nothing is left."""
 
-import asyncio
 import difflib
 from collections.abc import Iterable
 from contextlib import closing, suppress
@@ -14,7 +13,6 @@ from tamias.cli.console.options import CommonOptions, common, printable, say_jso
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.console.run_policy import run_policy
 from tamias.cli.importing import Import, take_imports, told_apart
-from tamias.crawl.commit.deliver import checked
 from tamias.model.errors import LimitReached, TamiasError, UsageError
 from tamias.model.item import Seed
 from tamias.model.kind import SITEMAP
@@ -99,6 +97,10 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
+    import asyncio
+
+    from tamias.crawl.commit.deliver import checked
+
     flags = _flags(words)
     settings = place.settings(**flags).settings
     seeds, seed_files, imports = told_apart(seeds, seed_files)
@@ -183,6 +185,8 @@ def _crawl(
     imports: list[Import],
     stage: Stage,
 ) -> int:
+    import asyncio
+
     from tamias.crawl.plan.pending_seeds import PendingSeeds
     from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 
@@ -325,11 +329,13 @@ def _check(settings: Settings, seeds: list[Seed]) -> None:
 
 def check_kinds(seeds: Iterable[Seed]) -> None:
     """Raises `UsageError` for a kind of source that no harvester reads."""
-    from tamias.crawl.visit.harvesting import harvesters
-
-    known = {*harvesters(), SITEMAP}
     for seed in seeds:
-        if seed.kind is not None and seed.kind not in known:
+        if seed.kind is None or seed.kind == SITEMAP:
+            continue
+        from tamias.crawl.visit.harvesting import harvesters
+
+        known = {*harvesters(), SITEMAP}
+        if seed.kind not in known:
             close = difflib.get_close_matches(seed.kind, known, n=1)
             hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(sorted(known))}."
             raise UsageError(f"Unknown source type '{seed.kind}'. {hint}")

@@ -1,7 +1,5 @@
 """What a file is by its first bytes, where they say it beyond doubt: compression, archives, binaries."""
 
-import tarfile
-
 from tamias.content.formats import BY_FIRST_BYTE, BZIP2, OFFICE, OLE, SHEET, TAR, ZIP, ZSTD
 
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
@@ -50,6 +48,8 @@ def _zip_kind(head: bytes, claims: tuple[str, ...]) -> str:
 
 
 def _is_old_tar(head: bytes) -> bool:
+    import tarfile
+
     try:
         tarfile.TarInfo.frombuf(head[:512], "utf-8", "surrogateescape")
     except tarfile.TarError:

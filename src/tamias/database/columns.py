@@ -4,11 +4,12 @@ The database library writes lists element by element in Python, which would be h
 """
 
 import struct
+import sys
+from array import array
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -17,7 +18,7 @@ _HEADER = struct.Struct(">iiIii")
 _LENGTH = struct.Struct(">i")
 _NULL = _LENGTH.pack(-1)
 _FEW = 24
-"""So many numbers are packed one by one in less time than numpy needs to begin."""
+"""So many numbers are packed one by one in less time than an array of them needs."""
 
 
 class Shorts(list[int | None]):
@@ -59,26 +60,35 @@ def storable(value: str | None) -> str | None:
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _numbers(oid: int, code: str, kind: str) -> Callable[[list[Any]], bytes]:
-    """How numbers of one width are written: their letter in `struct`, and their type in numpy."""
-    size = int(kind[-1])
-    cell = np.dtype([("length", ">i4"), ("number", kind)])
+def _numbers(oid: int, code: str) -> Callable[[list[Any]], bytes]:
+    """How numbers of one width are written, each after its size; `code` is their letter in `struct`."""
     pack_one = struct.Struct(">i" + code).pack
+    size = struct.calcsize(">" + code)
 
     def dump(column: list[Any]) -> bytes:
         if None in column:
             cells = [_NULL if each is None else pack_one(size, each) for each in column]
             return _HEADER.pack(1, 1, oid, len(column), 1) + b"".join(cells)
         if len(column) > _FEW:
-            written = np.empty(len(column), dtype=cell)
-            written["length"] = size
-            written["number"] = column
-            return _HEADER.pack(1, 0, oid, len(column), 1) + written.tobytes()
+            return _HEADER.pack(1, 0, oid, len(column), 1) + _cells(code, size, column)
         flat = [size] * (2 * len(column))
         flat[1::2] = column
         return _HEADER.pack(1, 0, oid, len(column), 1) + struct.pack(f">{f'i{code}' * len(column)}", *flat)
 
     return dump
+
+
+def _cells(code: str, size: int, column: list[Any]) -> bytes:
+    """Byte by byte of all numbers at once: as quick as numpy, which a worker would load for this alone."""
+    numbers = array("b" if code == "?" else code, column)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    digits, width = numbers.tobytes(), _LENGTH.size + size
+    cells = bytearray(width * len(column))
+    cells[_LENGTH.size - 1 :: width] = bytes((size,)) * len(column)
+    for place in range(size):
+        cells[_LENGTH.size + place :: width] = digits[place::size]
+    return bytes(cells)
 
 
 def _byte_strings(oid: int, encode: Callable[[Any], bytes]) -> Callable[[list[Any]], bytes]:
@@ -121,11 +131,11 @@ def _register(column: type, name: str, write: Callable[[int], Callable[[list[Any
     psycopg.adapters.register_dumper(column, ColumnDumper)
 
 
-_register(Shorts, "int2", lambda oid: _numbers(oid, "h", ">i2"))
-_register(Ints, "int4", lambda oid: _numbers(oid, "i", ">i4"))
-_register(Longs, "int8", lambda oid: _numbers(oid, "q", ">i8"))
-_register(Floats, "float8", lambda oid: _numbers(oid, "d", ">f8"))
-_register(Bools, "bool", lambda oid: _numbers(oid, "?", "b1"))
+_register(Shorts, "int2", lambda oid: _numbers(oid, "h"))
+_register(Ints, "int4", lambda oid: _numbers(oid, "i"))
+_register(Longs, "int8", lambda oid: _numbers(oid, "q"))
+_register(Floats, "float8", lambda oid: _numbers(oid, "d"))
+_register(Bools, "bool", lambda oid: _numbers(oid, "?"))
 _register(Texts, "text", lambda oid: _byte_strings(oid, str.encode))
 _register(Uuids, "uuid", lambda oid: _byte_strings(oid, _uuid))
 _register(Digests, "bytea", lambda oid: _byte_strings(oid, _digest))

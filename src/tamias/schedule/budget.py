@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tamias.schedule.value import TERMS, VisitTerms
+from tamias.schedule.value import TERMS, Thresholds, VisitTerms
 
 Floats = NDArray[np.float64]
 
@@ -21,17 +20,6 @@ _STEPS: Final = 100
 _FAINT: Final = 1e-9
 _GRAIN: Final = 128
 """What differs by less than a factor of e^(1/128) is taken as one: a million resources are a few thousand."""
-
-
-class Thresholds(msgspec.Struct, frozen=True):
-    """The threshold of the archive, and those of the hosts that are held to their share."""
-
-    common: float
-    hosts: dict[str, float] = {}
-
-    def of(self, host: str) -> float:
-        """The threshold for the resources of a host."""
-        return self.hosts.get(host, self.common)
 
 
 def values(rates: Floats, weights: Floats, age_days: float) -> Floats:

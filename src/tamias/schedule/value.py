@@ -23,6 +23,17 @@ class VisitTerms(msgspec.Struct, frozen=True, kw_only=True):
 TERMS: Final = VisitTerms()
 
 
+class Thresholds(msgspec.Struct, frozen=True):
+    """The threshold of the archive, and those of the hosts that are held to their share."""
+
+    common: float
+    hosts: dict[str, float] = {}
+
+    def of(self, host: str) -> float:
+        """The threshold for the resources of a host."""
+        return self.hosts.get(host, self.common)
+
+
 def weight(rate: float, importance: float = 1.0, knob: float = TERMS.knob) -> float:
     """What a resource counts: w = importance · λ^knob.
 

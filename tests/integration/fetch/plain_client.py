@@ -1,7 +1,7 @@
 """A client for harvesters that asks real servers, without a delay and without robots.txt."""
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import analysers
+from tamias.crawl.analysing.analysers import Analysers
 from tamias.model.document import Document
 from tamias.settings import Settings
 
@@ -11,7 +11,7 @@ class PlainClient:
 
     def __init__(self, fetcher):
         self._fetcher = fetcher
-        self._analysers = analysers(Settings())
+        self._analysers = Analysers(Settings())
 
     async def ask(self, request):
         async def follow(_target):

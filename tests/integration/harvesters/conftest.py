@@ -21,7 +21,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Harvest, Problem, Quads
@@ -44,7 +44,7 @@ class RealClient:
         )
         settings = Settings()
         self._limits = open_limits(settings)
-        self._analysers = analysers(settings)
+        self._analysers = Analysers(settings)
         self._last = None
 
     async def ask(self, request):

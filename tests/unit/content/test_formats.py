@@ -18,7 +18,7 @@ from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.formats import BUILT_IN, Form, Format
 from tamias.content.sniff import found_type
-from tamias.crawl.analysing.analysers import analysers
+from tamias.crawl.analysing.analysers import Analysers
 from tamias.fetch.options import HttpOptions
 from tamias.model.finding import Quads
 from tamias.settings import Settings
@@ -71,7 +71,7 @@ def test_every_serialisation_is_read_by_the_crawl_and_by_the_archive_as_the_same
 def test_every_serialisation_is_known_to_everybody(row):
     accept = HttpOptions(user_agent="t", spool_dir="/").accept
     assert row.media_type in [part.partition(";")[0] for part in accept.split(", ")]
-    assert row.media_type in analysers(Settings())
+    assert row.media_type in Analysers(Settings())
     assert formats.form_of(row.media_type) is Form.STATEMENTS
     links = (f'</other>; rel=alternate; type="{row.media_type}"', "</x>; rel=alternate")
     assert alternates([("Link", link) for link in links]) == ["/other"]
@@ -131,7 +131,7 @@ def _is_text(node):
 def test_every_analyser_reads_what_the_table_says(row):
     made = formats.load_analyser(row.media_type)
     assert row.media_type in made.media_types
-    assert isinstance(analysers(Settings())[row.media_type], made)
+    assert isinstance(Analysers(Settings())[row.media_type], made)
 
 
 class WordsAnalyser:

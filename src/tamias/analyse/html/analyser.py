@@ -6,6 +6,7 @@ Links come in document order, each once, as they stand.
 import codecs
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -14,7 +15,6 @@ from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.markup.extraction import extracted
 from tamias.analyse.markup.page import XHTML, XML, MarkupPage
-from tamias.analyse.rules import RuleBook
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.errors import UrlError
@@ -64,6 +64,9 @@ def _root(page: MarkupPage, parsed: LexborHTMLParser, kind: str) -> str:
     except UrlError:
         return "/"
 
+
+if TYPE_CHECKING:
+    from tamias.analyse.rules import RuleBook
 
 _LINKING = "a[href],area[href],link[href],iframe[src],frame[src]"
 _NOWHERE = ("#", "javascript:", "mailto:", "tel:", "data:")
@@ -125,7 +128,7 @@ class HtmlAnalyser:
     def __init__(
         self,
         limits: AnalyseLimits | None = None,
-        rules: Sequence[RuleBook] = (),
+        rules: "Sequence[RuleBook]" = (),
         contexts: Contexts | None = None,
         *,
         anchors: bool = False,

@@ -1,37 +1,24 @@
 """Runs the extractors whose gate stands open on a page."""
 
-import re
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol, cast
 
 from tamias.analyse.limits import RefusedError
-from tamias.analyse.markup import jsonld, metas, microdata, microformats, rdfa, rdfxml
+from tamias.analyse.markup.gates import GATES, IN_XML, ON_PAGES, is_open
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem
-
-Mark = bytes | re.Pattern[bytes]
 
 
 class MarkupReader(Protocol):
     """A module of this package that reads one syntax."""
 
-    @property
-    def GATE(self) -> Sequence[Mark]: ...  # noqa: N802 - a constant of the module
-
     def extract(self, page: MarkupPage, /) -> Iterator[Finding]: ...
-
-
-PAGE_EXTRACTORS: tuple[MarkupReader, ...] = (jsonld, microdata, rdfa, metas, microformats)
-XML_EXTRACTORS: tuple[MarkupReader, ...] = (rdfa, rdfxml)
 
 
 def extracted(page: MarkupPage) -> Iterator[Finding]:
     """What all extractors find. The tree is made once, and only where one of them may find something."""
-    asked = [
-        extractor
-        for extractor in (XML_EXTRACTORS if page.is_xml else PAGE_EXTRACTORS)
-        if any(_stands(mark, page.markup) for mark in extractor.GATE)
-    ]
+    asked = [name for name in (IN_XML if page.is_xml else ON_PAGES) if is_open(name, page.markup)]
     if not asked:
         return
     try:
@@ -39,9 +26,15 @@ def extracted(page: MarkupPage) -> Iterator[Finding]:
     except RefusedError as refusal:
         yield Problem(str(refusal))
         return
-    for extractor in asked:
-        yield from extractor.extract(page)
+    for name in asked:
+        reader = cast("MarkupReader", import_module(_module(name)))
+        yield from reader.extract(page)
 
 
-def _stands(mark: Mark, markup: bytes) -> bool:
-    return mark in markup if isinstance(mark, bytes) else mark.search(markup) is not None
+def extractors() -> list[str]:
+    """The modules of all extractors."""
+    return [_module(name) for name in GATES]
+
+
+def _module(name: str) -> str:
+    return f"{__package__}.{name}"

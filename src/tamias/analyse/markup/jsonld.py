@@ -14,7 +14,6 @@ from tamias.analyse.rdf.nesting import JSON, Nesting
 from tamias.analyse.rdf.recover import Faults, Read, batched
 from tamias.model.finding import Finding, Problem
 
-GATE = (b"ld+json",)
 _SCRIPTS = ("script", "{http://www.w3.org/1999/xhtml}script")
 _DEFAULTS = AnalyseLimits()
 

@@ -4,7 +4,6 @@
 dcterms:created. Open Graph stands in `property`, which is RDFa's; here is what others put into `name`.
 """
 
-import re
 from collections.abc import Iterator
 
 from lxml import etree
@@ -14,11 +13,6 @@ from tamias.analyse.markup.page import MarkupPage
 from tamias.analyse.markup.rdfa.terms import OPEN_GRAPH
 from tamias.analyse.markup.statements import MarkupStatements
 from tamias.model.finding import Finding
-
-GATE = (
-    re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
-    re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
-)
 
 _ELEMENTS = "http://purl.org/dc/elements/1.1/"
 _TERMS = "http://purl.org/dc/terms/"

@@ -20,8 +20,6 @@ from tamias.analyse.markup.rdfa.values import text_of
 from tamias.analyse.markup.statements import MarkupStatements, Node, Term
 from tamias.model.finding import Finding
 
-GATE = (b"itemscope",)
-
 REGISTRY: dict[str, dict[str, str]] = {
     "http://schema.org/": {"additionalType": RDF + "type"},
     "https://schema.org/": {"additionalType": RDF + "type"},

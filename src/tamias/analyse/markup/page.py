@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable
 from functools import cached_property
-from html.entities import name2codepoint
-from typing import cast
-
-from lxml import etree
+from typing import TYPE_CHECKING, cast
 
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
 from tamias.analyse.xml.entities import flat_entities
+
+if TYPE_CHECKING:  # a page without structured data needs no tree
+    from lxml import etree
 
 XHTML = "application/xhtml+xml"
 XML = frozenset({"application/xml", "image/svg+xml"})
@@ -23,7 +23,6 @@ _NAMED = re.compile(rb"&([A-Za-z][A-Za-z0-9]+);")
 _LOOKS = frozenset(
     {"class", "id", "style", "href", "src", "alt", "title", "width", "height", "type", "target"}
 )
-_names = cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
 _PREDEFINED = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
@@ -78,7 +77,7 @@ class MarkupPage:
         return found[0].decode("utf-8", "replace") if found else ""
 
     @cached_property
-    def tree(self) -> etree._Element:
+    def tree(self) -> "etree._Element":
         """The root element, by an HTML parser that mends everything or an XML parser that mends what it can.
 
         In XML names carry their namespace, `{http://www.w3.org/1999/xhtml}div`; in HTML they do not.
@@ -88,22 +87,27 @@ class MarkupPage:
         return self._html(self.data) if root is None else root
 
     @cached_property
-    def marked(self) -> list[tuple[etree._Element, list[str]]]:
+    def marked(self) -> "list[tuple[etree._Element, list[str]]]":
         """Every element that has attributes, in document order, with their names."""
-        return [(element, names) for element in self.tree.iter("*") if (names := _names(element))]
+        names_of = _names()
+        return [(element, names) for element in self.tree.iter("*") if (names := names_of(element))]
 
     @cached_property
-    def telling(self) -> list[tuple[etree._Element, list[str]]]:
+    def telling(self) -> "list[tuple[etree._Element, list[str]]]":
         """Those of them that have more than a look, a name and an address: a few of many."""
-        every = self.tree.iter("*")
-        return [(element, names) for element in every if not _LOOKS.issuperset(names := _names(element))]
+        every, names_of = self.tree.iter("*"), _names()
+        return [(element, names) for element in every if not _LOOKS.issuperset(names := names_of(element))]
 
-    def _html(self, data: bytes) -> etree._Element:
+    def _html(self, data: bytes) -> "etree._Element":
+        from lxml import etree
+
         parser = etree.HTMLParser(encoding=self.charset or "utf-8", huge_tree=False, no_network=True)
         root = _root(data, parser)
         return self._html(b"<html></html>") if root is None or root.tag != "html" else root
 
-    def _xml(self) -> etree._Element | None:
+    def _xml(self) -> "etree._Element | None":
+        from lxml import etree
+
         parser = etree.XMLParser(
             encoding="utf-8", recover=True, resolve_entities=True, no_network=True, huge_tree=False
         )
@@ -112,8 +116,17 @@ class MarkupPage:
         return _root(_NAMED.sub(_character, flat), parser)
 
 
-def _root(data: bytes, parser: etree.HTMLParser | etree.XMLParser) -> etree._Element | None:
+def _names() -> "Callable[[etree._Element], list[str]]":
+    """Gives the names of an element's attributes; for many elements, so no call of our own for each."""
+    from lxml import etree
+
+    return cast("Callable[[etree._Element], list[str]]", etree._Element.keys)
+
+
+def _root(data: bytes, parser: "etree.HTMLParser | etree.XMLParser") -> "etree._Element | None":
     """None for what is empty to the parser."""
+    from lxml import etree
+
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError:
@@ -123,5 +136,7 @@ def _root(data: bytes, parser: etree.HTMLParser | etree.XMLParser) -> etree._Ele
 
 def _character(entity: re.Match[bytes]) -> bytes:
     """The entities of XHTML's own document type, which is not fetched for them."""
+    from html.entities import name2codepoint
+
     code = None if entity[1] in _PREDEFINED else name2codepoint.get(entity[1].decode())
     return entity[0] if code is None else b"&#%d;" % code

@@ -11,8 +11,6 @@ from tamias.analyse.rdf.rdf_xml import rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, batched
 from tamias.model.finding import Finding, Problem
 
-GATE = (RDF.encode(),)
-
 
 def extract(page: MarkupPage) -> Iterator[Finding]:
     """The statements of every `rdf:RDF` element that stands in none of its kind."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import numpy as np
 from pyoxigraph import Quad, RdfFormat, parse
 
 from tamias.analyse.chunks import times
@@ -110,6 +109,8 @@ class Nodes:
 
 def has_forbidden(text: bytes) -> bool:
     """Whether there are control characters, which the parser takes for parts of names."""
+    import numpy as np
+
     signs = np.frombuffer(text, np.uint8)
     return int(np.count_nonzero(signs < ord(" "))) > sum(times(sign, text) for sign in (b"\t", b"\n", b"\r"))
 

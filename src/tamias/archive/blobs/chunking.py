@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-from pyfastcdc import FastCDC
 
 from tamias.model.capture import Body
 from tamias.model.errors import TamiasError
@@ -39,6 +38,8 @@ def content_of(body: Body) -> bytes:
 
 def chunks_of(body: Body) -> Iterator[list[Chunk]]:
     """The chunks of a body, in order, some at a time. Raises at the end if they are not those of the body."""
+    from pyfastcdc import FastCDC
+
     digest = hashlib.sha256()
     with _opened(body) as file:
         cuts = FastCDC(AVERAGE_BYTES).cut_stream(file)

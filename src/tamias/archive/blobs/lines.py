@@ -9,6 +9,7 @@ import numpy as np
 
 from tamias.archive.blobs.frames import PayloadError, compress, decompress
 from tamias.archive.blobs.line_matching import LineStarts, Numbers, match
+from tamias.archive.blobs.text import Text
 
 MOST_LINES = 2_000_000
 """In base or body: what bounds the memory for single lines."""
@@ -39,35 +40,6 @@ def _matched_one_by_one(body: bytes, base: bytes) -> Numbers:
     lines, known = body.split(_BREAK), base.split(_BREAK)
     numbers = dict(zip(known, range(1, len(known) + 1), strict=True))
     return np.fromiter(map(numbers.get, lines, repeat(0)), np.uint32, len(lines))
-
-
-class Text:
-    """A body as bytes, or as lines of a pool in some order: whichever it came as.
-
-    A chain of `rows` shares one pool, so that only the last body is put together.
-    """
-
-    def __init__(
-        self, content: bytes | None = None, pool: list[bytes] | None = None, order: Numbers | None = None
-    ) -> None:
-        self._content = content
-        self._pool = pool
-        self._order = order
-
-    @property
-    def content(self) -> bytes:
-        """As bytes."""
-        if self._content is None:
-            pool, order = self.in_lines()
-            self._content = _BREAK.join(map(pool.__getitem__, order.tolist()))
-        return self._content
-
-    def in_lines(self) -> tuple[list[bytes], Numbers]:
-        """A pool of lines, to which others may be added, and the places of this body's lines in it."""
-        if self._pool is None or self._order is None:
-            self._pool = self.content.split(_BREAK)
-            self._order = np.arange(len(self._pool), dtype=np.uint32)
-        return self._pool, self._order
 
 
 def decode_rows(payload: bytes, size: int, base: Text) -> Text:

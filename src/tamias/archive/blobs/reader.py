@@ -7,9 +7,9 @@ from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec
 from tamias.archive.blobs.cache import BodyCache
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.blobs.frames import PayloadError
-from tamias.archive.blobs.lines import Text
 from tamias.archive.blobs.packs import PackMissing, Packs
 from tamias.archive.blobs.table import BlobTable, needed_by
+from tamias.archive.blobs.text import Text
 from tamias.archive.blobs.trial import decode
 from tamias.database.connect import Session
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from tamias.archive.blobs.local import LocalPacks
 from tamias.archive.blobs.packs import Packs
-from tamias.archive.blobs.s3 import S3Packs
-from tamias.archive.blobs.s3_client import s3_address
 from tamias.archive.sources.rates import read_figure, write_figure
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
@@ -22,6 +20,9 @@ def packs_of(session: Session, data: Path) -> Packs:
     place = elsewhere(session)
     if place is None:
         return LocalPacks(data / "blobs")
+    from tamias.archive.blobs.s3 import S3Packs
+    from tamias.archive.blobs.s3_client import s3_address
+
     return S3Packs(s3_address(place, os.environ), data / "spool" / "s3")
 
 
@@ -41,6 +42,8 @@ def choose_store(session: Session, place: str | None) -> None:
     if known is not None or _has_packs(session):
         there = known or "the folder blobs of the data directory"
         raise ConfigError(f"archive.store is {place}, but this archive keeps its bodies in {there}")
+    from tamias.archive.blobs.s3_client import s3_address
+
     s3_address(place, os.environ)
     write_figure(session, _FIGURE, place, session.now())
 

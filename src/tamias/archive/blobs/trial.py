@@ -13,7 +13,7 @@ from tamias.archive.blobs.frames import (
     raw,
     unpack_raw,
 )
-from tamias.archive.blobs.lines import Text, decode_rows, encode_rows
+from tamias.archive.blobs.text import Text
 
 WORTH = 0.6
 """A base is used when it makes the payload smaller than this share of plain compression's."""
@@ -63,6 +63,8 @@ def decode(codec: Codec, payload: bytes, size: int, base: Text | None) -> Text:
         case Codec.ZDELTA if base is not None:
             return Text(decompress(payload, size, base.content))
         case Codec.ROWS if base is not None:
+            from tamias.archive.blobs.lines import decode_rows
+
             return decode_rows(payload, size, base)
         case _:
             raise PayloadError(f"{codec} has no payload of its own, or its base is missing")
@@ -105,6 +107,8 @@ def _with_base(body: bytes, base: Base, plain: _Plain) -> Payload | None:
 
 def _tried(codec: Codec, body: bytes, base: Base, plain: _Plain) -> bytes | None:
     if codec is Codec.ROWS:
+        from tamias.archive.blobs.lines import encode_rows
+
         return encode_rows(body, base.content)
     return compress_delta(body, base.content, len(body) if plain.is_short else _most(base, plain))
 

@@ -1,33 +1,79 @@
 """The analysers of a crawl, made from its settings; and how far bodies may be unpacked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamias.analyse.jsonld.contexts import Contexts
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rules import RuleBook, load_rules
+from tamias.analyse.markup.extraction import extractors
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.formats import FORMATS, load_analyser
 from tamias.plugins import load_all, load_formats
 from tamias.protocols import Analyser
 from tamias.settings import Settings
 
+if TYPE_CHECKING:
+    from tamias.analyse.rules import RuleBook
 
-def analysers(settings: Settings, contexts: Contexts | None = None) -> dict[str, Analyser]:
+
+_LATE = ("html.entities", "lxml.etree", "numpy", "tamias.analyse.rdf.plain", "tamias.analyse.xml.leniency")
+"""What the analysers load where a document needs it."""
+
+
+class Analysers(Mapping[str, Analyser]):
     """The analyser of each media type that the table of formats or an installed part can read.
 
-    `contexts` gives the JSON-LD contexts that are at hand.
+    Those of the table are loaded with the first document of their type: most crawls meet one or two of them.
     """
-    load_formats()
-    classes = {media_type: load_analyser(media_type) for media_type in FORMATS}
-    made = {part: _made(part, settings, contexts) for part in set(classes.values()) if part is not None}
-    found = {media_type: made[part] for media_type, part in classes.items() if part is not None}
-    for part in load_all("tamias.analysers").values():
-        analyser = _made(part, settings, contexts)
-        found.update(dict.fromkeys(analyser.media_types, analyser))
-    return found
+
+    def __init__(self, settings: Settings, contexts: Contexts | None = None) -> None:
+        """`contexts` gives the JSON-LD contexts that are at hand."""
+        load_formats()
+        self._offered: dict[str, Callable[[], Any]] = {
+            "limits": lambda: _limits(settings),
+            "rules": partial(list, rule_books(settings)),
+            "contexts": lambda: contexts,
+            "anchors": lambda: settings.strategy.links,
+        }
+        self._of_table = {name: row.analyser for name, row in FORMATS.items() if row.analyser}
+        self._by_target: dict[str, Analyser] = {}
+        self._made: dict[str, Analyser] = {}
+        for part in load_all("tamias.analysers").values():
+            analyser = self._make(part)
+            self._made.update(dict.fromkeys(analyser.media_types, analyser))
+
+    def __getitem__(self, media_type: str) -> Analyser:
+        found = self._made.get(media_type)
+        return self._load(media_type) if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._of_table | self._made)
+
+    def __len__(self) -> int:
+        return len(self._of_table | self._made)
+
+    def load_everything(self) -> None:
+        """Loads what documents may ask for later; for a process that will not be able to."""
+        for module in (*_LATE, *extractors()):
+            import_module(module)
+        for media_type in self._of_table:
+            self._load(media_type)
+
+    def _load(self, media_type: str) -> Analyser:
+        target = self._of_table[media_type]
+        if target not in self._by_target:
+            self._by_target[target] = self._make(load_analyser(media_type))
+        return self._made.setdefault(media_type, self._by_target[target])
+
+    def _make(self, part: Any) -> Analyser:
+        """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`."""
+        asked = signature(part).parameters
+        made: Analyser = part(**{name: make() for name, make in self._offered.items() if name in asked})
+        return made
 
 
 def open_limits(settings: Settings) -> OpenLimits:
@@ -42,23 +88,15 @@ def open_limits(settings: Settings) -> OpenLimits:
     )
 
 
-def _made(part: Callable[..., Analyser], settings: Settings, contexts: Contexts | None) -> Analyser:
-    """Gives a part what its constructor asks for by name: `limits`, `rules`, `contexts`, `anchors`."""
-    offered: dict[str, Callable[[], Any]] = {
-        "limits": lambda: _limits(settings),
-        "rules": lambda: rule_books(settings),
-        "contexts": lambda: contexts,
-        "anchors": lambda: settings.strategy.links,
-    }
-    asked = signature(part).parameters
-    return part(**{name: make() for name, make in offered.items() if name in asked})
-
-
 def _limits(settings: Settings) -> AnalyseLimits:
     names = AnalyseLimits.__struct_fields__
     return AnalyseLimits(**{name: getattr(settings.analyse, name) for name in names})
 
 
-def rule_books(settings: Settings) -> list[RuleBook]:
+def rule_books(settings: Settings) -> "list[RuleBook]":
     """The scraping rules in force; raises `ConfigError` with file and line."""
+    if not settings.analyse.rules:
+        return []
+    from tamias.analyse.rules import load_rules
+
     return [load_rules(Path(place)) for place in settings.analyse.rules]

@@ -16,11 +16,10 @@ from tamias.content.containers.streams import HEAD
 from tamias.content.quad_lines import QuadLines
 from tamias.content.signatures import signed_type
 from tamias.content.sniff import found_type
-from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.analysing.contexts import ContextCache
 from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
-from tamias.harvesters.kit.schemaorg import datasets_in
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset
 from tamias.model.document import Document, LimitExceeded, Overblown
@@ -109,7 +108,11 @@ class Extractor:
         self._quads_per_byte = settings.analyse.quads_per_byte
         self._graphs = Graphs(settings.sinks.graphs)
         self._analyse = settings.analyse
-        self._analysers = analysers(settings, contexts)
+        self._analysers = Analysers(settings, contexts)
+
+    def load_everything(self) -> None:
+        """Loads at once what documents may ask for, for a process that cannot open files later."""
+        self._analysers.load_everything()
 
     def extract(
         self,
@@ -203,7 +206,7 @@ class Extractor:
                     self._check_quads(found.quads, body)
                     self._keep(finding.quads, naming, target, following, capture.final_url)
                     if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
-                        _take(found, Datasets(datasets_in(finding.quads, capture.final_url)))
+                        _take(found, _datasets(finding.quads, capture.final_url))
                 elif isinstance(finding, Links):
                     following.take(finding)
                 elif isinstance(finding, Metas):
@@ -288,6 +291,12 @@ class LinkFollowing:
         if links.references and not self._forbidden:
             self.links += len(links.references)
             self._take_links(links.references, links.base, links.kind)
+
+
+def _datasets(quads: Sequence[Quad], url: str) -> Datasets:
+    from tamias.harvesters.kit.schemaorg import datasets_in
+
+    return Datasets(datasets_in(quads, url))
 
 
 def is_small(body: Body) -> bool:

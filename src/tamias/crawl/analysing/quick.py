@@ -7,10 +7,6 @@ import re
 
 from pyoxigraph import RdfFormat, parse
 
-from tamias.analyse.rdf.plain import plain_lines
-from tamias.analyse.rdf.written import written
-from tamias.analyse.xml.leniency import has_unheeded
-from tamias.analyse.xml.nodes import has_forbidden
 from tamias.content.formats import NQUADS, NTRIPLES, RDF_XML, TRIG, TURTLE, syntax_of
 from tamias.content.quad_lines import QuadLines
 from tamias.content.sniff import claimed_types, found_charset
@@ -34,12 +30,12 @@ def quick_lines(
     """The media type and the statements; None when the document has to go the long way."""
     if data is None or not 0 < len(data) <= QUICK_BYTES or data[:1] in _MARKS or not capture.hops:
         return None
-    if any(name.lower() in _SAYS_MORE for name, _ in capture.hops[-1].headers):
-        return None
     url, told = capture.final_url, capture.told_type
     media_type = next(iter(claimed_types(told, url.partition("#")[0].partition("?")[0])), "")
     syntax = _SYNTAXES.get(media_type)
-    if syntax is None or not _is_harmless(data, syntax, told, limits):
+    if syntax is None or any(name.lower() in _SAYS_MORE for name, _ in capture.hops[-1].headers):
+        return None
+    if not _is_harmless(data, syntax, told, limits):
         return None
     try:
         return media_type, _lines(data, syntax, url)
@@ -48,6 +44,9 @@ def quick_lines(
 
 
 def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
+    from tamias.analyse.rdf.plain import plain_lines
+    from tamias.analyse.rdf.written import written
+
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:
         return written(parse(data, format=syntax, base_iri=url), has_graphs=has_graphs)
@@ -63,6 +62,9 @@ def _is_harmless(data: bytes, syntax: RdfFormat, told: str | None, limits: Analy
         return data.count(b"<<") <= MOST_TRIPLE_TERMS
     if syntax != RdfFormat.RDF_XML:
         return data.count(b"[") + data.count(b"(") + data.count(b"{") <= limits.turtle_depth
+    from tamias.analyse.xml.leniency import has_unheeded
+    from tamias.analyse.xml.nodes import has_forbidden
+
     return (
         b"<!" not in data
         and data.count(b"<") - data.count(b"</") <= limits.xml_depth

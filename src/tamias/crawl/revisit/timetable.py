@@ -3,11 +3,10 @@
 import time
 
 import msgspec
-import numpy as np
 
 from tamias.archive.sources.rates import read_figure, read_rates, write_figure
 from tamias.database.connect import Session
-from tamias.schedule.budget import Thresholds, thresholds
+from tamias.schedule.value import Thresholds
 from tamias.schedule.visit import VisitPolicy, policy_of
 from tamias.settings import ScheduleSettings
 
@@ -50,6 +49,10 @@ def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
     rows = read_rates(session)
     found = Thresholds(0.0)
     if rows:
+        import numpy as np
+
+        from tamias.schedule.budget import thresholds
+
         rates, importances, hosts = zip(*rows, strict=True)
         found = thresholds(
             np.array(rates),

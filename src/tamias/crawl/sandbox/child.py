@@ -128,6 +128,7 @@ def main() -> None:
     plan = frames.receive(orders)
     assert isinstance(plan, Plan)
     extractor = Extractor(plan.settings, AskedContexts(frames))
+    extractor.load_everything()
     missing = build_walls(plan.settings.sandbox, plan.settings.open.max_unpacked)
     die_with_parent(int(sys.argv[1]))  # becoming another user has made the kernel forget it
     frames.send(Ready(missing))

@@ -4,7 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,7 @@ from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
-from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
 from tamias.crawl.analysing.linked_context import in_linked_context
 from tamias.crawl.plan.admit import Admission, resolved
@@ -38,7 +38,7 @@ Source = bytes | str | os.PathLike[str] | BinaryIO
 class Reading:
     """What one source holds, read as it is asked for. Bad data never raises: see `problems`."""
 
-    def __init__(self, parts: Iterator[Document | Problem], analysers: dict[str, Analyser]) -> None:
+    def __init__(self, parts: Iterator[Document | Problem], analysers: Mapping[str, Analyser]) -> None:
         self._analysers = analysers
         self._waiting: deque[Quad] = deque()
         self._links: dict[str, None] = {}
@@ -142,7 +142,7 @@ def read_with(
 
 def _reading(body: Body, base: str, media_type: str | None, settings: Settings, name: str | None) -> Reading:
     parts = documents(body, url=base, told_type=media_type, limits=open_limits(settings), name=name)
-    return Reading(parts, analysers(settings))
+    return Reading(parts, Analysers(settings))
 
 
 def _body(source: bytes | str | os.PathLike[str] | BinaryIO) -> Body:
@@ -218,7 +218,7 @@ def _reading_of(
         limits=open_limits(settings),
         name=name,
     )
-    return Reading(in_linked_context(parts, capture), analysers(settings, contexts))
+    return Reading(in_linked_context(parts, capture), Analysers(settings, contexts))
 
 
 async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:

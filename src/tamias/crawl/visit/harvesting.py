@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from tamias.model.capture import Capture, Extent, Hop, Outcome
 from tamias.model.cut import TRAP
 from tamias.model.finding import Datasets, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
 from tamias.model.item import TRUSTED
+from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP
 from tamias.model.lease import Task
 from tamias.model.url import is_address
 from tamias.plugins import load_all
@@ -51,6 +52,10 @@ DATA = frozenset({"sparql", "ldes"})
 """Kinds that bring data, whose IRIs are followed. A catalogue's harvester names its links itself."""
 EARNING_BY_STEPS = frozenset({"sparql"})
 """Kinds whose steps say what they have earned: new words in the answers of an endpoint show nothing."""
+
+
+ONE_REQUEST = frozenset({SITEMAP, PROBE, CONTEXT, ROBOTS, DUMP})
+"""Kinds of addresses that are asked for once, as a page is."""
 
 
 class HarvestResult:
@@ -91,7 +96,6 @@ class HarvestRunner:
         extractor: Extractor,
         store: DatabaseStore,
     ) -> None:
-        self._harvesters = harvesters()
         self._folder = store.data / "harvests"
         self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         self._extractor = extractor
@@ -118,7 +122,7 @@ class HarvestRunner:
             harvest = Harvest(
                 url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
             )
-            async with aclosing(self._harvesters[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
+            async with aclosing(harvesters()[kind].harvest(harvest, client)) as steps:  # type: ignore[type-var]
                 async for step in steps:
                     client.step_ends()
                     held.earned += step.earned
@@ -225,6 +229,12 @@ class HarvestRunner:
             return document.extent
 
 
+def is_harvested(kind: str) -> bool:
+    """Whether an address of a kind takes a harvest. The harvesters are loaded for the first that may."""
+    return kind not in ONE_REQUEST and kind in harvesters()
+
+
+@cache
 def harvesters() -> dict[str, Harvester]:
     """The harvester of each kind of address that an installed part can open."""
     made: list[Harvester] = [part() for part in load_all("tamias.harvesters").values()]

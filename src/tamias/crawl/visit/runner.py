@@ -15,7 +15,7 @@ from tamias.crawl.request.robots import AskedToWait
 from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
 from tamias.crawl.store.worker_store import VisitResult, WorkerStore
 from tamias.crawl.visit.harvest_client import HarvestClient
-from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, harvesters
+from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, is_harvested
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
@@ -55,7 +55,6 @@ class VisitRunner:
         """Who can be reached."""
         self._reader = reader
         self._harvests = harvests
-        self._harvested_kinds = frozenset(harvesters())
         self._sites = SitemapDiscovery(settings, fetcher.robots, store, admission)
         self._usage = UsageSignals(fetcher.robots, store, probed=settings.seeds.probe)
         self._warc = store.sinks.warc
@@ -130,7 +129,7 @@ class VisitRunner:
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
             return VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
-        if kind in self._harvested_kinds:
+        if kind is not None and is_harvested(kind):
             return await self._harvest(kind, task, held)
         covering = await self._store.covering(task, held.lease)
         if covering is not None:
@@ -250,7 +249,7 @@ class VisitRunner:
     def _usual(self, result: VisitResult, task: Task) -> VisitResult:
         """Something stands at a well-known address: it is opened, or kept for those who ask for it."""
         kind = kind_there(task.url)
-        if kind in self._harvested_kinds:
+        if kind is not None and is_harvested(kind):
             result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
         elif kind == TDMREP:
             result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)

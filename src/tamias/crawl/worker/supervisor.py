@@ -20,7 +20,6 @@ from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, te
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.plan.widening import Options
-from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
@@ -191,6 +190,8 @@ class Supervisor:
 
     def _keep_house(self) -> None:
         """For the archive as a whole, after its resources were visited."""
+        from tamias.crawl.revisit.housekeeping import keep_house
+
         blobs = BlobReader(packs_of(self._session, self._data), self._session)
         keep_house(self._session, blobs, self._settings)
 

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 import msgspec
-import numpy as np
 
 from tamias.filters.blocklists.formats import BlockedPart, BlocklistEntry, parts_in_order
 
@@ -162,6 +161,8 @@ def _merged(lists: list[CollectedEntries]) -> tuple["array[int]", "array[int]"]:
     """All hashes in order, each once, and the first list that has it."""
     if not any(each.hashes for each in lists):
         return array("q"), array("H")
+    import numpy as np
+
     hashes = np.concatenate([np.frombuffer(each.hashes, np.int64) for each in lists if each.hashes])
     numbers = np.repeat(np.arange(len(lists), dtype=np.uint16), [len(each.hashes) for each in lists])
     ordered, first = np.unique(hashes, return_index=True)
@@ -170,10 +171,12 @@ def _merged(lists: list[CollectedEntries]) -> tuple["array[int]", "array[int]"]:
 
 def _slots(hashes: "array[int]") -> tuple[int, "array[int]"]:
     """How far to shift a hash to get its slot, and where each slot begins."""
+    if not hashes:
+        return 63, array("I", (0, 0, 0))
+    import numpy as np
+
     bits = max(1, (len(hashes) // _PER_SLOT).bit_length())
     edges = np.arange(-(1 << (bits - 1)), 1 << (bits - 1), dtype=np.int64) << np.int64(64 - bits)
-    starts = (
-        np.searchsorted(np.frombuffer(hashes, np.int64), edges) if hashes else np.zeros(1 << bits, np.int64)
-    )
+    starts = np.searchsorted(np.frombuffer(hashes, np.int64), edges)
     whole = np.append(starts, len(hashes)).astype(np.uint32)
     return 64 - bits, array("I", whole.tobytes())

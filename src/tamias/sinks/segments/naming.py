@@ -7,7 +7,7 @@ let through is seen before it can pass for a line of its own.
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from urllib.parse import quote
 
@@ -44,9 +44,23 @@ def _object(depth: int) -> bytes:
 
 
 _TRIPLE = rb"%b %b %b" % (_NODE, _IRI, _object(4))
-_TRIPLES = re.compile(rb"(?:%b \.\n)*+" % _TRIPLE)
-_QUAD = re.compile(rb"(%b)(?: (%b))? \.\n" % (_TRIPLE, _NODE))
-_QUADS = re.compile(rb"(?:%b(?: %b)? \.\n)*+" % (_TRIPLE, _NODE))
+
+
+@cache  # what a strict parser has read needs none of these, and to compile them takes longest of all
+def _triples() -> re.Pattern[bytes]:
+    return re.compile(rb"(?:%b \.\n)*+" % _TRIPLE)
+
+
+@cache
+def _quad() -> re.Pattern[bytes]:
+    return re.compile(rb"(%b)(?: (%b))? \.\n" % (_TRIPLE, _NODE))
+
+
+@cache
+def _quads() -> re.Pattern[bytes]:
+    return re.compile(rb"(?:%b(?: %b)? \.\n)*+" % (_TRIPLE, _NODE))
+
+
 _UP_TO_BLANK = re.compile(rb'((?:[^_"<]++|%b|<<\(|<[^>]*+>)*+)(?:_:([^\x00-\x20<>"\\]++))?' % _QUOTED)
 """Matches at every place, or the search would begin anew inside of IRIs and literals."""
 
@@ -64,7 +78,7 @@ def sound(quads: Sequence[Quad]) -> list[Quad]:
 
 def _is_sound(quads: Sequence[Quad]) -> bool:
     text = _serialised(quads, RdfFormat.N_QUADS)
-    return text.count(b"\n") == len(quads) and _QUADS.fullmatch(text) is not None
+    return text.count(b"\n") == len(quads) and _quads().fullmatch(text) is not None
 
 
 class Graphs(StrEnum):
@@ -122,9 +136,9 @@ class Naming:
         try:
             text = _serialised(quads, RdfFormat.N_TRIPLES)
         except ValueError:  # there are named graphs
-            text = self._sound(_serialised(quads, RdfFormat.N_QUADS), _QUADS, quads)
-            return _QUAD.sub(self._in_its_graph, self._relabelled(text))
-        return self._relabelled(self._sound(text, _TRIPLES, quads)).replace(b" .\n", self._end)
+            text = self._sound(_serialised(quads, RdfFormat.N_QUADS), _quads(), quads)
+            return _quad().sub(self._in_its_graph, self._relabelled(text))
+        return self._relabelled(self._sound(text, _triples(), quads)).replace(b" .\n", self._end)
 
     def _of_lines(self, lines: QuadLines) -> bytes:
         text, end, new_end = lines.nquads, lines.end, self._end_in(lines.graph)

@@ -12,7 +12,7 @@ import pytest
 from pyoxigraph import Store
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import analysers, open_limits
+from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
@@ -60,7 +60,7 @@ class LoopbackClient:
 
     def read(self, capture):
         settings = Settings()
-        readers = analysers(settings)
+        readers = Analysers(settings)
         parts = documents(
             capture.body, url=capture.final_url, told_type=capture.told_type, limits=open_limits(settings)
         )

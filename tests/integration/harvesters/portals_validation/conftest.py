@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tamias.content.containers.documents import documents
-from tamias.crawl.analysing.analysers import analysers
+from tamias.crawl.analysing.analysers import Analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
@@ -63,7 +63,7 @@ class PoliteClient:
     def __init__(self, fetcher, forbidden):
         self._fetcher = fetcher
         self._forbidden = forbidden
-        self._analysers = analysers(Settings())
+        self._analysers = Analysers(Settings())
 
     async def ask(self, request):
         async def follow(_target):

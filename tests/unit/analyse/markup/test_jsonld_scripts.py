@@ -3,7 +3,8 @@
 import pytest
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.markup.jsonld import GATE, extract
+from tamias.analyse.markup.gates import is_open
+from tamias.analyse.markup.jsonld import extract
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads
 
@@ -24,7 +25,7 @@ def read(
     page = MarkupPage(
         data.encode(), url="http://a/p", base="http://a/base/", media_type=media_type, contexts=contexts
     )
-    assert any(mark in data.lower().encode() for mark in GATE)
+    assert is_open("jsonld", data.lower().encode())
     quads, problems = [], []
     for finding in extract(page, **options):
         if isinstance(finding, Quads):

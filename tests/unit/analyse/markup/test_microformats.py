@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
-from tamias.analyse.markup.extraction import _stands
-from tamias.analyse.markup.microformats import GATE, MAX_QUADS, extract
+from tamias.analyse.markup.gates import is_open
+from tamias.analyse.markup.microformats import MAX_QUADS, extract
 from tamias.analyse.markup.microformats.items import microformats
 from tamias.analyse.markup.microformats.quads import (
     ADDRESSES,
@@ -46,8 +46,8 @@ def items(text):
     return microformats(page(text).tree, base=URL, room=1_000_000)[0]["items"]
 
 
-def is_open(text):
-    return any(_stands(mark, text.encode()) for mark in GATE)
+def is_asked(text):
+    return is_open("microformats", text.encode())
 
 
 def test_an_item_is_typed_and_belongs_to_its_page():
@@ -163,12 +163,12 @@ def test_relations_that_are_microformats_are_said_of_the_page():
     "text", ['<p class="post vcard">', "<p class=h-card>", '<a rel="me">', '<p class="x h-8-vendor-card">']
 )
 def test_the_gate_lets_marked_pages_in(text):
-    assert is_open(text)
+    assert is_asked(text)
 
 
 @pytest.mark.parametrize("name", ["home page", "h-10 w-10", "h-full", "h-screen flex", "graph-node"])
 def test_the_gate_keeps_ordinary_pages_out(name):
-    assert not is_open(f'<body class="{name}"><h1>News</h1><a rel="nofollow" href="/x">x</a></body>')
+    assert not is_asked(f'<body class="{name}"><h1>News</h1><a rel="nofollow" href="/x">x</a></body>')
 
 
 def test_an_included_part_counts_where_it_is_included():

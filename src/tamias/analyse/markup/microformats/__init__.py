@@ -1,27 +1,12 @@
 """Microformats 1 and 2 of a page: items and relations into quads, as docs/microformats.md describes."""
 
-import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final
 
 from tamias.analyse.markup.microformats.items import microformats
-from tamias.analyse.markup.microformats.names import LAYOUT
 from tamias.analyse.markup.microformats.quads import quads
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Finding, Problem, Quads
-
-_VERSION_1 = (
-    *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
-    *(b'"adr"', b'"geo"'),
-)
-_HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
-_VERSION_2 = re.compile(
-    rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]"""
-    % _HEIGHTS
-)
-_RELATED = (b'rel="license', b'rel="tag', b' tag"', b'rel="me')
-GATE: Final = (*_VERSION_1, *_RELATED, _VERSION_2)
 
 BATCH = 1000
 MAX_QUADS = 100_000

@@ -6,13 +6,10 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from tamias.analyse.markup.gates import LAYOUT
 from tamias.analyse.markup.microformats.text import words
 
 _NAME = re.compile(r"(h|p|u|dt|e)-((?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*)")
-LAYOUT = frozenset(
-    f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
-)
-"""Heights in a widespread style sheet, which look like roots."""
 
 
 class Property(NamedTuple):

@@ -4,7 +4,6 @@ Only elements with RDFa attributes are visited, and what is around them. `role` 
 programs for the disabled what a part of a page does, and says nothing about the world.
 """
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -19,14 +18,6 @@ from tamias.analyse.markup.rdfa.terms import RDF, RDFA
 from tamias.analyse.markup.rdfa.values import Values
 from tamias.analyse.markup.statements import MarkupStatements, Node, Term
 from tamias.model.finding import Finding
-
-GATE = (
-    re.compile(rb"property\s*+="),
-    re.compile(rb"typeof\s*+="),
-    re.compile(rb"""re[lv]\s*+=\s*+(?:["'][^"'<>]{0,200}?|[^\s"'<>]{0,200}?)(?::|license|describedby)"""),
-    re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
-)
-"""Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is."""
 
 _TYPE = NamedNode(RDF + "type")
 _FIRST = NamedNode(RDF + "first")

@@ -1,0 +1,59 @@
+"""The gates of the extractors: what must stand in the markup of a page for one of them to be asked at all.
+
+All in one place, so that an extractor, and the parsers it needs, are loaded for the first page that has it.
+"""
+
+import re
+from typing import Final
+
+Mark = bytes | re.Pattern[bytes]
+"""In lower case, as the markup in which it is looked for."""
+
+LAYOUT: Final = frozenset(
+    f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
+)
+"""Heights in a widespread style sheet, which look like roots of microformats."""
+
+_HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
+
+GATES: Final[dict[str, tuple[Mark, ...]]] = {
+    "jsonld": (b"ld+json",),
+    "microdata": (b"itemscope",),
+    # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.
+    "rdfa": (
+        re.compile(rb"property\s*+="),
+        re.compile(rb"typeof\s*+="),
+        re.compile(rb"""re[lv]\s*+=\s*+(?:["'][^"'<>]{0,200}?|[^\s"'<>]{0,200}?)(?::|license|describedby)"""),
+        re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
+    ),
+    "metas": (
+        re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
+        re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
+    ),
+    "microformats": (
+        *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
+        *(b'"adr"', b'"geo"'),
+        *(b'rel="license', b'rel="tag', b' tag"', b'rel="me'),
+        re.compile(
+            rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]"""
+            % _HEIGHTS
+        ),
+    ),
+    "rdfxml": (b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",),
+}
+"""By the name of the extractor's module."""
+
+ON_PAGES: Final = ("jsonld", "microdata", "rdfa", "metas", "microformats")
+IN_XML: Final = ("rdfa", "rdfxml")
+
+
+def is_open(extractor: str, markup: bytes) -> bool:
+    """Whether a page, by its markup in lower case, may hold what an extractor reads.
+
+    >>> is_open("microdata", b"<div itemscope>"), is_open("microformats", b"<p class='h-auto'>")
+    (True, False)
+    """
+    return any(
+        mark in markup if isinstance(mark, bytes) else mark.search(markup) is not None
+        for mark in GATES[extractor]
+    )
