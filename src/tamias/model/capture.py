@@ -79,7 +79,10 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     def header(self, name: str) -> str | None:
         """The first value of a header, whatever its case."""
         wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
+        for key, value in self.headers:
+            if key.lower() == wanted:
+                return value
+        return None
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,4 +56,7 @@ def kind_of(tags: Iterable[str]) -> str | None:
     >>> kind_of(("person", "kind=ckan"))
     'ckan'
     """
-    return next((tag.removeprefix(_TAG) for tag in tags if tag.startswith(_TAG)), None)
+    for tag in tags:
+        if tag.startswith(_TAG):
+            return tag.removeprefix(_TAG)
+    return None

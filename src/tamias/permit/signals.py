@@ -41,6 +41,9 @@ class UsageVerdict(msgspec.Struct, frozen=True):
     """Exports for the training of models leave it out."""
 
 
+_NOTHING_FORBIDDEN = UsageVerdict()
+
+
 def signals_of(
     headers: Iterable[tuple[str, str]],
     metas: Iterable[tuple[str, str]],
@@ -54,7 +57,7 @@ def signals_of(
 
     Rules for other agents are left out; rules without effect, such as `noai`, are kept.
     """
-    told = [(name.lower(), value) for name, value in headers if name.lower() in SIGNAL_HEADERS]
+    told = [(key, value) for name, value in headers if (key := name.lower()) in SIGNAL_HEADERS]
     said = [(name.strip().lower(), content) for name, content in metas]
     robots_signals = tuple(robots_signals)
     if not (told or said or robots_signals or tdm):
@@ -74,6 +77,8 @@ def signals_of(
 def verdict(signals: Iterable[Signal]) -> UsageVerdict:
     """What the signals forbid together: whoever refuses wins, wherever it is said."""
     signals = tuple(signals)
+    if not signals:
+        return _NOTHING_FORBIDDEN
     words = {word for signal in signals if _is_robots_rule(signal) for word in signal.value.split()}
     refused = {
         use.removesuffix("=no").removesuffix("=n")

@@ -6,8 +6,8 @@ All in one place, so that an extractor, and the parsers it needs, are loaded for
 import re
 from typing import Final
 
-Mark = bytes | re.Pattern[bytes]
-"""In lower case, as the markup in which it is looked for."""
+Gate = tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...]]
+"""Words and patterns, one of which must stand there; in lower case, as the markup they are looked for in."""
 
 LAYOUT: Final = frozenset(
     f"h-{height}" for height in ("auto", "full", "screen", "px", "fit", "min", "max", "svh", "lvh", "dvh")
@@ -16,30 +16,42 @@ LAYOUT: Final = frozenset(
 
 _HEIGHTS = "|".join(name.removeprefix("h-") for name in sorted(LAYOUT)).encode("ascii")
 
-GATES: Final[dict[str, tuple[Mark, ...]]] = {
-    "jsonld": (b"ld+json",),
-    "microdata": (b"itemscope",),
+GATES: Final[dict[str, Gate]] = {
+    "jsonld": ((b"ld+json",), ()),
+    "microdata": ((b"itemscope",), ()),
     # Links alone count where `rel` is a CURIE or a term that all pages have; in XHTML+RDFa, whatever it is.
     "rdfa": (
-        re.compile(rb"property\s*+="),
-        re.compile(rb"typeof\s*+="),
-        re.compile(rb"""re[lv]\s*+=\s*+(?:["'][^"'<>]{0,200}?|[^\s"'<>]{0,200}?)(?::|license|describedby)"""),
-        re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
-    ),
-    "metas": (
-        re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
-        re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
-    ),
-    "microformats": (
-        *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
-        *(b'"adr"', b'"geo"'),
-        *(b'rel="license', b'rel="tag', b' tag"', b'rel="me'),
-        re.compile(
-            rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]"""
-            % _HEIGHTS
+        (),
+        (
+            re.compile(rb"property\s*+="),
+            re.compile(rb"typeof\s*+="),
+            re.compile(
+                rb"""re[lv]\s*+=\s*+(?:["'][^"'<>]{0,200}?|[^\s"'<>]{0,200}?)(?::|license|describedby)"""
+            ),
+            re.compile(rb"\A.{0,1000}\+rdfa", re.DOTALL),
         ),
     ),
-    "rdfxml": (b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",),
+    "metas": (
+        (),
+        (
+            re.compile(rb"""name\s*+=\s*+["']?+\s*+(?:dc(?:terms|t)?+[.:]|og:)"""),
+            re.compile(rb"""rel\s*+=\s*+["']?+schema\."""),
+        ),
+    ),
+    "microformats": (
+        (
+            *(b"vcard", b"vevent", b"hentry", b"hreview", b"hproduct", b"hrecipe", b"hresume"),
+            *(b'"adr"', b'"geo"'),
+            *(b'rel="license', b'rel="tag', b' tag"', b'rel="me'),
+        ),
+        (
+            re.compile(
+                rb"""h-(?<=[\s"'=]h-)(?!(?:%b)[\s"'>])(?:[a-z0-9]{1,40}-)?"""
+                rb"""[a-z]{1,40}(?:-[a-z]{1,40}){0,9}[\s"'>]""" % _HEIGHTS
+            ),
+        ),
+    ),
+    "rdfxml": ((b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",), ()),
 }
 """By the name of the extractor's module."""
 
@@ -53,7 +65,8 @@ def is_open(extractor: str, markup: bytes) -> bool:
     >>> is_open("microdata", b"<div itemscope>"), is_open("microformats", b"<p class='h-auto'>")
     (True, False)
     """
-    return any(
-        mark in markup if isinstance(mark, bytes) else mark.search(markup) is not None
-        for mark in GATES[extractor]
-    )
+    words, patterns = GATES[extractor]
+    for word in words:
+        if word in markup:
+            return True
+    return any(pattern.search(markup) for pattern in patterns) if patterns else False

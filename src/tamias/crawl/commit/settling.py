@@ -58,16 +58,19 @@ class Settler:
         capture_id = result.capture_id or str(new_capture_id(capture.started_at))
         told = await self._pages.told(result)
         done = tagged(self._done(task, capture, held, result), told)
-        done = msgspec.structs.replace(done, cut=_cut(result, capture))
+        if (cut := _cut(result, capture)) != done.cut:
+            done = msgspec.structs.replace(done, cut=cut)
         news = await self._news(result, task, capture, for_good=done.due == NEVER)
-        notes = [capture.reason, *filter(None, (held.granted, news.why))]
+        if notes := [note for note in (held.granted, news.why) if note]:
+            capture = msgspec.structs.replace(capture, reason="; ".join((capture.reason, *notes)))
         held.granted = None
-        capture = msgspec.structs.replace(capture, reason="; ".join(notes))
         return Visited(
             held=held,
             done=done,
             record=_record(
-                msgspec.structs.replace(result, capture=capture, capture_id=capture_id),
+                result,
+                capture,
+                capture_id,
                 task,
                 worker=str(held.lease.token >> 32),
                 agent=self._agent,
@@ -249,12 +252,21 @@ def _all(*parts: Also | None) -> Also | None:
     return do if wanted else None
 
 
-def _record(result: VisitResult, task: Task, *, worker: str, agent: str, deferred: bool) -> CaptureRecord:
+def _record(
+    result: VisitResult,
+    capture: Capture,
+    capture_id: str,
+    task: Task,
+    *,
+    worker: str,
+    agent: str,
+    deferred: bool,
+) -> CaptureRecord:
     """What is kept of one attempt; headers only where a version is."""
-    capture, found = result.capture, result.found
+    found = result.found
     headers = result.archived is not None
     return CaptureRecord(
-        id=result.capture_id or "",
+        id=capture_id,
         crawl=task.crawl,
         url=without_password(task.url),
         started_at=capture.started_at,

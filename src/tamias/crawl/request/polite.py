@@ -30,7 +30,8 @@ class PoliteFetcher:
 
     async def fetch(self, request: Request, task: Task, held: HeldLease) -> Capture:
         """One attempt, for the sake of a task whose host is held."""
-        if (refused := self.refused(request.url, held)) is not None:
+        # A visit has asked for its own URL before anything else, and the gate asks again.
+        if request.url != task.url and (refused := self.refused(request.url, held)) is not None:
             return refused
         if (state := self.reach.waiting(request.url, held)) is not None:
             early = self.unasked(request.url, Outcome.FAILED, given_up_words(state))

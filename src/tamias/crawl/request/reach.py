@@ -5,7 +5,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,14 +92,17 @@ class Reach:
 
     def waiting(self, url: str, held: HeldLease) -> Unreachable | None:
         """What the URL's place waits for, if it is too early to try again."""
-        state = held.unreachable.get(authority(url))
+        state = held.unreachable.get(authority(url)) if held.unreachable else None
         return state if state is not None and self._now() < state.next_at else None
 
-    @contextmanager
-    def retrying(self, url: str, held: HeldLease) -> Iterator[None]:
+    def retrying(self, url: str, held: HeldLease) -> AbstractContextManager[None]:
         """Places that were not reached before share a part of the slots; one too many waits longer."""
-        state = held.unreachable.get(authority(url))
-        if state is None or self._now() < state.next_at:
+        state = held.unreachable.get(authority(url)) if held.unreachable else None
+        return nullcontext() if state is None else self._sharing_slots(state, held)
+
+    @contextmanager
+    def _sharing_slots(self, state: Unreachable, held: HeldLease) -> Iterator[None]:
+        if self._now() < state.next_at:
             yield
             return
         if self._retries >= self._most_retries:

@@ -100,7 +100,7 @@ class Worker:
 
         Hosts that have not answered yet have as many slots of their own: dead ones keep out no others.
         """
-        answered = sum(held.answered for held in self._held)
+        answered = sum([held.answered for held in self._held])
         room = self._concurrency - max(answered, len(self._held) - answered)
         if not self._buffer:
             return room
