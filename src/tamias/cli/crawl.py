@@ -97,7 +97,6 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
-    import asyncio
 
     from tamias.crawl.commit.deliver import checked
 
