@@ -20,7 +20,7 @@ from benchmarks.faults.experiments.deaths import (
     worker_killed,
 )
 from benchmarks.faults.experiments.disk import bad_writes, blob_flipped, disk_full, power_cut, segment_cut
-from benchmarks.faults.experiments.network import bad_network, outages, partition
+from benchmarks.faults.experiments.network import amplifier, bad_network, outages, partition
 from benchmarks.faults.scorecard import ScorecardRow, page
 from benchmarks.measuring.workspace import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
@@ -73,6 +73,8 @@ EXPERIMENTS = (
          "the same quads as without the fault, exit 0", outages.network),
     _row("F17", "dead-hosts", "2,000 hosts that never answer seeded before 400 good pages",
          "all good pages, in at most twice the time that they take alone", outages.dead_hosts),
+    _row("F18", "amplifier", "1,000 hosts whose robots.txt redirects to one victim",
+         "the victim is asked one at a time, at its delay, once for each host", amplifier.run),
     _row("F19", "segment-cut", "100 bytes cut out of what was crawled, 10 times",
          "export writes everything else and reports what is missing; `check --repair` and a crawl repair it",
          segment_cut.run),
