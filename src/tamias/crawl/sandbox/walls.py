@@ -45,8 +45,8 @@ _SYSTEM = (
     "/etc/mime.types",
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-NICE, NICEST = 10, 19
-"""Whoever reads a difficult document must not slow down those who fetch."""
+NICE, NICEST = 5, 19
+"""Whoever reads a difficult document must not slow down those who fetch, and still gets on beside others."""
 _NICE_STEP = 1.25
 """What a process gets of a processor, compared with one that is nicer by 1."""
 _PRIORITY_TRIES, _PRIORITY_SECONDS = 10, 0.1
@@ -67,13 +67,13 @@ def die_with_parent(parent: int) -> None:
 
 
 def niceness(workers: int | None) -> int:
-    """Of each sandbox of a crawl: all of them together get no more when there are more workers than cores.
+    """Of each sandbox of a crawl: the more workers there are for a core, the less all of them get together.
 
     >>> niceness(None)
-    10
+    5
     """
     crowded = (workers or 1) / (os.cpu_count() or 1)
-    return min(NICEST, NICE + round(math.log(max(1.0, crowded), _NICE_STEP)))
+    return min(NICEST, NICE + round(math.log(max(1.0, crowded) ** 2, _NICE_STEP)))
 
 
 def lower_priority(leader: int, nice: int) -> None:
