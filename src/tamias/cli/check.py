@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--rebuild", is_flag=True, help="Rebuild the catalogue of the SPARQL endpoint.")
 @common
 def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
-    """Reads blobs, versions, segments and WARC files to the last byte and reports what is damaged.
+    """Reads blobs, versions, segments, records and WARC files to the last byte and reports what is damaged.
 
     Exits with 1 if damage is left.
 

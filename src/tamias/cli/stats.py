@@ -18,15 +18,25 @@ if TYPE_CHECKING:
     "--joins", is_flag=True, help="Show join candidates: columns whose values are contained in another table."
 )
 @click.option("--url", help="With --joins: only this resource.")
+@click.option(
+    "--mapping",
+    "portal",
+    metavar="PORTAL",
+    help="Show what became of each field of this portal's records: DCAT, an extra, or dropped.",
+)
 @common
-def command(place: CommonOptions, joins: bool, url: str | None) -> None:
+def command(place: CommonOptions, joins: bool, url: str | None, portal: str | None) -> None:
     """Shows statistics: URLs, hosts, visits by outcome, quads, bytes, resources and their versions.
 
     Example: tamias stats --json
     """
     if url is not None and not joins:
         raise UsageError("--url chooses among join candidates: say --joins as well")
-    if joins:
+    if joins and portal is not None:
+        raise UsageError("--joins and --mapping are two different tables: name one of them")
+    if portal is not None:
+        _tell_mapping(place, portal)
+    elif joins:
         _tell_joins(place, url)
     else:
         _tell_figures(place)
@@ -47,6 +57,43 @@ def _tell_joins(place: CommonOptions, url: str | None) -> None:
         click.echo("tamias: no join candidates; they are looked for after 'tamias crawl --recrawl'", err=True)
 
 
+def _tell_mapping(place: CommonOptions, portal: str) -> None:
+    """Reads the kept records again with the present rules; no request is made."""
+    from tamias.harvesters.kit.coverage import MappingCoverage
+    from tamias.harvesters.kit.paging import BAD
+    from tamias.harvesters.portals.mappings import map_again, mapping_of
+
+    found, unread = MappingCoverage(), list[str]()
+    with archive_at(place) as archive:
+        for source in archive.records(portal):
+            try:
+                found.add(source, map_again(source), mapping_of(source).dropped)
+            except BAD as error:
+                unread.append(f"{source.iri}: {error}")
+    fields = sorted(
+        found.fields.values(), key=lambda each: (-each.lost, -each.dropped, -each.values, each.field)
+    )
+    if place.json:
+        totals = {
+            name: getattr(found, name) for name in ("records", "values", "mapped", "extra", "dropped", "lost")
+        }
+        say_json({**totals, "fields": fields, "unread": unread})
+        return
+    say(f"{'field':<48} {'values':>7} {'mapped':>7} {'extra':>7} {'dropped':>7}")
+    for each in fields:
+        reason = f"  {each.reason}" if each.dropped and each.reason else "  LOST" if each.lost else ""
+        say(
+            f"{each.field:<48} {each.values:>7,} {each.mapped:>7,} {each.extra:>7,} "
+            f"{each.dropped + each.lost:>7,}{reason}"
+        )
+    say(
+        f"{f'{found.records:,} records':<48} {found.values:>7,} {found.mapped:>7,} {found.extra:>7,} "
+        f"{found.dropped + found.lost:>7,}"
+    )
+    for line in unread:
+        click.echo(f"tamias: could not be read again: {line}", err=True)
+
+
 def _column(column: "TableColumn") -> str:
     table = f"#{column.table}" if column.table > 1 else ""
     return f"{column.name} ({column.distinct:,}) of {column.url}{table}"
@@ -55,6 +102,7 @@ def _column(column: "TableColumn") -> str:
 def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
     from tamias.archive.figures import basic_figures
+    from tamias.archive.sources.source_records import record_stats
     from tamias.database.connect import Database
     from tamias.filters.blocked import blocked_figures
     from tamias.frontier.postgres import PostgresFrontier
@@ -65,12 +113,21 @@ def _tell_figures(place: CommonOptions) -> None:
         frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
         corpus = corpus_figures(session)
         archive = basic_figures(session)
+        records = record_stats(session)
         blocked = blocked_figures(session)
     finally:
         session.close()
         database.close()
     if place.json:
-        say_json({"frontier": frontier, "corpus": corpus, "archive": archive, "blocked": blocked})
+        say_json(
+            {
+                "frontier": frontier,
+                "corpus": corpus,
+                "archive": archive,
+                "records": records,
+                "blocked": blocked,
+            }
+        )
         return
     say(f"URLs known   {sum(crawl.known for crawl in frontier.crawls):,}")
     say(f"URLs open    {sum(crawl.open for crawl in frontier.crawls):,}")
@@ -82,6 +139,11 @@ def _tell_figures(place: CommonOptions) -> None:
     say(f"segments     {corpus.segments:,} of {corpus.segment_bytes:,} bytes")
     if archive.datasets:
         _tell_archive(archive)
+    if records.records:
+        say(
+            f"records      {records.records:,} of {records.catalogues:,} catalogues, "
+            f"{records.versions:,} versions of {records.bytes:,} bytes, {records.stored_bytes:,} stored"
+        )
     for named in blocked:
         say(f"kept out     {named.urls:,} by the block list {named.list}")
 

@@ -12,7 +12,7 @@ GRANT SELECT ON meta, sink, catalogue, profile TO tamias_worker, tamias_frontier
 GRANT SELECT, INSERT, UPDATE ON host, queue, url TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON lane TO tamias_worker, tamias_frontier;
 GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
-GRANT SELECT, INSERT ON capture, version, suspect, site_claim, likeness TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
        blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable
@@ -34,7 +34,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 -- never read: deliveries are signed by the owner.
 GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, segment, robots, unreachable, blob, pack, resource, source, version,
-       suspect, profile, measure, figure, join_candidate, portal, described, offered, tally, tally_news, attempts,
+       suspect, profile, measure, figure, join_candidate, portal, described, offered, source_record, tally, tally_news, attempts,
        blocked, link, findable, catalogue, catalogue_news, event, event_news, delivery
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable TO tamias_service;

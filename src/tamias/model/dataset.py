@@ -6,15 +6,67 @@ The harvester of each portal turns its records into these; what becomes of them 
 import msgspec
 
 
+class DcatProperty(msgspec.Struct, frozen=True):
+    """One more property of a dataset or a distribution, or its text in one more language.
+
+    Which properties there are, and what their values become, is the table in `harvesters.kit.properties`.
+    """
+
+    name: str
+    """Its short name, such as `dct:title`."""
+    value: str
+    language: str | None = None
+
+
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """A person or an organisation: who publishes a dataset, or who answers for it."""
 
     name: str
+    names: tuple[tuple[str, str], ...] = ()
+    """The name in several languages: the tag, then the name."""
     iri: str | None = None
     email: str | None = None
     homepage: str | None = None
     kind: str | None = None
-    """The IRI of a type, such as one of the ADMS publisher types."""
+    """The IRI of a type, such as one of the ADMS publisher types, or a word."""
+    identifier: str | None = None
+
+
+class AgentRole(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent has to do with a dataset."""
+
+    property: str
+    """`dct:creator`, `dct:contributor`, `dcat:contactPoint` or `prov:qualifiedAttribution`."""
+    agent: Agent
+    role: str | None = None
+    """The IRI of the role that an attribution is qualified with."""
+
+
+class QualifiedRelation(msgspec.Struct, frozen=True, kw_only=True):
+    """Another resource, and what it is to the dataset."""
+
+    target: str
+    role: str | None = None
+
+
+class NamedPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A place by several of its properties; geometries are WKT or GeoJSON text."""
+
+    iri: str | None = None
+    names: tuple[tuple[str | None, str], ...] = ()
+    geometry: str | None = None
+    bbox: str | None = None
+    centroid: str | None = None
+
+
+class DataService(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that gives access to a distribution."""
+
+    endpoints: tuple[str, ...]
+    iri: str | None = None
+    title: str | None = None
+    serves: tuple[str, ...] = ()
+    more: tuple[DcatProperty, ...] = ()
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +95,10 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoint of a data service, where the distribution is one: SPARQL, WFS, an API."""
     service_kind: str | None = None
     """`sparql`, `wfs`, ... as far as it is known."""
+    access_url: str | None = None
+    """The page about it, where the portal names one beside the data."""
+    services: tuple[DataService, ...] = ()
+    more: tuple[DcatProperty, ...] = ()
 
 
 class Period(msgspec.Struct, frozen=True):
@@ -89,3 +145,9 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     provenance: str | None = None
     conforms_to: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
+    is_series: bool = False
+    agents: tuple[AgentRole, ...] = ()
+    """Those beside publisher, creator and contact."""
+    places: tuple[NamedPlace, ...] = ()
+    relations: tuple[QualifiedRelation, ...] = ()
+    more: tuple[DcatProperty, ...] = ()

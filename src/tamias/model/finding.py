@@ -49,6 +49,25 @@ class Links(msgspec.Struct, frozen=True):
     """What stands there, where the document says so: `sparql`, `sitemap`, `ckan`, ..."""
 
 
+class SourceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as a catalogue gave it. What it describes is a pure function of it."""
+
+    iri: str
+    """Its name: the catalogue's address, and the catalogue's identifier of the record behind a `#`."""
+    record: str
+    mapping: str
+    """By which rules it is read, such as `ckan`."""
+    catalogue: str
+    media_type: str
+    body: bytes
+
+
+class SourceRecords(msgspec.Struct, frozen=True):
+    """Records that are kept as documents."""
+
+    records: Sequence[SourceRecord]
+
+
 class Datasets(msgspec.Struct, frozen=True):
     """What a catalogue describes. Their DCAT is among the quads; these are for the archive's own rows."""
 
@@ -68,7 +87,7 @@ class Problem(msgspec.Struct, frozen=True):
     """Whether the bytes themselves are damaged or end too early, so that content is missing."""
 
 
-Finding = Quads | Links | Datasets | Hints | SemanticDatasets | Metas | Problem
+Finding = Quads | Links | SourceRecords | Datasets | Hints | SemanticDatasets | Metas | Problem
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):

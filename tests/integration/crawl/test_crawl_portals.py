@@ -13,6 +13,7 @@ from tamias.database.connect import Database
 def portal(site, reply):
     """A CKAN portal; `site.datasets` are the names of its datasets."""
     site.datasets = ["one", "two", "three"]
+    site.more = {}
 
     def search(handler):
         words = dict(pair.split("=") for pair in handler.path.partition("?")[2].split("&"))
@@ -24,7 +25,8 @@ def portal(site, reply):
 
     def record(name):
         resource = {"id": f"r-{name}", "url": site.url(f"/{name}.csv"), "format": "CSV", "name": "Table"}
-        return {"id": name, "name": name, "title": name.title(), "notes": "x", "resources": [resource]}
+        named = {"id": name, "name": name, "title": name.title(), "notes": "x", "resources": [resource]}
+        return named | site.more
 
     site.pages["/api/3/action/package_search?"] = search
     for name in site.datasets:
@@ -89,3 +91,29 @@ def test_permission_of_the_operator_is_used_and_told(tamias, portal):
     assert portal.asked("/one.csv") == 1
     (attempt,) = tamias.attempts()[portal.url("/")]
     assert "set aside by permit.granted" in attempt["reason"]
+
+
+def test_records_are_documents_to_be_asked_for_compared_and_read_again(tamias, portal):
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.5"
+    assert tamias.run("add", f"ckan:{portal.url('/')}").returncode == 0
+    visit(tamias)
+    portal.more = {"maintainer": "A. Keeper", "isopen": True}
+    visit(tamias)
+    asked = len(portal.log)
+    record = portal.url("/#one")
+    versions = json.loads(tamias.run("versions", record, "--json").stdout)
+    assert [each["number"] for each in versions] == [1, 2]
+    first = json.loads(tamias.run("get", record, "--version", "1").stdout)
+    latest = json.loads(tamias.run("get", record).stdout)
+    assert ("maintainer" in first, latest["maintainer"]) == (False, "A. Keeper")
+    difference = json.loads(tamias.run("diff", record, "--json").stdout)
+    assert (difference["kind"], difference["added"]) == ("json", 2)
+    stats = json.loads(tamias.run("stats", "--json").stdout)
+    assert (stats["records"]["records"], stats["records"]["versions"]) == (3, 6)
+    assert stats["archive"]["datasets"] == 3
+    mapping = json.loads(tamias.run("stats", "--mapping", portal.url("/"), "--json").stdout)
+    fields = {each["field"]: each for each in mapping["fields"]}
+    assert (mapping["records"], mapping["lost"], mapping["unread"]) == (3, 0, [])
+    assert (fields["maintainer"]["mapped"], fields["isopen"]["extra"]) == (3, 3)
+    assert tamias.run("check").returncode == 0
+    assert len(portal.log) == asked

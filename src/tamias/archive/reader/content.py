@@ -4,19 +4,30 @@ import io
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
-from tamias.archive.blobs import BlobReader
 from tamias.archive.reader.tables import Table, read_table
 from tamias.content.charsets import decoded, encoding_of
 from tamias.content.formats import Form, form_of
 from tamias.model.resource import Resource, Version
 
 
+class BodyReader(Protocol):
+    """Gives out bytes by their SHA-256."""
+
+    def pieces(self, digest: str, /) -> Iterator[bytes]:
+        """In pieces; the digest is checked before the last of them is given."""
+        ...
+
+    def read(self, digest: str, /) -> bytes:
+        """All at once."""
+        ...
+
+
 class Content:
     """What a version holds, read when it is asked for. Raises `BlobDamaged` where it is not what it was."""
 
-    def __init__(self, resource: Resource, version: Version, reader: BlobReader) -> None:
+    def __init__(self, resource: Resource, version: Version, reader: BodyReader) -> None:
         self.resource = resource
         self.version = version
         self._reader = reader

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.moments import Moment, milliseconds, rfc3339
-from tamias.archive.reader.content import Content
+from tamias.archive.reader.content import BodyReader, Content
+from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
 from tamias.database.connect import Database
 from tamias.database.sql import statements
 from tamias.model.errors import TamiasError, UsageError
+from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import DEFAULT_SESSION_NAMES, fetch_url, url_key
 from tamias.plugins import load_formats
@@ -76,6 +78,8 @@ class ArchiveReader:
 
     def resource(self, url: str) -> Resource:
         """A resource by its URL, in any spelling, or by its id. Raises `NotArchived`."""
+        if record := self._record(url):
+            return record
         named = _NAME.fullmatch(url)
         name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
         asked = {"resource": name, "url": address}
@@ -85,10 +89,22 @@ class ArchiveReader:
             raise NotArchived(f"{url} is not in the archive; 'tamias add' puts it under watch")
         return found[0]
 
+    def _record(self, url: str) -> Resource | None:
+        """The record of a catalogue that is called so: `CATALOGUE#RECORD`, or by its id."""
+        named = _NAME.fullmatch(url)
+        if named is None and "#" not in url:
+            return None
+        return find_record(self.session, named[1] if named else resource_id(url))
+
     def versions(self, url: str) -> list[Version]:
-        """The versions of a resource, oldest first. Raises `NotArchived`."""
-        resource = self.resource(url)
-        return read_versions(self.session, [resource.id])[resource.id]
+        """The versions of a resource or a record, oldest first. Raises `NotArchived`."""
+        return self._history(self.resource(url))[0]
+
+    def _history(self, resource: Resource) -> tuple[list[Version], BodyReader]:
+        """All versions, and who reads them."""
+        if versions := read_versions(self.session, [resource.id])[resource.id]:
+            return versions, self.reader
+        return record_versions(self.session, resource.id), RecordBodies(self.session, resource.id)
 
     def get(self, url: str, at: Moment | None = None, version: int | None = None) -> Content:
         """The current version, the one that was current at a moment, or the one of a number.
@@ -101,10 +117,10 @@ class ArchiveReader:
         if at is not None and version is not None:
             raise UsageError("a version has a number or a time, not both")
         resource = self.resource(url)
-        versions = read_versions(self.session, [resource.id])[resource.id]
+        versions, reader = self._history(resource)
         if not versions:
             raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
-        return Content(resource, _chosen(resource, versions, at, version), self.reader)
+        return Content(resource, _chosen(resource, versions, at, version), reader)
 
     def diff(
         self,
@@ -145,6 +161,16 @@ class ArchiveReader:
                 raise UsageError(f"the versions of {url} cannot be compared as graphs: {fault}") from fault
         return as_sparql_update(found)
 
+    def records(self, portal: str) -> Iterator[SourceRecord]:
+        """The records of a catalogue as it last gave them. Raises `NotArchived` where none are kept."""
+        for name in _spellings(portal):
+            found = latest_records(self.session, name)
+            if first := next(found, None):
+                yield first
+                yield from found
+                return
+        raise NotArchived(f"no records of {portal} are kept; they are with 'tamias crawl KIND:URL'")
+
     def diff_portal(self, portal: str, a: Moment, b: Moment) -> "CollectionDiff":
         """The resources of a portal that came, changed or went between two moments. Raises `NotArchived`."""
         from tamias.archive.diffs import collection_diff
@@ -159,7 +185,7 @@ class ArchiveReader:
 
     def _portal(self, url: str) -> str:
         """The portal as the archive knows it, with its slash or without."""
-        for name in dict.fromkeys((url, fetch_url(url), url.rstrip("/"), url.rstrip("/") + "/")):
+        for name in _spellings(url):
             if self._rows("is_portal", {"portal": name})[0][0]:
                 return name
         raise NotArchived(f"{url} is no portal under watch; 'tamias add --portal' puts it there")
@@ -182,6 +208,11 @@ class ArchiveReader:
 
     def _id(self, url: str) -> str:
         return resource_id(url_key(url, self._session_names))
+
+
+def _spellings(url: str) -> list[str]:
+    """A portal's address with its slash and without."""
+    return list(dict.fromkeys((url, fetch_url(url), url.rstrip("/"), url.rstrip("/") + "/")))
 
 
 def _chosen(resource: Resource, versions: list[Version], at: Moment | None, number: int | None) -> Version:

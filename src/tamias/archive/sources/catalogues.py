@@ -16,12 +16,17 @@ def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets
     unique = {dataset.record: dataset for dataset in datasets}
     if not unique:
         return
+    told = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
+    cursor.execute(_SQL["put_described"].text, told | _described(list(unique.values())))
+    cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
+
+
+def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
+    """The number of a catalogue, which is made known if need be."""
     named = {"url": storable(portal), "kind": kind, "now": harvest}
     row = cursor.execute(_SQL["put_portal"].text, named).fetchone()
     assert row is not None
-    told = {"portal": row[0], "harvest": harvest}
-    cursor.execute(_SQL["put_described"].text, told | _described(list(unique.values())))
-    cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
+    return int(row[0])
 
 
 def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:

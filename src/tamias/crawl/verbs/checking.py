@@ -22,6 +22,7 @@ from tamias.archive.references import (
     referenced,
     segments,
 )
+from tamias.archive.sources.source_records import damaged_records
 from tamias.database.connect import Database
 from tamias.frontier.due.make_due import make_due_unread
 from tamias.frontier.postgres import PostgresFrontier
@@ -30,7 +31,7 @@ from tamias.sinks.segments.segment_check import SegmentCheck
 from tamias.sinks.segments.segment_files import SegmentReader
 from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 
-Kind = Literal["blob", "pack", "version", "resource", "segment", "warc"]
+Kind = Literal["blob", "pack", "version", "resource", "segment", "record", "warc"]
 
 
 class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +88,8 @@ class Checkup:
         yield from self._blobs()
         yield from self._references()
         yield from self._segments()
+        for iri, problem in damaged_records(self._rows):
+            yield CheckFault(kind="record", name=iri, problem=problem)
         for part in warc_parts(self._data / "warc"):
             yield from self._warc(part)
 

@@ -16,7 +16,7 @@ import msgspec
 import zstandard
 from pyoxigraph import BlankNode, Quad
 
-from tamias.archive.sources.catalogues import note_whole
+from tamias.archive.sources.catalogues import note_whole, put_portal
 from tamias.archive.sources.harvests import (
     HarvestKey,
     HarvestProgress,
@@ -25,6 +25,7 @@ from tamias.archive.sources.harvests import (
     read_harvest,
     save_harvest,
 )
+from tamias.archive.sources.source_records import keep_records
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
@@ -38,7 +39,16 @@ from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture, Extent, Hop, Outcome
 from tamias.model.cut import TRAP
-from tamias.model.finding import Datasets, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
+from tamias.model.finding import (
+    Datasets,
+    Harvest,
+    HarvestEnd,
+    HarvestStep,
+    Links,
+    Problem,
+    Quads,
+    SourceRecords,
+)
 from tamias.model.item import TRUSTED
 from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, SITEMAP
 from tamias.model.lease import Task
@@ -178,6 +188,8 @@ class HarvestRunner:
                     self._put(found, task.url, None, task, progress)
             elif isinstance(finding, Links):
                 self._put(finding.references, finding.base, finding.kind, task, progress)
+            elif isinstance(finding, SourceRecords):
+                self._store.thread.wait(partial(self._keep_records, task, kind, progress, finding))
             elif isinstance(finding, Datasets):
                 self._store.thread.wait(partial(self._note, task, kind, progress, finding))
             elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
@@ -204,6 +216,15 @@ class HarvestRunner:
             offered = [each for dataset in found.datasets for each in wanted_of(dataset, task.url)]
             self._watcher.add(each for each in offered if is_address(each.url))
         self._store.hints.take(said_by_catalogue(found.datasets))
+
+    def _keep_records(self, task: Task, kind: str, progress: HarvestProgress, found: SourceRecords) -> None:
+        """The records as they came, before anybody relies on what they say."""
+
+        def keep(cursor: Cursor) -> None:
+            put_portal(cursor, task.url, kind, progress.started_at)
+            keep_records(cursor, task.url, progress.started_at, found.records)
+
+        self._session.transact(keep)
 
     async def _found(self, path: Path, progress: HarvestProgress, *, shelve: bool) -> Extraction:
         """What the harvest brought, its quads now in a segment."""

@@ -6,9 +6,10 @@ from typing import Final
 from pyoxigraph import NamedNode
 
 from tamias.harvesters.kit import authority
+from tamias.harvesters.kit.properties import describe_properties, untranslated
 from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import count_literal, hex_literal, sound_iri, word
-from tamias.model.dataset import Dataset, Distribution
+from tamias.model.dataset import DataService, Dataset, Distribution
 
 _DIGEST_SIZES: Final = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 _LARGEST_SIZE = 2**63 - 1
@@ -22,7 +23,9 @@ def describe_distribution(
     Without either it is left out. `dcat:downloadURL` is said only of what is the data itself.
     """
     address = sound_iri(distribution.url, web=True)
-    access = address or sound_iri(distribution.service, web=True) or sound_iri(dataset.landing_page, web=True)
+    page = sound_iri(distribution.access_url, web=True)
+    access = page or address or sound_iri(distribution.service, web=True)
+    access = access or sound_iri(dataset.landing_page, web=True)
     if access is None:
         return
     part = told.part("distribution", str(number))
@@ -32,16 +35,21 @@ def describe_distribution(
     if address and not distribution.access_only and not distribution.service:
         told.add(it, "dcat:downloadURL", address)
     _describe_texts(told, it, distribution)
+    describe_properties(told, it, distribution.more, "distribution", str(number))
     _describe_form(told, it, part, distribution)
     _describe_checksum(told, it, part, distribution)
     _describe_terms(told, it, number, distribution, dataset.licence)
     if distribution.service:
         _describe_service(told, dataset, node, it, number, distribution)
+    for place, service in enumerate(distribution.services, 1):
+        _describe_access(told, it, service, f"{number}-{place}")
 
 
 def _describe_texts(told: DcatStatements, it: NamedNode, distribution: Distribution) -> None:
-    told.text(it, "dct:title", distribution.title)
-    told.text(it, "dct:description", distribution.description)
+    told.text(it, "dct:title", untranslated(distribution.title, "dct:title", distribution.more))
+    told.text(
+        it, "dct:description", untranslated(distribution.description, "dct:description", distribution.more)
+    )
     told.date(it, "dct:issued", distribution.issued)
     told.date(it, "dct:modified", distribution.modified)
 
@@ -85,7 +93,8 @@ def _describe_terms(
     own = ("distribution", str(number))
     part = told.part(*own, "licence") if distribution.licence else told.part("licence")
     told.named(it, "dct:license", "dct:LicenseDocument", distribution.licence or licence, part)
-    told.named(it, "dct:rights", "dct:RightsStatement", distribution.rights, told.part(*own, "rights"))
+    rights = untranslated(distribution.rights, "dct:rights", distribution.more)
+    told.named(it, "dct:rights", "dct:RightsStatement", rights, told.part(*own, "rights"))
     for place, tag in enumerate(distribution.language, 1):
         language = told.part(*own, "language", str(place))
         told.named(it, "dct:language", "dct:LinguisticSystem", tag, language, authority.language_iri(tag))
@@ -111,3 +120,19 @@ def _describe_service(
     if standard := authority.service_type_iri(distribution.service_kind or ""):
         told.typed(service, "dct:conformsTo", NamedNode(standard), "dct:Standard")
     told.add(NamedNode(told.catalogue), "dcat:service", service)
+
+
+def _describe_access(told: DcatStatements, it: NamedNode, service: DataService, number: str) -> None:
+    """A service that the portal describes beside the distribution. DCAT-AP asks it for an endpoint."""
+    endpoints = [iri for url in service.endpoints if (iri := sound_iri(url, web=True))]
+    if not endpoints:
+        return
+    node = sound_iri(service.iri) or told.part("service", number)
+    told.typed(it, "dcat:accessService", node, "dcat:DataService")
+    told.text(node, "dct:title", service.title or endpoints[0].value)
+    for endpoint in endpoints:
+        told.add(node, "dcat:endpointURL", endpoint)
+    for served in service.serves:
+        told.add(node, "dcat:servesDataset", sound_iri(served))
+    describe_properties(told, node, service.more, "service", number)
+    told.add(NamedNode(told.catalogue), "dcat:service", node)

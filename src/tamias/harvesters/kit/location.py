@@ -1,7 +1,7 @@
 """Where a dataset is about: a place's IRI or name, a geometry, or a box, as one text that says which."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import sound_iri, text_literal, word
+from tamias.model.dataset import NamedPlace
 
 _NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _FOUR_NUMBERS = re.compile(rf"\s*{_NUMBER}(?:\s*,\s*{_NUMBER}|\s+{_NUMBER}){{3}}\s*")
@@ -39,17 +40,41 @@ def describe_location(told: DcatStatements, subject: NamedNode, text: str, node:
         _describe(told, node, text)
 
 
-def _describe(told: DcatStatements, node: NamedNode, text: str) -> None:
+def describe_place(told: DcatStatements, subject: NamedNode, place: NamedPlace, node: NamedNode) -> None:
+    """A place by several properties. Its IRI has its names only: of one place there are many geometries."""
+    iri = sound_iri(place.iri)
+    if iri:
+        told.typed(subject, "dct:spatial", iri, "dct:Location")
+    shapes = [text for text in (place.geometry, place.bbox, place.centroid) if text]
+    if shapes or (place.names and not iri):
+        told.typed(subject, "dct:spatial", node, "dct:Location")
+    for language, name in place.names:
+        told.add(iri or node, "skos:prefLabel", text_literal(name, language or told.language))
+    if place.geometry:
+        _describe(told, node, place.geometry, boxed=not place.bbox)
+    for predicate, text in (("dcat:bbox", place.bbox), ("dcat:centroid", place.centroid)):
+        if text:
+            told.add(node, predicate, _shape(text))
+
+
+def _shape(text: str) -> Literal:
+    if text.startswith("{") and _geojson_points(text):
+        return Literal(text, datatype=word("geo:geoJSONLiteral"))
+    return _wkt(text) if _WKT.fullmatch(text) else text_literal(text)
+
+
+def _describe(told: DcatStatements, node: NamedNode, text: str, *, boxed: bool = True) -> None:
     if len(text) <= _LONGEST_GEOMETRY:
         if _FOUR_NUMBERS.fullmatch(text):
             west, south, east, north = (float(number) for number in _NUMBERS.findall(text))
             told.add(node, "dcat:bbox", _wkt(_box((west, south, east, north))))
             return
         if text.startswith("{") and (points := _geojson_points(text)):
-            _describe_geometry(told, node, Literal(text, datatype=word("geo:geoJSONLiteral")), points)
+            literal = Literal(text, datatype=word("geo:geoJSONLiteral"))
+            _describe_geometry(told, node, literal, points if boxed else [])
             return
         if _WKT.fullmatch(text) and (points := _wkt_points(text)):
-            _describe_geometry(told, node, _wkt(text), points)
+            _describe_geometry(told, node, _wkt(text), points if boxed else [])
             return
     told.add(node, "skos:prefLabel", text_literal(text, told.language))
 
@@ -62,6 +87,8 @@ def _describe_geometry(
     shape = NamedNode(node.value + "/geometry")
     told.typed(node, "geo:hasGeometry", shape, "geo:Geometry")
     told.add(shape, "geo:asWKT" if geometry.datatype == word("geo:wktLiteral") else "geo:asGeoJSON", geometry)
+    if not points:
+        return
     if len(points) == 1:
         told.add(node, "dcat:centroid", _wkt(f"{prefix}POINT({points[0][0]:.10g} {points[0][1]:.10g})"))
         return
@@ -100,6 +127,18 @@ def _wkt_points(text: str) -> list[tuple[float, float]]:
     if inside.strip().upper().startswith("ENVELOPE"):
         return []
     return [(float(x), float(y)) for x, y in _PAIR.findall(inside)]
+
+
+def box_polygon(corners: Sequence[str]) -> str | None:
+    """The polygon of west, south, east and north; None where one of them is no number.
+
+    >>> box_polygon(["8", "47", "9", "48"]), box_polygon(["8", "47", "east", "48"])
+    ('POLYGON((8 47,9 47,9 48,8 48,8 47))', None)
+    """
+    if len(corners) != 4 or not all(_NUMBERS.fullmatch(corner.strip()) for corner in corners):
+        return None
+    west, south, east, north = (corner.strip() for corner in corners)
+    return f"POLYGON(({west} {south},{east} {south},{east} {north},{west} {north},{west} {south}))"
 
 
 def _box(box: Box) -> str:

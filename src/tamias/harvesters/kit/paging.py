@@ -5,16 +5,16 @@ last record of the one before: if that is not met, the page is asked for further
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
+from tamias.harvesters.kit.dcat import catalogue_quads
+from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.kit.position import Position, digest, read_to_the_end
-from tamias.harvesters.kit.records import links
+from tamias.harvesters.kit.records import kept_records, links
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.dataset import Dataset
-from tamias.model.finding import Datasets, Finding, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.finding import Finding, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20
@@ -51,6 +51,11 @@ class PortalListing(Protocol):
     deepest: int | None
     """How far an offset goes; beyond it the listing goes on from the key of the last record."""
 
+    @property
+    def mapping(self) -> RecordMapping:
+        """How its records become datasets."""
+        ...
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         """Where the page stands that holds the record at `start`, and the number of its first record."""
         ...
@@ -61,10 +66,6 @@ class PortalListing(Protocol):
 
     def key(self, record: msgspec.Raw) -> str:
         """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
-        ...
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        """What the record describes. May raise one of `BAD`."""
         ...
 
 
@@ -225,11 +226,11 @@ class _ListingReader:
         fresh = self._fresh(entries)
         for first in range(0, len(fresh), STEP_RECORDS):
             part = fresh[first : first + STEP_RECORDS]
-            datasets = [dataset for dataset in map(self._dataset, part) if dataset]
-            self._place.taken += len(datasets)
+            records = [record for record in map(self._mapped, part) if record]
+            self._place.taken += len(records)
             self._place.after = max(self._place.after, part[-1].key)
             self._place.offset = part[-1].number
-            yield [*found(datasets, self._place.root), *self.problems()]
+            yield [*found(records, self._place.root), *self.problems()]
 
     def _fresh(self, entries: Sequence[_Entry]) -> list[_Entry]:
         """The records that were not there before, each once."""
@@ -244,9 +245,9 @@ class _ListingReader:
                 fresh.setdefault(entry.key, entry)
         return list(fresh.values())
 
-    def _dataset(self, entry: _Entry) -> Dataset | None:
+    def _mapped(self, entry: _Entry) -> MappedRecord | None:
         try:
-            return self._listing.dataset(msgspec.json.decode(entry.record), self._place.root)
+            return map_record(self._listing.mapping, bytes(entry.record), self._place.root)
         except BAD as error:
             self._lose(f"record {entry.key!r}", error)
             return None
@@ -284,18 +285,15 @@ def _may_help(capture: Capture) -> bool:
     return status is None or not 400 <= status < 500 or status in _TOO_MUCH
 
 
-def found(datasets: Sequence[Dataset], root: str) -> list[Finding]:
-    """Datasets as DCAT, as values, and as the addresses of their data. A page about a dataset is no data."""
-    if not datasets:
-        return []
+def found(records: Sequence[MappedRecord], root: str) -> list[Finding]:
+    """Records as DCAT and as documents, and where their data are. A page about a dataset is no data."""
     addresses: dict[str, str | None] = {}
-    for each in (each for dataset in datasets for each in dataset.distributions):
+    for each in (each for record in records for each in record.dataset.distributions):
         if each.service and each.service_kind == "sparql":
             addresses[each.service] = "sparql"
         elif each.url:
             addresses.setdefault(each.url, None)
-    quads = [quad for dataset in datasets for quad in dataset_quads(dataset, root)]
-    return [Quads(quads), Datasets(list(datasets)), *links(addresses, root)]
+    return [*kept_records(records), *links(addresses, root)]
 
 
 def opening(place: Position) -> HarvestStep:

@@ -3,14 +3,17 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tamias.harvesters.kit.descriptions import is_web
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.location import box_polygon
+from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.records import count, table, tables, text, texts
 from tamias.harvesters.kit.terms import below
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
 
 MOST_FAULTS = 200
 _LONGEST_RECORD = 1 << 20
@@ -20,12 +23,25 @@ _BETWEEN = re.compile(r"\}\s*,?\s*(?=\{)|\[\s*(?=\{)")
 _RECORD_KEYS = frozenset({"identifier", "accessLevel", "publisher", "distribution", "contactPoint"})
 
 
+_TEXTS: Final = {"title": "dct:title", "description": "dct:description", "keyword": "dcat:keyword"}
+_PROPERTIES: Final = {
+    "describedBy": "foaf:page",
+    "references": "dct:relation",
+    "systemOfRecords": "dct:relation",
+    "isPartOf": "dct:isPartOf",
+}
+DROPPED: Final = {
+    "describedByType": "the media type of a page that is kept",
+    "distribution.describedByType": "the media type of a page that is kept",
+}
+
+
 class _Catalogue(msgspec.Struct):
     dataset: list[msgspec.Raw]
 
 
-def records_in(raw: bytes) -> Iterator[dict[str, Any] | str]:
-    """The records of a file, decoded one by one; in words what could not be decoded.
+def records_in(raw: bytes) -> Iterator[bytes | str]:
+    """The records of a file as they stand in it; in words what is none.
 
     A file with a fault is searched for what still is a record, before the fault and after it.
     """
@@ -36,12 +52,8 @@ def records_in(raw: bytes) -> Iterator[dict[str, Any] | str]:
         yield from _whole_records(raw.decode("utf-8", "replace"))
         return
     for number, piece in enumerate(pieces, 1):
-        try:
-            record = msgspec.json.decode(piece)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield f"record {number} of data.json: {error}"
-            continue
-        yield record if isinstance(record, dict) else f"record {number} of data.json is no object"
+        body = bytes(piece).strip()
+        yield body if body.startswith(b"{") else f"record {number} of data.json is no object"
 
 
 def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
@@ -56,8 +68,8 @@ def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
     return Dataset(
         iri=next(filter(is_web, names), None) or below(catalogue, own, "dataset").value,
         record=own,
-        title=text(record.get("title")) or own,
-        description=text(record.get("description")),
+        title=one_text(record.get("title")) or own,
+        description=one_text(record.get("description")),
         identifiers=texts(identifier),
         keywords=texts(record.get("keyword")),
         groups=texts(record.get("theme")),
@@ -75,7 +87,15 @@ def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:
         temporal=tuple(_periods(record.get("temporal"))),
         conforms_to=texts(record.get("conformsTo")),
         distributions=tuple(_distributions(record)),
+        more=tuple(_properties(record)),
     )
+
+
+def _properties(record: dict[str, Any]) -> Iterator[DcatProperty]:
+    for field, name in _TEXTS.items():
+        yield from in_languages(record, field, name)
+    for field, name in _PROPERTIES.items():
+        yield from (DcatProperty(name, each) for each in texts(record.get(field)))
 
 
 def _pieces(raw: bytes) -> list[msgspec.Raw]:
@@ -89,7 +109,7 @@ def _decoded(raw: bytes) -> _Catalogue:
     return msgspec.json.decode(raw, type=_Catalogue)
 
 
-def _whole_records(file: str) -> Iterator[dict[str, Any] | str]:
+def _whole_records(file: str) -> Iterator[bytes | str]:
     decoder, end, faults = json.JSONDecoder(), 0, 0
     for start in _BETWEEN.finditer(file):
         if start.end() < end:
@@ -105,7 +125,7 @@ def _whole_records(file: str) -> Iterator[dict[str, Any] | str]:
             continue
         if "title" in record and _RECORD_KEYS & record.keys():
             end = start.end() + size
-            yield record
+            yield file[start.end() : end].encode()
 
 
 def _publisher(value: Any) -> Agent | None:
@@ -131,19 +151,9 @@ def _places(value: Any) -> Iterator[str]:
     """A name, an IRI, a box `west,south,east,north` (as WKT), or GeoJSON (as text)."""
     for place in value if isinstance(value, list) else [value]:
         if isinstance(place, dict):
-            yield json.dumps(place)
+            yield msgspec.json.encode(plain(place)).decode()
         elif found := text(place):
-            box = found.split(",")
-            yield _polygon(box) if len(box) == 4 and all(map(_is_number, box)) else found
-
-
-def _is_number(word: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?\s*", word) is not None
-
-
-def _polygon(box: list[str]) -> str:
-    west, south, east, north = (word.strip() for word in box)
-    return f"POLYGON(({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+            yield box_polygon(found.split(",")) or found
 
 
 def _periods(value: Any) -> Iterator[Period]:
@@ -161,8 +171,9 @@ def _distributions(record: dict[str, Any]) -> Iterator[Distribution]:
         yield Distribution(
             url=url,
             access_only=download is None,
-            title=text(each.get("title")),
-            description=text(each.get("description")),
+            title=one_text(each.get("title")),
+            description=one_text(each.get("description")),
+            access_url=access,
             media_type=text(each.get("mediaType")),
             format=text(each.get("format")),
             licence=text(each.get("license")),
@@ -170,9 +181,17 @@ def _distributions(record: dict[str, Any]) -> Iterator[Distribution]:
             conforms_to=texts(each.get("conformsTo")),
             service=url if _is_sparql(url, each) else None,
             service_kind="sparql" if _is_sparql(url, each) else None,
+            more=(
+                *in_languages(each, "title", "dct:title"),
+                *in_languages(each, "description", "dct:description"),
+                *(DcatProperty("foaf:page", page) for page in texts(each.get("describedBy"))),
+            ),
         )
 
 
 def _is_sparql(url: str, distribution: dict[str, Any]) -> bool:
     words = f"{text(distribution.get('format'))} {text(distribution.get('conformsTo'))}".lower()
     return "sparql" in words or url.rstrip("/").lower().endswith("/sparql")
+
+
+MAPPING: Final = RecordMapping("data-json", dataset_of, DROPPED)

@@ -6,23 +6,30 @@ from typing import Any
 
 import msgspec
 
-from tamias.harvesters.kit.dcat import dataset_quads
+from tamias.harvesters.kit.mapping import MappedRecord
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Dataset
-from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads
+from tamias.model.finding import Datasets, Finding, HarvestEnd, Links, Quads, SourceRecords
 from tamias.protocols import PoliteClient
 
 MOST_PAGE = 64 << 20
 """Bytes of one answer of an interface; more is not read."""
 
 
-def described(datasets: Sequence[Dataset], catalogue: str) -> list[Finding]:
-    """Datasets as DCAT and as values, with the addresses of their data."""
-    if not datasets:
+def described(records: Sequence[MappedRecord], catalogue: str) -> list[Finding]:
+    """Records as DCAT, as documents, and as datasets with the addresses of their data."""
+    datasets = [each.dataset for each in records]
+    return [*kept_records(records), *links(addresses_of(datasets), catalogue)]
+
+
+def kept_records(records: Sequence[MappedRecord]) -> list[Finding]:
+    """What records say, the records themselves, and the datasets that they describe."""
+    if not records:
         return []
-    quads = [quad for dataset in datasets for quad in dataset_quads(dataset, catalogue)]
-    return [Quads(quads), Datasets(list(datasets)), *links(addresses_of(datasets), catalogue)]
+    quads = [quad for each in records for quad in each.quads]
+    sources = [each.source for each in records]
+    return [Quads(quads), SourceRecords(sources), Datasets([each.dataset for each in records])]
 
 
 def addresses_of(datasets: Iterable[Dataset]) -> dict[str, str | None]:

@@ -8,11 +8,13 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode
 
-from tamias.model.vocabulary import XSD, address_iri
+from tamias.model.vocabulary import PROV, XSD, address_iri
 
 ADMS: Final = "http://www.w3.org/ns/adms#"
 DCAT: Final = "http://www.w3.org/ns/dcat#"
+DCATAP: Final = "http://data.europa.eu/r5r/"
 DCT: Final = "http://purl.org/dc/terms/"
+ELI: Final = "http://data.europa.eu/eli/ontology#"
 FOAF: Final = "http://xmlns.com/foaf/0.1/"
 GEO: Final = "http://www.opengis.net/ont/geosparql#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -22,8 +24,8 @@ SPDX: Final = "http://spdx.org/rdf/terms#"
 VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
 
 _SPACES: Final = {
-    "adms": ADMS, "dcat": DCAT, "dct": DCT, "foaf": FOAF, "geo": GEO, "rdf": RDF, "rdfs": RDFS,
-    "skos": SKOS, "spdx": SPDX, "vcard": VCARD, "xsd": XSD,
+    "adms": ADMS, "dcat": DCAT, "dcatap": DCATAP, "dct": DCT, "eli": ELI, "foaf": FOAF, "geo": GEO,
+    "prov": PROV, "rdf": RDF, "rdfs": RDFS, "skos": SKOS, "spdx": SPDX, "vcard": VCARD, "xsd": XSD,
 }  # fmt: skip
 
 _LONGEST_IRI = 4096
@@ -119,6 +121,15 @@ def count_literal(number: int) -> Literal:
 def hex_literal(digits: str) -> Literal:
     """Bytes in hexadecimal digits."""
     return _typed(digits, "hexBinary")
+
+
+def last_segment(iri: str) -> str:
+    """What stands behind the last slash or hash of an IRI.
+
+    >>> last_segment("http://publications.europa.eu/resource/authority/file-type/CSV")
+    'CSV'
+    """
+    return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]
 
 
 def below(node: str, *segments: str) -> NamedNode:

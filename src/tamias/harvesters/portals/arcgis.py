@@ -2,17 +2,19 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots
-from tamias.model.dataset import Agent, Dataset, Distribution
+from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution
 from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
@@ -44,6 +46,10 @@ class FeedListing:
     any_offset = False
     deepest: int | None = None
 
+    @property
+    def mapping(self) -> RecordMapping:
+        return pod.MAPPING
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         return f"{place.root}api/feed/dcat-us/1.1.json", 0
 
@@ -54,9 +60,6 @@ class FeedListing:
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_FeedKey).identifier
 
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        return pod.dataset_of(record, root)
-
 
 class SearchListing:
     """The search of all datasets, whose order is the hub's own."""
@@ -65,6 +68,10 @@ class SearchListing:
     largest = PAGE_RECORDS
     any_offset = True
     deepest: int | None = None
+
+    @property
+    def mapping(self) -> RecordMapping:
+        return MAPPING
 
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         where = f"{place.root}api/search/v1/collections/dataset/items"
@@ -76,9 +83,6 @@ class SearchListing:
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_ItemKey).id
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        return item_dataset(record, root)
 
 
 class ArcGisHarvester:
@@ -112,8 +116,8 @@ def item_dataset(record: dict[str, Any], root: str) -> Dataset:
     return Dataset(
         iri=page,
         record=key,
-        title=text(said.get("title")) or text(said.get("name")) or key,
-        description=text(said.get("description")) or text(said.get("snippet")),
+        title=one_text(said.get("title")) or text(said.get("name")) or key,
+        description=one_text(said.get("description")) or text(said.get("snippet")),
         identifiers=(key,),
         keywords=texts(said.get("tags")),
         groups=texts([each.rpartition("/")[2] for each in texts(said.get("categories"))]),
@@ -129,6 +133,12 @@ def item_dataset(record: dict[str, Any], root: str) -> Dataset:
         language=texts(said.get("culture")),
         spatial=tuple(_places(record)),
         distributions=tuple(_distributions(said, key, root)),
+        more=(
+            *in_languages(said, "title", "dct:title"),
+            *in_languages(said, "description", "dct:description"),
+            *(DcatProperty("dct:type", each) for each in texts(said.get("type"))),
+            *(DcatProperty("dcat:keyword", each) for each in texts(said.get("typeKeywords"))),
+        ),
     )
 
 
@@ -150,7 +160,7 @@ def _moment(value: Any) -> str | None:
 
 def _places(record: dict[str, Any]) -> Iterator[str]:
     if geometry := table(record.get("geometry")):
-        yield msgspec.json.encode(geometry).decode()
+        yield msgspec.json.encode(plain(geometry)).decode()
 
 
 def _distributions(said: dict[str, Any], key: str, root: str) -> Iterator[Distribution]:
@@ -173,3 +183,13 @@ def _distributions(said: dict[str, Any], key: str, root: str) -> Iterator[Distri
         ):
             url = f"{root}api/download/v1/items/{key}/{ending}?layers=0"
             yield Distribution(url=url, title=form, media_type=kind, format=form)
+
+
+MAPPING: Final = RecordMapping(
+    "arcgis",
+    item_dataset,
+    dropped={
+        "type": "`Feature`, of every record",
+        "properties.boundary.geometry.type": "the kind of a geometry that is kept",
+    },
+)

@@ -6,10 +6,11 @@ from itertools import islice
 import msgspec
 
 from tamias.harvesters.kit.dcat import catalogue_quads
-from tamias.harvesters.kit.pod import dataset_of, records_in
+from tamias.harvesters.kit.mapping import MappedRecord, map_record
+from tamias.harvesters.kit.paging import BAD
+from tamias.harvesters.kit.pod import MAPPING, records_in
 from tamias.harvesters.kit.records import described, failure
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.dataset import Dataset
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
@@ -55,22 +56,22 @@ def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Ite
     else:
         yield _step(state, [Quads(catalogue_quads(catalogue, "", None, None))])
     while batch := list(islice(found, _RECORDS_A_STEP)):
-        datasets = [each for each in batch if isinstance(each, Dataset)]
+        records = [each for each in batch if isinstance(each, MappedRecord)]
         problems = [each for each in batch if isinstance(each, Problem)]
         state.done += len(batch)
-        state.datasets += len(datasets)
+        state.datasets += len(records)
         state.faults += len(problems)
         state.repeated += batch.count(None)
-        yield _step(state, [*described(datasets, catalogue), *problems])
+        yield _step(state, [*described(records, catalogue), *problems])
     yield _step(state, end=_end(state))
 
 
-def _skip(found: Iterator[Dataset | Problem | None], number: int) -> None:
+def _skip(found: Iterator[MappedRecord | Problem | None], number: int) -> None:
     for _ in islice(found, number):
         pass
 
 
-def _found(raw: bytes, catalogue: str) -> Iterator[Dataset | Problem | None]:
+def _found(raw: bytes, catalogue: str) -> Iterator[MappedRecord | Problem | None]:
     """One for each record; None for a record that was there before: the first one counts."""
     seen: set[str] = set()
     for record in records_in(raw):
@@ -78,12 +79,12 @@ def _found(raw: bytes, catalogue: str) -> Iterator[Dataset | Problem | None]:
             yield Problem(record)
             continue
         try:
-            dataset = dataset_of(record, catalogue)
-        except ValueError as error:
+            mapped = map_record(MAPPING, record, catalogue)
+        except BAD as error:
             yield Problem(f"a record of data.json, after {len(seen)} others: {error}")
             continue
-        yield dataset if dataset.record not in seen else None
-        seen.add(dataset.record)
+        yield mapped if mapped.dataset.record not in seen else None
+        seen.add(mapped.dataset.record)
 
 
 def _end(state: _DataJsonState) -> HarvestEnd:

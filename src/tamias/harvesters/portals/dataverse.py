@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import msgspec
 
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
+from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
+from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.records import (
+    MOST_PAGE,
     CycleDetector,
     count,
     described,
@@ -23,7 +26,7 @@ from tamias.harvesters.kit.records import (
 from tamias.harvesters.kit.terms import below
 from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
 from tamias.protocols import PoliteClient
 
@@ -128,14 +131,14 @@ class _Listing:
 
     async def _part(self, items: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:
         """A few datasets with their files. Where the installation asks for a pause, those before it count."""
-        datasets: list[Dataset] = []
+        records: list[MappedRecord] = []
         problems: list[Finding] = []
         end: HarvestEnd | None = None
         for item in items:
             try:
-                short = listed(item, self._state.root)
+                short = map_record(SEARCH_MAPPING, msgspec.json.encode(item), self._state.root)
                 found = await self._whole(short)
-            except ValueError as error:
+            except BAD as error:
                 name = text(table(item).get("global_id")) or text(table(item).get("name")) or "?"
                 problems.append(Problem(f"dataset {name} of {self._state.root}: {error}"))
                 found = None
@@ -143,25 +146,26 @@ class _Listing:
                 end = found
                 break
             self._state.within += 1
-            datasets += [found] if found else []
-        self._state.datasets += len(datasets)
+            records += [found] if found else []
+        self._state.datasets += len(records)
         self._state.problems += len(problems)
-        return [*described(datasets, self._state.root), *problems], end
+        return [*described(records, self._state.root), *problems], end
 
-    async def _whole(self, short: Dataset) -> Dataset | HarvestEnd:
+    async def _whole(self, short: MappedRecord) -> MappedRecord | HarvestEnd:
         """The dataset as its export describes it; as the search does, where there is no export of it."""
         if not self._state.exports:
             self._state.bare += 1
             return short
-        query = urlencode({"exporter": "dataverse_json", "persistentId": short.record})
+        query = urlencode({"exporter": "dataverse_json", "persistentId": short.dataset.record})
         address = f"{self._state.root}api/datasets/export?{query}"
         capture = await self._client.ask(Request(url=address, accept="application/json"))
         end = failure(capture, "the export at")
         if end is None:
             self._state.failures = 0
             try:
-                return exported(json_of(self._client, capture), short.record, self._state.root)
-            except (msgspec.DecodeError, ValueError):
+                body = self._client.body(capture, MOST_PAGE)
+                return map_record(export_mapping(short.dataset.record), body, self._state.root)
+            except BAD:
                 end = HarvestEnd(outcome=Outcome.FAILED, reason="no export")
         self._state.failures += end.retry
         if end.retry and (end.retry_after_ms or self._state.failures >= _FAILURES_IN_A_ROW):
@@ -197,6 +201,13 @@ class _Listing:
         return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
 
 
+_AGENTS: Final = (
+    ("author", "authorName", None, "dct:creator"),
+    ("datasetContact", "datasetContactName", "datasetContactEmail", "dcat:contactPoint"),
+    ("contributor", "contributorName", None, "dct:contributor"),
+    ("producer", "producerName", None, "dct:contributor"),
+)
+_DROPPED: Final = {"status": "`OK`, of every answer"}
 _CHECKSUMS = ("MD5", "SHA-1", "SHA-256", "SHA-512")
 
 
@@ -265,7 +276,33 @@ def exported(export: Any, identifier: str, root: str) -> Dataset:
         temporal=tuple(_periods(said)),
         version=_version(version.get("versionNumber"), version.get("versionMinorNumber")),
         distributions=tuple(_files(version.get("files"), root)),
+        agents=tuple(_agents(said)),
+        more=tuple(_properties(said)),
     )
+
+
+def _agents(said: dict[str, Any]) -> Iterator[AgentRole]:
+    """All authors and contacts but the first, and all contributors and producers."""
+    for field, name, email, role in _AGENTS:
+        first = 1 if field in ("author", "datasetContact") else 0
+        for each in _compounds(said, field)[first:]:
+            if agent := _agent(each, name, email):
+                yield AgentRole(property=role, agent=agent)
+
+
+def _properties(said: dict[str, Any]) -> Iterator[DcatProperty]:
+    for field, name in (("alternativeTitle", "dct:alternative"), ("notesText", "adms:versionNotes")):
+        yield from (DcatProperty(name, each) for each in texts(said.get(field)))
+    for each in _compounds(said, "publication"):
+        for one in texts([each.get("publicationURL") or each.get("publicationCitation")]):
+            yield DcatProperty("dct:isReferencedBy", one)
+    for field, name in (("relatedMaterial", "dct:relation"), ("relatedDatasets", "dct:relation")):
+        yield from (DcatProperty(name, each) for each in texts(said.get(field)))
+
+
+def export_mapping(identifier: str) -> RecordMapping:
+    """How the export of a dataset becomes a dataset; it does not always say which one it is of."""
+    return RecordMapping("dataverse", lambda export, root: exported(export, identifier, root), _DROPPED)
 
 
 def _name(address: str | None, identifier: str, root: str) -> str:
@@ -356,3 +393,6 @@ def _checksum(file: dict[str, Any]) -> tuple[str, str | None]:
     told = table(file.get("checksum"))
     algorithm, value = text(told.get("type")) or "MD5", text(told.get("value")) or text(file.get("md5"))
     return algorithm, value if algorithm in _CHECKSUMS else None
+
+
+SEARCH_MAPPING: Final = RecordMapping("dataverse-search", listed)

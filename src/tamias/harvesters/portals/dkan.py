@@ -1,12 +1,13 @@
 """Harvester for DKAN: all items of its metastore in one answer, or its data.json."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
-from tamias.harvesters.kit.pod import dataset_of
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
@@ -29,6 +30,10 @@ class MetastoreListing:
     any_offset = False
     deepest: int | None = None
 
+    @property
+    def mapping(self) -> RecordMapping:
+        return MAPPING
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         return f"{place.root}api/1/metastore/schemas/dataset/items", 0
 
@@ -38,17 +43,6 @@ class MetastoreListing:
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_DkanKey).identifier
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        """A Project Open Data record; its page is the portal's own where it names no other."""
-        found = dataset_of(record, root)
-        page = f"{root}dataset/{found.record}"
-        return msgspec.structs.replace(
-            found,
-            iri=found.record if sound_iri(found.record, web=True) else page,
-            landing_page=found.landing_page or page,
-            record_modified=text(record.get("%modified")),
-        )
 
 
 class DkanHarvester:
@@ -68,3 +62,18 @@ class DkanHarvester:
         }
         async for step in in_turn(place, ways):
             yield step
+
+
+def dataset_of(record: dict[str, Any], root: str) -> Dataset:
+    """A Project Open Data record; its page is the portal's own where it names no other."""
+    found = pod.dataset_of(record, root)
+    page = f"{root}dataset/{found.record}"
+    return msgspec.structs.replace(
+        found,
+        iri=found.record if sound_iri(found.record, web=True) else page,
+        landing_page=found.landing_page or page,
+        record_modified=text(record.get("%modified")),
+    )
+
+
+MAPPING: Final = RecordMapping("dkan", dataset_of, pod.DROPPED)

@@ -10,14 +10,24 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
+from tamias.harvesters.kit.mapping import MappedRecord, map_element, source_record
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
 from tamias.harvesters.kit.statements import Labels
 from tamias.harvesters.kit.terms import DCAT
-from tamias.harvesters.portals.oai_records import OaiHeader, dataset_of, header_of
+from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.dataset import Agent, Dataset
-from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.dataset import Agent
+from tamias.model.finding import (
+    Datasets,
+    Finding,
+    Harvest,
+    HarvestEnd,
+    HarvestStep,
+    Problem,
+    Quads,
+    SourceRecords,
+)
 from tamias.protocols import PoliteClient
 
 MOST_PAGES = 100_000
@@ -123,7 +133,7 @@ class _OaiReading:
     def read(self, raw: bytes) -> list[Finding]:
         """What a page brings; what it says of the way on is kept for `turn`."""
         self._page, state = _OaiPage(), self.state
-        found: list[Dataset] = []
+        found: list[MappedRecord] = []
         rest: list[Finding] = []
         for element in elements(raw):
             if isinstance(element, Problem):
@@ -131,11 +141,11 @@ class _OaiReading:
                 rest.append(element)
             elif local(element) == "record":
                 try:
-                    dataset = self._record(element, rest)
+                    mapped = self._record(element, rest)
                 except ValueError as error:
                     rest.append(Problem(f"record {_identifier(element)} of {self._base}: {error}"))
                     continue
-                found += [dataset] if dataset else []
+                found += [mapped] if mapped else []
             else:
                 self._page.take(element)
         state.problems += sum(isinstance(finding, Problem) for finding in rest)
@@ -183,7 +193,7 @@ class _OaiReading:
                 names.add(content(inner(element, "metadataPrefix")) or "oai_dc")
         return sorted(filter(_is_preferred, names), key=_preference)
 
-    def _record(self, element: Element, rest: list[Finding]) -> Dataset | None:
+    def _record(self, element: Element, rest: list[Finding]) -> MappedRecord | None:
         header, state = header_of(element), self.state
         self._page.identifiers.append(header.identifier)
         if self._was_there(header):
@@ -194,11 +204,14 @@ class _OaiReading:
         graph = inner(element, "RDF")
         if graph is not None:
             rest.extend(self._as_it_stands(graph))
+            body = etree.tostring(element, with_tail=False)
+            source = source_record(RDF_MAPPING, header.identifier, body, self._base, "application/xml")
+            rest.append(SourceRecords([source]))
             return None
         dataset = dataset_of(element, header, self._base)
         state.datasets += dataset is not None
         state.others += dataset is None
-        return dataset
+        return map_element(MAPPING, element, dataset, self._base) if dataset else None
 
     def _was_there(self, header: OaiHeader) -> bool:
         """Keeps to the dates; whether the record was read before a start in the middle."""
@@ -215,14 +228,7 @@ class _OaiReading:
     def _as_it_stands(self, graph: Element) -> list[Finding]:
         """A record that is DCAT itself. Raises `ValueError` for one that is no RDF, or no dataset."""
         labels = Labels(f"p{self.state.pages + 1}r{len(self._page.identifiers)}")
-        try:
-            # No entity and no deep nesting is in what the XML parser let through.
-            triples = parse(
-                etree.tostring(graph, with_tail=False), format=RdfFormat.RDF_XML, base_iri=self._base
-            )
-            quads = [labels.quad(quad) for quad in triples]
-        except SyntaxError as error:
-            raise ValueError(f"its RDF: {error.msg}") from error
+        quads = [labels.quad(quad) for quad in rdf_in(graph, self._base)]
         said = Descriptions(quads)
         datasets = datasets_in(said, self._base)
         if not datasets:
@@ -269,6 +275,15 @@ class _OaiReading:
         told += f", {state.deleted} deleted records" if state.deleted else ""
         told += f", {state.others} records about something else" if state.others else ""
         return told + (f", {state.restarts} times begun again in the middle" if state.restarts else "")
+
+
+def rdf_in(graph: Element, base: str) -> list[Quad]:
+    """The statements of a record in RDF/XML. Raises `ValueError` for what is none."""
+    try:
+        # No entity and no deep nesting is in what the XML parser let through.
+        return list(parse(etree.tostring(graph, with_tail=False), format=RdfFormat.RDF_XML, base_iri=base))
+    except SyntaxError as error:
+        raise ValueError(f"its RDF: {error.msg}") from error
 
 
 class _OaiPage:

@@ -2,13 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tamias.harvesters.kit.descriptions import is_iri, is_web
+from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.terms import below
 from tamias.harvesters.portals.oai_xml import Element, content, inner, local, space
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
+_TEXTS: Final = {
+    "title": "dct:title",
+    "description": "dct:description",
+    "abstract": "dct:description",
+    "subject": "dcat:keyword",
+}
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _DOI = re.compile(r"(?i)(?:doi:\s*|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)")
 _DATA_FILE = re.compile(
@@ -88,7 +95,25 @@ def _from_dublin_core(metadata: Element, header: OaiHeader, catalogue: str) -> D
         spatial=said.all("spatial", "coverage"),
         temporal=tuple(_period(text) for text in said.all("temporal")),
         distributions=tuple(_file(url, said.all("format") if len(files) == 1 else ()) for url in files),
+        agents=tuple(_roles(said, 1)),
+        more=(*_translations(metadata), *(DcatProperty("dct:type", kind) for kind in said.all("type"))),
     )
+
+
+def _roles(said: "_Words", first: int) -> Iterator[AgentRole]:
+    """All creators but the first, and all contributors."""
+    for name in said.all("creator")[first:]:
+        yield AgentRole(property="dct:creator", agent=Agent(name=name))
+    for name in said.all("contributor"):
+        yield AgentRole(property="dct:contributor", agent=Agent(name=name))
+
+
+def _translations(root: Element) -> Iterator[DcatProperty]:
+    """Titles, descriptions and subjects that say their language."""
+    for element in root.iter("{*}*"):
+        name, language = _TEXTS.get(local(element)), element.get(_XML_LANGUAGE)
+        if name and language and not len(element) and (text := content(element)):
+            yield DcatProperty(name, text, language)
 
 
 def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Dataset | None:
@@ -123,7 +148,29 @@ def _from_datacite(resource: Element, header: OaiHeader, catalogue: str) -> Data
         spatial=tuple(_places(resource)),
         temporal=tuple(_period(text) for name in ("Coverage", "Collected") if (text := dates.get(name))),
         version=next(iter(said.all("version")), None),
+        agents=tuple(_datacite_roles(resource)),
+        more=(
+            *_translations(resource),
+            *(DcatProperty("adms:identifier", each) for each in said.all("alternateIdentifier")),
+            *_related(resource),
+        ),
     )
+
+
+def _datacite_roles(resource: Element) -> Iterator[AgentRole]:
+    for element in list(resource.iter("{*}creator"))[1:]:
+        if agent := _creator(element):
+            yield AgentRole(property="dct:creator", agent=agent)
+    for element in resource.iter("{*}contributor"):
+        name = content(inner(element, "contributorName")) or content(element)
+        if name and element.get("contributorType") != "ContactPerson":
+            yield AgentRole(property="dct:contributor", agent=Agent(name=name))
+
+
+def _related(resource: Element) -> Iterator[DcatProperty]:
+    for element in resource.iter("{*}relatedIdentifier"):
+        if found := content(element):
+            yield DcatProperty("dct:relation", _address(found) or found)
 
 
 class _Words:
@@ -250,6 +297,14 @@ def _point(point: Element | None) -> str | None:
     return f"POINT({numbers[1]} {numbers[0]})" if is_point else None
 
 
+def mapped_dataset(record: Element, catalogue: str) -> Dataset:
+    """The same of a record that was kept. Raises `ValueError` for one that is about something else."""
+    found = dataset_of(record, header_of(record), catalogue)
+    if found is None:
+        raise ValueError("it is about something else")
+    return found
+
+
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?", text) is not None
 
@@ -258,3 +313,12 @@ def _file(url: str, formats: tuple[str, ...]) -> Distribution:
     extension = _DATA_FILE.search(url)
     kind = next((word for word in formats if re.fullmatch(r"[a-z]+/[\w.+-]+", word)), None)
     return Distribution(url=url, media_type=kind, format=extension[1].upper() if extension else None)
+
+
+_DROPPED: Final = {
+    "metadata.dc.@schemaLocation": "where the XML's schema is",
+    "metadata.resource.@schemaLocation": "where the XML's schema is",
+    "metadata.oai_datacite.@schemaLocation": "where the XML's schema is",
+}
+MAPPING: Final = RecordMapping("oai-pmh", mapped_dataset, _DROPPED)
+RDF_MAPPING: Final = RecordMapping("oai-rdf", mapped_dataset)

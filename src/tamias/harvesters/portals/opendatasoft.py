@@ -6,17 +6,19 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
-from tamias.harvesters.portals.ckan import one_text
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
+_TEXTS: Final = {"title": "dct:title", "description": "dct:description", "keyword": "dcat:keyword"}
 DEEPEST_OFFSET = 10_000
 _API: Final = "api/explore/v2.1/catalog/datasets"
 _NO_DATE: Final = "~"
@@ -60,6 +62,10 @@ class OpenDataSoftListing:
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
 
+    @property
+    def mapping(self) -> RecordMapping:
+        return MAPPING
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         order = quote("modified asc, dataset_id asc")
         size = min(size, PAGE_RECORDS)
@@ -76,9 +82,6 @@ class OpenDataSoftListing:
     def key(self, record: msgspec.Raw) -> str:
         found = msgspec.json.decode(record, type=_ExploreKey)
         return f"{found.metas.default.modified or _NO_DATE} {found.dataset_id}"
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        return dataset_of(record, root)
 
 
 class OpenDataSoftHarvester:
@@ -127,7 +130,15 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         conforms_to=texts(dcat.get("conforms_to")),
         provenance=text(dcat.get("dataquality")),
         distributions=tuple(_distributions(record, key, root)),
+        more=tuple(_properties(default)),
     )
+
+
+def _properties(default: dict[str, Any]) -> Iterator[DcatProperty]:
+    for field, name in _TEXTS.items():
+        yield from in_languages(default, field, name)
+    yield from (DcatProperty("dct:relation", each) for each in texts(default.get("references")))
+    yield from (DcatProperty("dct:rights", each) for each in texts(default.get("attributions")))
 
 
 def _address(value: Any) -> str | None:
@@ -160,3 +171,6 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
                 description=text(each.get("description")),
                 media_type=text(each.get("mimetype")),
             )
+
+
+MAPPING: Final = RecordMapping("opendatasoft", dataset_of)

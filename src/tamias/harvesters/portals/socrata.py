@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
@@ -45,6 +47,10 @@ class SocrataListing:
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
 
+    @property
+    def mapping(self) -> RecordMapping:
+        return MAPPING
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         domain = authority(place.root).partition("://")[2]
         where = f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
@@ -58,9 +64,6 @@ class SocrataListing:
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_SocrataKey).resource.id
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        return dataset_of(record, root)
 
 
 class SocrataHarvester:
@@ -86,8 +89,8 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
     return Dataset(
         iri=page,
         record=key,
-        title=text(resource.get("name")) or key,
-        description=text(resource.get("description")),
+        title=one_text(resource.get("name")) or key,
+        description=one_text(resource.get("description")),
         identifiers=(key,),
         keywords=texts([*texts(classes.get("domain_tags")), *texts(classes.get("tags"))]),
         groups=texts([*texts(classes.get("domain_category")), *texts(classes.get("categories"))]),
@@ -103,6 +106,10 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         spatial=texts(_first(said, "geographic coverage", "coverage")),
         provenance=text(resource.get("provenance")),
         distributions=tuple(_exports(key, root)),
+        more=(
+            *in_languages(resource, "name", "dct:title"),
+            *in_languages(resource, "description", "dct:description"),
+        ),
     )
 
 
@@ -137,3 +144,6 @@ def _exports(key: str, root: str) -> Iterator[Distribution]:
     for ending, kind in _EXPORTS.items():
         url = f"{root}api/views/{key}/rows.{ending}?accessType=DOWNLOAD"
         yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
+
+
+MAPPING: Final = RecordMapping("socrata", dataset_of)

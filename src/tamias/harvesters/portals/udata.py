@@ -1,10 +1,12 @@
 """Harvester for udata, which data.gouv.fr and its kin run: `/api/1/datasets/`, page after page."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import count, table, tables, text, texts
@@ -12,11 +14,18 @@ from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan import service_kind
 from tamias.model.capture import Request
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Harvest, HarvestStep
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
+_TEXTS: Final = {"title": "dct:title", "description": "dct:description", "tags": "dcat:keyword"}
+_ROLES: Final = {
+    "creator": "dct:creator",
+    "contributor": "dct:contributor",
+    "publisher": "dct:contributor",
+    "contact": "dcat:contactPoint",
+}
 
 
 class _UdataAnswer(msgspec.Struct):
@@ -40,6 +49,10 @@ class UdataListing:
     any_offset = False
     deepest: int | None = None
 
+    @property
+    def mapping(self) -> RecordMapping:
+        return MAPPING
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         number = start // size
         return f"{place.root}api/1/datasets/?sort=created&page={number + 1}&page_size={size}", number * size
@@ -50,9 +63,6 @@ class UdataListing:
 
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_UdataKey).id
-
-    def dataset(self, record: dict[str, Any], root: str) -> Dataset:
-        return dataset_of(record, root)
 
 
 class UdataHarvester:
@@ -89,14 +99,13 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
     return Dataset(
         iri=f"{root}datasets/{key}/",
         record=key,
-        title=text(record.get("title")) or key,
-        description=text(record.get("description")),
+        title=one_text(record.get("title")) or key,
+        description=one_text(record.get("description")),
         identifiers=texts([key, text(harvest.get("dct_identifier"))]),
         keywords=texts(record.get("tags")),
         landing_page=page,
         licence=text(record.get("license")),
         publisher=_publisher(record, root),
-        contact=_contact(record),
         issued=text(harvest.get("issued_at"))
         or text(harvest.get("created_at"))
         or text(record.get("created_at")),
@@ -107,7 +116,15 @@ def dataset_of(record: dict[str, Any], root: str) -> Dataset:
         spatial=tuple(_places(table(record.get("spatial")))),
         temporal=(Period(text(coverage.get("start")), text(coverage.get("end"))),) if coverage else (),
         distributions=tuple(_distributions(record, key, root)),
+        agents=tuple(_contacts(record)),
+        more=tuple(_properties(record)),
     )
+
+
+def _properties(record: dict[str, Any]) -> Iterator[DcatProperty]:
+    for field, name in _TEXTS.items():
+        yield from in_languages(record, field, name)
+    yield from (DcatProperty("dct:alternative", each) for each in texts(record.get("acronym")))
 
 
 def _address(value: Any) -> str | None:
@@ -127,18 +144,21 @@ def _publisher(record: dict[str, Any], root: str) -> Agent | None:
     return Agent(name=name, iri=f"{root}users/{key}/" if key else None) if name else None
 
 
-def _contact(record: dict[str, Any]) -> Agent | None:
+def _contacts(record: dict[str, Any]) -> Iterator[AgentRole]:
     for each in tables(record.get("contact_points")):
         name, email = text(each.get("name")), text(each.get("email"))
         if name or email:
-            return Agent(name=name or email or "", email=email, homepage=_address(each.get("contact_form")))
-    return None
+            page = _address(each.get("contact_form"))
+            agent = Agent(name=name or email or "", email=email, homepage=page)
+            yield AgentRole(
+                property=_ROLES.get(text(each.get("role")) or "", "dcat:contactPoint"), agent=agent
+            )
 
 
 def _places(spatial: dict[str, Any]) -> Iterator[str]:
     """A geometry as GeoJSON text; a zone by its code, which is a name only udata knows."""
     if geometry := table(spatial.get("geom")):
-        yield msgspec.json.encode(geometry).decode()
+        yield msgspec.json.encode(plain(geometry)).decode()
     for zone in spatial.get("zones") or () if isinstance(spatial.get("zones"), list) else ():
         if word := text(zone) or text(table(zone).get("name")):
             yield word
@@ -157,8 +177,8 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
             url=url,
             iri=f"{root}datasets/{key}/#/resources/{own}" if own else None,
             access_only=text(resource.get("type")) == "documentation",
-            title=text(resource.get("title")),
-            description=text(resource.get("description")),
+            title=one_text(resource.get("title")),
+            description=one_text(resource.get("description")),
             media_type=text(resource.get("mime")),
             format=form,
             byte_size=count(resource.get("filesize")),
@@ -169,4 +189,20 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
             conforms_to=texts(table(resource.get("schema")).get("url")),
             service=url if kind else None,
             service_kind=kind,
+            more=(
+                *in_languages(resource, "title", "dct:title"),
+                *in_languages(resource, "description", "dct:description"),
+            ),
         )
+
+
+MAPPING: Final = RecordMapping(
+    "udata",
+    dataset_of,
+    dropped={
+        "uri": "the address in the API, which the record's identifier gives",
+        "resources.latest": "a redirect of the portal to the address that is kept",
+        "community_resources.latest": "a redirect of the portal to the address that is kept",
+        "resources.preview_url": "a page of the portal that the address that is kept leads to",
+    },
+)

@@ -3,17 +3,20 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
+from tamias.harvesters.kit.languages import in_languages, one_text
+from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
+from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.records import count, described, failure, json_of, table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.dataset import Agent, Dataset, Distribution, Period
+from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
@@ -87,7 +90,7 @@ class _Search:
             return self._kept(findings, await self._narrow())
         found = hits.get("hits")
         records = found if isinstance(found, list) else []
-        findings += described(list(self._datasets(records, findings)), state.root)
+        findings += described(list(self._mapped(records, findings)), state.root)
         return self._kept(findings, self._turn(len(records)))
 
     def _request(self, page: int, size: int = PAGE_RECORDS, sort: str = "oldest") -> Request:
@@ -108,21 +111,22 @@ class _Search:
         findings.append(Problem(f"{capture.url}: no list of records: {hits}"[:500]))
         return None
 
-    def _datasets(self, records: list[Any], findings: list[Finding]) -> Iterator[Dataset]:
+    def _mapped(self, records: list[Any], findings: list[Finding]) -> Iterator[MappedRecord]:
         state = self._state
         for record in records:
             try:
-                dataset = dataset_of(record, state.root) if is_dataset(record) else None
-            except ValueError as error:
+                body = msgspec.json.encode(record)
+                mapped = map_record(MAPPING, body, state.root) if is_dataset(record) else None
+            except BAD as error:
                 state.problems += 1
                 findings.append(
                     Problem(f"record {text(table(record).get('id')) or '?'} of {state.root}: {error}")
                 )
                 continue
-            state.others += dataset is None
-            state.datasets += dataset is not None
-            if dataset is not None:
-                yield dataset
+            state.others += mapped is None
+            state.datasets += mapped is not None
+            if mapped is not None:
+                yield mapped
 
     def _lose(self) -> HarvestEnd | None:
         """Leaves a page out that cannot be read; several in a row, or the first, are the end."""
@@ -218,6 +222,20 @@ def _after(day: str, days: int) -> str:
         return "9999-12-31"
 
 
+_RELATIONS: Final = {
+    "iscitedby": "dct:isReferencedBy",
+    "isreferencedby": "dct:isReferencedBy",
+    "cites": "dct:references",
+    "references": "dct:references",
+    "isversionof": "dct:isVersionOf",
+    "hasversion": "dcat:hasVersion",
+    "isnewversionof": "dcat:previousVersion",
+    "ispartof": "dct:isPartOf",
+    "isderivedfrom": "prov:wasDerivedFrom",
+    "isdocumentedby": "foaf:page",
+    "obsoletes": "dct:replaces",
+    "isobsoletedby": "dct:isReplacedBy",
+}
 _CREATIVE_COMMONS = re.compile(r"(?i)cc-(by(?:-nc)?(?:-nd|-sa)?)-([1-4]\.\d)")
 
 
@@ -233,7 +251,7 @@ def dataset_of(record: Any, root: str) -> Dataset:
     """One record as a dataset. Raises `ValueError` for one without identifier or title."""
     record = table(record)
     metadata, number = table(record.get("metadata")), text(record.get("id"))
-    title = text(metadata.get("title")) or text(record.get("title"))
+    title = one_text(metadata.get("title")) or text(record.get("title"))
     if number is None or title is None:
         raise ValueError("it has no identifier" if number is None else "it has no title")
     doi, page = _doi(record, metadata), _page(record, number, root)
@@ -242,7 +260,7 @@ def dataset_of(record: Any, root: str) -> Dataset:
         iri=f"https://doi.org/{doi}" if doi else page,
         record=number,
         title=title,
-        description=text(metadata.get("description")),
+        description=one_text(metadata.get("description")),
         identifiers=texts([doi, number]),
         keywords=tuple(_keywords(metadata)),
         landing_page=page,
@@ -260,7 +278,44 @@ def dataset_of(record: Any, root: str) -> Dataset:
         temporal=tuple(_periods(metadata)),
         version=text(metadata.get("version")),
         distributions=files,
+        agents=tuple(_agents(metadata)),
+        more=tuple(_properties(metadata)),
     )
+
+
+def _agents(metadata: dict[str, Any]) -> Iterator[AgentRole]:
+    """All creators but the first, and all contributors but contacts."""
+    for each in tables(metadata.get("creators"))[1:]:
+        if agent := _person(each):
+            yield AgentRole(property="dct:creator", agent=agent)
+    for each in tables(metadata.get("contributors")):
+        if (agent := _person(each)) and not _is_contact(each):
+            yield AgentRole(property="dct:contributor", agent=agent)
+
+
+def _properties(metadata: dict[str, Any]) -> Iterator[DcatProperty]:
+    """Titles and descriptions in more languages, and what the record is related to."""
+    yield from in_languages(metadata, "title", "dct:title")
+    yield from in_languages(metadata, "description", "dct:description")
+    for field, value, name in (
+        ("additional_titles", "title", "dct:alternative"),
+        ("additional_descriptions", "description", "dct:description"),
+    ):
+        for each in tables(metadata.get(field)):
+            language = text(table(each.get("lang")).get("id"))
+            yield from (DcatProperty(name, one, language) for one in texts(each.get(value)))
+    for each in tables(metadata.get("related_identifiers")):
+        kind = text(each.get("relation")) or text(table(each.get("relation_type")).get("id")) or ""
+        name = _RELATIONS.get(kind.lower(), "dct:relation")
+        scheme = (text(each.get("scheme")) or "").lower()
+        for one in texts(each.get("identifier")):
+            yield DcatProperty(
+                name, f"https://doi.org/{one}" if scheme == "doi" and "://" not in one else one
+            )
+    yield from (DcatProperty("dct:references", one) for one in texts(metadata.get("references")))
+    for each in tables(metadata.get("references")):
+        yield from (DcatProperty("dct:references", one) for one in texts(each.get("reference")))
+    yield from (DcatProperty("adms:versionNotes", one) for one in texts(metadata.get("notes")))
 
 
 def _doi(record: dict[str, Any], metadata: dict[str, Any]) -> str | None:
@@ -289,7 +344,7 @@ def _licence(metadata: dict[str, Any]) -> str | None:
             or text(licence.get("link"))
             or text(licence.get("url"))
         )
-        name = text(licence.get("id")) or text(licence.get("title")) or _in_english(licence.get("title"))
+        name = text(licence.get("id")) or one_text(licence.get("title"))
         if address or name:
             return address or _licence_address(name or "")
     name = text(metadata.get("license"))
@@ -306,11 +361,6 @@ def _licence_address(name: str) -> str:
         return f"https://creativecommons.org/licenses/{found[1].lower()}/{found[2]}/"
     is_zero = name.lower() in ("cc0-1.0", "cc-zero", "cc0")
     return "https://creativecommons.org/publicdomain/zero/1.0/" if is_zero else name
-
-
-def _in_english(value: Any) -> str | None:
-    words = table(value)
-    return text(words.get("en")) or next(filter(None, map(text, words.values())), None)
 
 
 def _publisher(metadata: dict[str, Any]) -> Agent | None:
@@ -331,10 +381,14 @@ def _person(value: Any) -> Agent | None:
 
 def _contact(metadata: dict[str, Any]) -> Agent | None:
     for person in tables(metadata.get("contributors")):
-        role = text(person.get("type")) or text(table(person.get("role")).get("id")) or ""
-        if role.lower().replace(" ", "") == "contactperson":
+        if _is_contact(person):
             return _person(person)
     return None
+
+
+def _is_contact(person: dict[str, Any]) -> bool:
+    role = text(person.get("type")) or text(table(person.get("role")).get("id")) or ""
+    return role.lower().replace(" ", "") == "contactperson"
 
 
 def _languages(metadata: dict[str, Any]) -> tuple[str, ...]:
@@ -393,3 +447,6 @@ def _checksums(checksum: str | None) -> dict[str, Any]:
         return {}
     algorithm = algorithm.lower().replace("-", "") if colon else "md5"
     return {"sha256": value} if algorithm == "sha256" else {"checksum": (algorithm, value)}
+
+
+MAPPING: Final = RecordMapping("zenodo", dataset_of)

@@ -16,7 +16,7 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
 from tamias.model.document import Document
-from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads
+from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads, SourceRecords
 from tamias.permit.retry_after import retry_after_ms
 from tamias.settings import Settings
 
@@ -98,6 +98,9 @@ class HarvestResult:
             each for finding in findings if isinstance(finding, Datasets) for each in finding.datasets
         ]
         self.quads = [quad for finding in findings if isinstance(finding, Quads) for quad in finding.quads]
+        self.sources = [
+            each for finding in findings if isinstance(finding, SourceRecords) for each in finding.records
+        ]
         self.problems = [finding.what for finding in findings if isinstance(finding, Problem)]
         self.links = [
             (reference, finding.kind)

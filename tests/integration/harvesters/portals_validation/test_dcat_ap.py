@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tamias.harvesters.kit.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.kit.from_dcat import datasets_in
 from tamias.harvesters.kit.schemaorg import datasets_in as datasets_in_page
+from tamias.harvesters.portals.mappings import map_again, mapping_of
 
 
 def _kinds():
@@ -36,6 +38,22 @@ def test_every_record_of_a_portal_becomes_a_dataset(portal, harvest, kind):
         quad.subject for quad in harvested.quads if quad.object.value == "http://www.w3.org/ns/dcat#Dataset"
     }
     assert (len(harvested.datasets), len(told), harvested.problems) == (number, number, [])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dcat"])
+def test_every_record_is_kept_and_says_the_same_when_it_is_read_again(portal, harvest, kind):
+    harvester, path, portal.serve, number = KINDS[kind]
+    harvested = harvest(harvester(), path)
+    coverage = MappingCoverage()
+    again = set()
+    for source in harvested.sources:
+        quads = map_again(source)
+        coverage.add(source, quads, mapping_of(source).dropped)
+        again.update(quads)
+    assert len(harvested.sources) == number
+    assert again <= set(harvested.quads)
+    assert [(each.field, each.lost) for each in coverage.fields.values() if each.lost] == []
+    assert coverage.dropped <= 0.03 * coverage.values
 
 
 @pytest.mark.parametrize("kind", KINDS)

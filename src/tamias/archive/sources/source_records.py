@@ -1,0 +1,138 @@
+"""Records of catalogues as documents: every version of each, to be asked for, compared and read again."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import zstandard
+
+from tamias.database.columns import storable
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+from tamias.model.finding import SourceRecord
+from tamias.model.resource import Resource, Version, resource_id
+
+_SQL = statements("tamias.archive.sources", "source_records.sql")
+_PAGE = 200
+_LARGEST = 256 << 20
+"""Bytes of one record; a harvest reads no larger answer."""
+
+
+class RecordStats(msgspec.Struct, frozen=True):
+    """Records that are kept: documents, not datasets."""
+
+    records: int
+    versions: int
+    catalogues: int
+    bytes: int
+    stored_bytes: int
+
+
+def keep_records(cursor: Cursor, portal: str, harvest: int, records: Sequence[SourceRecord]) -> None:
+    """Keeps what is new of these; the portal's row must be there. The same news twice is harmless."""
+    unique = {each.iri: each for each in records}.values()
+    packer = zstandard.ZstdCompressor(level=3)
+    columns = {
+        "resource": [resource_id(each.iri) for each in unique],
+        "sha256": [sha256(each.body).digest() for each in unique],
+        "byte_size": [len(each.body) for each in unique],
+        "body": [packer.compress(each.body) for each in unique],
+        **{
+            name: [storable(getattr(each, name)) for each in unique]
+            for name in ("iri", "record", "catalogue", "mapping", "media_type")
+        },
+    }
+    cursor.execute(_SQL["put_source_records"].text, {"url": storable(portal), "harvest": harvest, **columns})
+
+
+def find_record(session: Session, resource: str) -> Resource | None:
+    """A record that was kept, by the id of its IRI."""
+    asked = {"resource": resource}
+    row = session.transact(lambda cursor: cursor.execute(_SQL["find_record"].text, asked).fetchone())
+    if row is None:
+        return None
+    iri, title, gone_at, captured_at = row
+    state = "active" if gone_at is None else "gone"
+    return Resource(id=resource, url=iri, title=title, state=state, added_at=captured_at)  # type: ignore[arg-type]
+
+
+def record_versions(session: Session, resource: str) -> list[Version]:
+    """The versions of a record, oldest first."""
+    rows = _rows(session, "record_versions", {"resource": resource})
+    return [
+        Version(
+            resource=resource, number=number, captured_at=captured_at, sha256=digest, byte_size=size,
+            media_type=media_type, told_type=media_type, capture="",
+        )
+        for number, captured_at, digest, size, media_type in rows
+    ]  # fmt: skip
+
+
+class RecordBodies:
+    """Reads the versions of one record."""
+
+    def __init__(self, session: Session, resource: str) -> None:
+        self._session = session
+        self._resource = resource
+
+    def read(self, digest: str) -> bytes:
+        """The bytes of a version by their SHA-256. Raises `KeyError` where there is none of it."""
+        asked = {"resource": self._resource, "sha256": bytes.fromhex(digest)}
+        row = self._session.transact(
+            lambda cursor: cursor.execute(_SQL["record_body"].text, asked).fetchone()
+        )
+        if row is None:
+            raise KeyError(digest)
+        return _unpacked(row[0])
+
+    def pieces(self, digest: str) -> Iterator[bytes]:
+        """The same in one piece."""
+        yield self.read(digest)
+
+
+def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
+    """The records of a catalogue, each as it was last seen."""
+    after = ""
+    while True:
+        rows = _rows(session, "latest_records", {"url": portal, "after": after, "limit": _PAGE})
+        for _, iri, record, mapping, catalogue, media_type, body in rows:
+            yield SourceRecord(
+                iri=iri, record=record, mapping=mapping, catalogue=catalogue, media_type=media_type,
+                body=_unpacked(body),
+            )  # fmt: skip
+        if not rows:
+            return
+        after = rows[-1][0]
+
+
+def record_stats(session: Session) -> RecordStats:
+    """How many records are kept."""
+    row = session.transact(lambda cursor: cursor.execute(_SQL["count_records"].text).fetchone())
+    assert row is not None
+    return RecordStats(*row)
+
+
+def damaged_records(session: Session) -> Iterator[tuple[str, str]]:
+    """The versions that are not what they were, each as its name and what is wrong."""
+    after, number = "", 0
+    while True:
+        rows = _rows(session, "damaged_records", {"after": after, "number": number, "limit": _PAGE})
+        for _, version, iri, digest, body in rows:
+            try:
+                sound = sha256(_unpacked(body)).digest() == digest
+            except zstandard.ZstdError:
+                sound = False
+            if not sound:
+                yield iri, f"version {version} is not what its SHA-256 says"
+        if not rows:
+            return
+        after, number = rows[-1][:2]
+
+
+def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
+
+
+def _unpacked(body: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(body, max_output_size=_LARGEST)

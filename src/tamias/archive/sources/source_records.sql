@@ -1,0 +1,56 @@
+-- Records of catalogues as they came.
+
+-- name: put_source_records
+-- A version more of each record that is not as it was.
+INSERT INTO source_record (resource, number, portal, iri, record, catalogue, mapping, captured_at, media_type, sha256,
+                           byte_size, body)
+SELECT new.resource, coalesce(latest.number, 0) + 1, portal.portal, new.iri, new.record, new.catalogue, new.mapping,
+       %(harvest)b::int8, new.media_type, new.sha256, new.byte_size, new.body
+FROM unnest(%(resource)b::text[], %(iri)b::text[], %(record)b::text[], %(catalogue)b::text[], %(mapping)b::text[],
+            %(media_type)b::text[], %(sha256)b::bytea[], %(byte_size)b::int8[], %(body)b::bytea[])
+     AS new (resource, iri, record, catalogue, mapping, media_type, sha256, byte_size, body)
+     JOIN portal ON portal.url = %(url)b::text
+     LEFT JOIN LATERAL (
+         SELECT kept.number, kept.sha256, kept.mapping FROM source_record AS kept
+         WHERE kept.resource = new.resource ORDER BY kept.number DESC LIMIT 1
+     ) AS latest ON true
+WHERE (latest.sha256, latest.mapping) IS DISTINCT FROM (new.sha256, new.mapping)
+ON CONFLICT (resource, number) DO NOTHING
+
+-- name: find_record
+-- What is known of a record that was kept.
+SELECT kept.iri, described.title, described.gone_at, kept.captured_at
+FROM source_record AS kept
+     LEFT JOIN described ON described.portal = kept.portal AND described.record = kept.record
+WHERE kept.resource = %(resource)b::text ORDER BY kept.number LIMIT 1
+
+-- name: record_versions
+-- The versions of a record, oldest first.
+SELECT kept.number, kept.captured_at, encode(kept.sha256, 'hex'), kept.byte_size, kept.media_type
+FROM source_record AS kept WHERE kept.resource = %(resource)b::text ORDER BY kept.number
+
+-- name: record_body
+-- One version of a record.
+SELECT kept.body FROM source_record AS kept
+WHERE kept.resource = %(resource)b::text AND kept.sha256 = %(sha256)b::bytea LIMIT 1
+
+-- name: latest_records
+-- The latest version of each record of a catalogue, some after another.
+SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,
+       kept.body
+FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text
+ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
+
+-- name: count_records
+-- Records, their versions and catalogues, and their bytes.
+SELECT count(*) FILTER (WHERE kept.number = 1), count(*), count(DISTINCT kept.portal),
+       coalesce(sum(kept.byte_size), 0)::int8, coalesce(sum(octet_length(kept.body)), 0)::int8
+FROM source_record AS kept
+
+-- name: damaged_records
+-- Some versions of records after another, to be compared with their digests.
+SELECT kept.resource, kept.number, kept.iri, kept.sha256, kept.body
+FROM source_record AS kept
+WHERE (kept.resource, kept.number) > (%(after)b::text, %(number)b::int4)
+ORDER BY kept.resource, kept.number LIMIT %(limit)b::int8

@@ -1,0 +1,133 @@
+"""What became of each value of a record: said in DCAT, kept as an extra, dropped for a reason, or lost.
+
+The measure knows nothing of how records are read: it goes through the values of the source and looks for
+each in the statements. Values are texts, numbers and truth values; names of fields are none, also where JSON
+writes them as values (`{"key": …, "value": …}`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from lxml import etree
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.harvesters.kit.mapping import FIELDS
+from tamias.model.finding import SourceRecord
+
+_TOKEN = re.compile(r"[-+]?\w[\w.+-]*")
+_NAMES = ("key", "typeName")
+_TYPES = ("typeClass", "multiple")
+
+
+class FieldCoverage(msgspec.Struct, kw_only=True):
+    """How the values of one field fared."""
+
+    field: str
+    values: int = 0
+    mapped: int = 0
+    extra: int = 0
+    dropped: int = 0
+    lost: int = 0
+    """Neither said nor listed as dropped."""
+    reason: str | None = None
+
+
+class MappingCoverage(msgspec.Struct, kw_only=True):
+    """The same of many records, and each field by itself."""
+
+    records: int = 0
+    values: int = 0
+    mapped: int = 0
+    extra: int = 0
+    dropped: int = 0
+    lost: int = 0
+    fields: dict[str, FieldCoverage] = {}
+
+    def add(self, source: SourceRecord, quads: list[Quad], dropped: Mapping[str, str]) -> None:
+        """Takes in one record and what became of it."""
+        extras = [quad for quad in quads if quad.predicate.value.startswith(FIELDS)]
+        said = _Values(quad for quad in quads if not quad.predicate.value.startswith(FIELDS))
+        kept = _Values(extras)
+        self.records += 1
+        for field, value in source_values(source):
+            verdict = "mapped" if value in said else "extra" if value in kept else ""
+            verdict = verdict or ("dropped" if field in dropped else "lost")
+            told = self.fields.setdefault(field, FieldCoverage(field=field, reason=dropped.get(field)))
+            for counts in (self, told):
+                counts.values += 1
+                setattr(counts, verdict, getattr(counts, verdict) + 1)
+
+
+def source_values(source: SourceRecord) -> Iterator[tuple[str, str]]:
+    """Each value of a source with the name of its field."""
+    if source.media_type == "application/json":
+        yield from _json_values(msgspec.json.decode(source.body), "")
+    else:
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+        root = etree.fromstring(source.body, parser)
+        for child in root:
+            yield from _xml_values(child, "")
+        yield from _attributes(root, "")
+
+
+def _json_values(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        name = next(
+            (value[key] for key in _NAMES if "value" in value and isinstance(value.get(key), str)), None
+        )
+        for key, inner in value.items():
+            if name is None:
+                yield from _json_values(inner, f"{field}.{key}" if field else key)
+            elif key not in _NAMES and key not in _TYPES:
+                part = f"{field}.{name}" if field else name
+                yield from _json_values(inner, part if key == "value" else f"{part}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _json_values(inner, field)
+    elif isinstance(value, str):
+        if value.strip():
+            yield field, value.strip()
+    elif value is not None:
+        yield field, msgspec.json.encode(value).decode()
+
+
+def _xml_values(element: Any, field: str) -> Iterator[tuple[str, str]]:
+    name = str(element.tag).rpartition("}")[2]
+    field = f"{field}.{name}" if field else name
+    yield from _attributes(element, field)
+    text = (element.text or "").strip()
+    if text:
+        yield (f"{field}.#text" if len(element) or element.attrib else field), text
+    for child in element.iterchildren("{*}*"):
+        yield from _xml_values(child, field)
+
+
+def _attributes(element: Any, field: str) -> Iterator[tuple[str, str]]:
+    for name, value in element.attrib.items():
+        key = "@" + str(name).rpartition("}")[2]
+        if value.strip():
+            yield (f"{field}.{key}" if field else key), value.strip()
+
+
+class _Values:
+    """The values of statements: whole, within longer ones, and the numbers of geometries."""
+
+    def __init__(self, quads: Any) -> None:
+        self._whole: set[str] = set()
+        self._tokens: set[str] = set()
+        for quad in quads:
+            for term in (quad.subject, quad.object):
+                if isinstance(term, NamedNode):
+                    self._whole.update((term.value, re.split(r"[/#]", term.value.rstrip("/#"))[-1].lower()))
+                elif isinstance(term, Literal):
+                    self._whole.add(term.value.strip())
+                    if term.value[:1] in "[{" or "(" in term.value:
+                        self._tokens.update(_TOKEN.findall(term.value))
+        self._text = "\n".join(self._whole)
+
+    def __contains__(self, value: str) -> bool:
+        if value in self._whole or value.lower() in self._whole or value in self._tokens:
+            return True
+        return len(value) > 3 and value not in ("true", "false") and value in self._text

@@ -1,0 +1,50 @@
+"""The mappings of all portals by name: what reads a record again that was kept, without a request."""
+
+from typing import Final
+
+from lxml import etree
+from pyoxigraph import Quad
+
+from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.mapping import RecordMapping, map_element, map_record
+from tamias.harvesters.portals import arcgis, ckan, dkan, opendatasoft, socrata, udata, zenodo
+from tamias.harvesters.portals.dataverse import SEARCH_MAPPING, export_mapping
+from tamias.harvesters.portals.oai import rdf_in
+from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING
+from tamias.harvesters.portals.oai_xml import inner
+from tamias.model.finding import SourceRecord
+
+_JSON: Final = {
+    mapping.name: mapping
+    for mapping in (
+        arcgis.MAPPING,
+        ckan.MAPPING,
+        dkan.MAPPING,
+        opendatasoft.MAPPING,
+        pod.MAPPING,
+        socrata.MAPPING,
+        udata.MAPPING,
+        zenodo.MAPPING,
+        SEARCH_MAPPING,
+    )
+}
+_XML: Final = {mapping.name: mapping for mapping in (MAPPING, RDF_MAPPING)}
+
+
+def mapping_of(source: SourceRecord) -> RecordMapping:
+    """The mapping that a record is read by. Raises `KeyError` for one that is not known."""
+    if source.mapping == "dataverse":
+        return export_mapping(source.record)
+    return _JSON[source.mapping] if source.mapping in _JSON else _XML[source.mapping]
+
+
+def map_again(source: SourceRecord) -> list[Quad]:
+    """What a record says that was kept, by the mapping as it is now. May raise what reading it raised."""
+    mapping = mapping_of(source)
+    if mapping.name not in _XML:
+        return map_record(mapping, source.body, source.catalogue).quads
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+    element = etree.fromstring(source.body, parser)
+    if mapping is RDF_MAPPING and (graph := inner(element, "RDF")) is not None:
+        return rdf_in(graph, source.catalogue)
+    return map_element(mapping, element, mapping.dataset(element, source.catalogue), source.catalogue).quads
