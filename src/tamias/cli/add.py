@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Seed
 from tamias.permit.delay import host_delay_ms
+from tamias.schedule.interval import seconds_of
 
 if TYPE_CHECKING:
     from tamias.crawl.revisit.watching import Added, Wanted
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 )
 @click.option("--title", help="Title of the resource.")
 @click.option("--format", "format_name", help="Expected format: a media type, or a short name such as csv.")
+@click.option("--every", metavar="INTERVAL", help="Visit this often: 90m, 12h, 1d, 2w. [by how it changes]")
+@click.option(
+    "--priority", type=click.FloatRange(min=0.01, max=100), help="Importance beside other resources. [1]"
+)
 @click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses for --sparql.")
 @common
 def command(
@@ -45,6 +51,8 @@ def command(
     files: tuple[str, ...],
     title: str | None,
     format_name: str | None,
+    every: str | None,
+    priority: float | None,
     allow_private: bool,
 ) -> int:
     """Watches resources: every version of them is stored. `tamias serve` visits them.
@@ -65,6 +73,10 @@ def command(
         wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
     if not harvesters and not wanted:
         raise UsageError("Nothing to watch. Name an address, a --file, or --sparql with --query.")
+    if harvesters and (every or priority):
+        raise UsageError("--every and --priority are for resources; portals have schedule.harvests.")
+    every_ms = None if every is None else seconds_of(every) * 1000
+    wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
     added = _add(place, settings, wanted, harvesters)
     _tell(place, added)
     return 0
@@ -86,7 +98,7 @@ def _add(
         closing(database.session()) as session,
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
-        added = Watcher(session, frontier, Admission(settings, ())).add(wanted)
+        added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
         count = frontier.put(seed_items(settings, harvesters, WATCH))
         added.new += count.new
         added.known += count.known

@@ -179,7 +179,7 @@ def _watch(place: CommonOptions, settings: Settings, urls: Sequence[str], *, aga
         if again:
             watcher.visit_now([Seed(address=url) for url in urls])
         else:
-            watcher.add([Wanted(url=url) for url in urls])
+            watcher.add([Wanted(url=url) for url in urls], by_user=True)
 
 
 def _visit(place: CommonOptions, settings: Settings) -> None:

@@ -12,6 +12,8 @@ from tamias.model.errors import TamiasError
 VERBS = {
     "crawl": "crawl from seeds until nothing is left",
     "add": "watch resources, portals and endpoints",
+    "list": "what is watched: state, versions, visits, trouble",
+    "remove": "stop watching resources; their history stays",
     "serve": "run the service: scheduler, workers, REST API, Memento, metrics",
     "versions": "list the versions of a resource",
     "get": "return one version, byte for byte",

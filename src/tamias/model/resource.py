@@ -60,6 +60,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     change_rate: float | None = None
     """Changes a day, as far as it is known."""
     versions: int = 0
+    every: int | None = None
+    """How often the user wants it visited, in milliseconds; None leaves it to the schedule."""
+    priority: float | None = None
+    """How much more often than others it is visited, by the user's word."""
     sources: tuple[Source, ...] = ()
 
 

@@ -11,7 +11,9 @@ def due(filled, url):
     return filled.rows("SELECT due FROM url WHERE url = %b AND crawl = 2", url)
 
 
-@pytest.mark.parametrize("path", ["post/resource", "post/resources", "crawl?domain=data.example"])
+@pytest.mark.parametrize(
+    "path", ["post/resource", "post/resources", "post/remove", "crawl?domain=data.example"]
+)
 def test_without_the_secret_nothing_is_written(client, path):
     answer = client.post(f"{API}/{path}", json={"url": "http://new.example/0"})
     assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
@@ -113,3 +115,33 @@ def test_one_that_was_stopped_stays_so(writer, filled):
 )
 def test_a_visit_to_nothing_is_refused(writer, words, status):
     assert writer.post(f"{API}/crawl{words}").status_code == status
+
+
+def listed(client, url, **words):
+    """What the list says of a resource, if it is there."""
+    found = client.get(f"{API}/resources", params={"host": "often.example", **words}).json()["items"]
+    return next((each for each in found if each["url"] == url), None)
+
+
+def test_how_often_a_resource_is_visited_is_told_and_listed(writer):
+    url = "http://often.example/a"
+    body = {"url": url, "every": "12h", "priority": 3}
+    assert writer.post(f"{API}/post/resource", json=body).status_code == 201
+    told = listed(writer, url)
+    assert (told["every"], told["priority"], told["last_crawl"], told["trouble"]) == ("12h", 3.0, None, None)
+    assert writer.post(f"{API}/post/resource", json={**body, "every": "often"}).status_code == 422
+    assert writer.post(f"{API}/post/resource", json={**body, "priority": 0}).status_code == 400
+
+
+def test_a_removed_resource_is_stopped_and_not_due_and_starts_again_when_it_is_added(writer, filled):
+    url = "http://often.example/b"
+    writer.post(f"{API}/post/resource", json={"url": url})
+    answer = writer.post(f"{API}/post/remove", json={"urls": [url, "http://often.example/no", "nonsense"]})
+    assert answer.json() == {"stopped": 1, "unknown": ["http://often.example/no", "nonsense"]}
+    assert due(filled, url) == [(NEVER,)]
+    assert listed(writer, url, state="stopped")["next_crawl"] is None
+    assert listed(writer, url, state="active") is None
+    writer.post(f"{API}/post/resource", json={"url": url})
+    assert (listed(writer, url)["state"], due(filled, url) == [(NEVER,)]) == ("active", False)
+    assert writer.post(f"{API}/post/remove", json={"urls": ["http://often.example/no"]}).status_code == 404
+    assert writer.get(f"{API}/resources", params={"state": "odd"}).status_code == 400

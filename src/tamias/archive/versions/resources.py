@@ -33,6 +33,10 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """When somebody says that it last changed."""
     frequency: str | None = None
     """How often somebody says that it changes."""
+    every: int | None = None
+    """How often the user wants it visited, in milliseconds."""
+    wanted_at: int | None = None
+    """When somebody last asked for a visit."""
 
 
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +64,27 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     history: bytes | None = None
     change_rate: float | None = None
     visited_at: int | None = None
+    trouble: str | None = None
+    """Why the visit brought nothing, if so."""
+
+
+class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
+    """A resource in a list of what is watched; times in milliseconds UTC."""
+
+    id: str
+    url: str
+    title: str | None
+    media_type: str | None
+    state: State
+    added_at: int
+    versions: int
+    last_visit: int | None
+    next_visit: int | None
+    change_rate: float | None
+    every: int | None
+    priority: float
+    trouble: str | None
+    """Why the latest visit brought nothing; None when it did."""
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -72,10 +97,16 @@ class Suspect(msgspec.Struct, frozen=True):
     reason: str
 
 
-def put_resources(cursor: Cursor, new: Sequence[tuple[Resource, str]], now: int) -> int:
-    """Makes resources known, each with its host, and their sources; returns how many were new."""
+def put_resources(
+    cursor: Cursor, new: Sequence[tuple[Resource, str]], now: int, *, by_user: bool = False
+) -> int:
+    """Makes resources known, each with its host, and their sources; returns how many were new.
+
+    What the user stopped stays so, unless the user names it again.
+    """
     unique = {resource.id: (resource, host) for resource, host in new}
-    rows = cursor.execute(_SQL["put_resources"].text, {"now": now, **_columns(unique.values())}).fetchall()
+    words = {"now": now, "by_user": by_user, **_columns(unique.values())}
+    rows = cursor.execute(_SQL["put_resources"].text, words).fetchall()
     named = [(resource.id, source) for resource, _ in new for source in resource.sources]
     pairs = {(resource, source.source): source for resource, source in named}
     if pairs:
@@ -90,7 +121,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
     if row is None:
         return None
     (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
-     visited_at, fails, hint_at, frequency) = row  # fmt: skip
+     visited_at, fails, hint_at, frequency, every, wanted_at) = row  # fmt: skip
     known = KnownState(
         sha256=digest.hex() if digest else None,
         fingerprint=fingerprint.hex() if fingerprint else None,
@@ -100,6 +131,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
     return Watched(
         id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
         history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
+        every=every, wanted_at=wanted_at,
     )  # fmt: skip
 
 
@@ -125,11 +157,43 @@ def add_suspect(cursor: Cursor, new: NewVersion, host: str, reason: str) -> None
 
 def note_visit(cursor: Cursor, note: VisitNote) -> None:
     """What a visit means for the schedule and the state."""
-    cursor.execute(_SQL["note_visit"].text, msgspec.structs.asdict(note))
+    told = {**msgspec.structs.asdict(note), "trouble": storable(note.trouble)}
+    cursor.execute(_SQL["note_visit"].text, told)
+
+
+def note_trouble(cursor: Cursor, resource: str, trouble: str, now: int) -> None:
+    """A visit that brought nothing to be judged, such as one to a host that cannot be reached."""
+    told = {"resource": resource, "trouble": storable(trouble), "now": now}
+    cursor.execute(_SQL["note_trouble"].text, told)
+
+
+def note_wanted(session: Session, resources: Sequence[str]) -> None:
+    """Somebody asks for a visit: one that has begun already does not do."""
+    told = {"resource": list(resources), "now": session.now()}
+    session.transact(lambda cursor: cursor.execute(_SQL["note_wanted"].text, told))
+
+
+def list_watched(
+    session: Session,
+    after: str = "",
+    limit: int = PAGE,
+    *,
+    host: str | None = None,
+    media_type: str | None = None,
+    portal: str | None = None,
+    state: str | None = None,
+    trouble: bool = False,
+) -> list[WatchedResource]:
+    """The resources that follow one, in the order of their ids; with `trouble` those that need attention."""
+    asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
+    asked |= {"state": state, "trouble": trouble}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["list_watched"].text, asked).fetchall())
+    names = WatchedResource.__struct_fields__
+    return [WatchedResource(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def stop_resources(session: Session, resources: Sequence[str]) -> None:
-    """Takes resources from under watch."""
+    """They are no longer watched; their versions stay."""
     session.transact(
         lambda cursor: cursor.execute(_SQL["stop_resources"].text, {"resource": list(resources)})
     )
@@ -191,6 +255,8 @@ def _columns(new: Iterable[tuple[Resource, str]]) -> dict[str, list[Any]]:
         "host": [host for _, host in pairs],
         "title": [storable(resource.title) for resource, _ in pairs],
         "expected": [resource.expected for resource, _ in pairs],
+        "every": [resource.every for resource, _ in pairs],
+        "priority": [resource.priority for resource, _ in pairs],
     }
 
 

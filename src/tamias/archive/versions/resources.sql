@@ -1,17 +1,22 @@
 -- Resources under watch, their sources and versions.
 
 -- name: put_resources
--- Makes resources known. A known one takes a title or a promise that it lacked; one that was stopped is active again.
-INSERT INTO resource (resource, url, host, title, expected, added_at)
-SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8
-FROM unnest(%(resource)b::text[], %(url)b::text[], %(host)b::text[], %(title)b::text[], %(expected)b::text[])
-     AS new (resource, url, host, title, expected)
+-- Makes resources known. A known one takes a title or a promise that it lacked, and what the user says of visits;
+-- one that was stopped is active again if the user names it.
+INSERT INTO resource (resource, url, host, title, expected, added_at, every, importance)
+SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8, new.every, coalesce(new.priority, 1)
+FROM unnest(%(resource)b::text[], %(url)b::text[], %(host)b::text[], %(title)b::text[], %(expected)b::text[],
+            %(every)b::int8[], %(priority)b::float8[])
+     AS new (resource, url, host, title, expected, every, priority)
 ORDER BY new.resource
 ON CONFLICT (resource) DO UPDATE
 SET title = coalesce(resource.title, excluded.title),
     expected = CASE WHEN resource.versions = 0 THEN coalesce(excluded.expected, resource.expected)
                     ELSE resource.expected END,
-    state = CASE WHEN resource.state = 'stopped' THEN 'active' ELSE resource.state END
+    every = coalesce(excluded.every, resource.every),
+    importance = CASE WHEN %(by_user)b::bool AND excluded.importance <> 1 THEN excluded.importance
+                      ELSE resource.importance END,
+    state = CASE WHEN %(by_user)b::bool AND resource.state = 'stopped' THEN 'active' ELSE resource.state END
 RETURNING resource, xmax = 0 AS inserted
 
 -- name: put_sources
@@ -29,7 +34,8 @@ SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded
 -- What must be known of a resource to judge what came.
 SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
        resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
-       resource.visited_at, resource.fails, resource.hint_at, resource.frequency
+       resource.visited_at, resource.fails, resource.hint_at, resource.frequency, resource.every,
+       resource.wanted_at
 FROM resource WHERE resource.resource = %(resource)b::text
 
 -- name: count_shared
@@ -74,7 +80,8 @@ SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE %(state)b::
     history = coalesce(%(history)b::bytea, resource.history),
     change_rate = coalesce(%(change_rate)b::float8, resource.change_rate),
     visited_at = coalesce(%(visited_at)b::int8, resource.visited_at), tried_at = %(now)b::int8,
-    next_visit = %(next_visit)b::int8, fails = %(fails)b::int4
+    next_visit = CASE WHEN resource.state = 'stopped' THEN NULL ELSE %(next_visit)b::int8 END,
+    fails = %(fails)b::int4, trouble = %(trouble)b::text
 WHERE resource.resource = %(resource)b::text
 
 -- name: read_resources
@@ -85,6 +92,32 @@ SELECT resource.resource, resource.url, resource.state, resource.title, resource
                                   ORDER BY source.first_seen, source.source)
                  FROM source WHERE source.resource = resource.resource), '[]')
 FROM resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resource.resource
+
+-- name: note_trouble
+-- A visit that brought nothing to be judged.
+UPDATE resource SET trouble = %(trouble)b::text, tried_at = %(now)b::int8
+WHERE resource.resource = %(resource)b::text
+
+-- name: note_wanted
+-- They are to be visited now; a visit that has begun before does not do.
+UPDATE resource SET wanted_at = %(now)b::int8,
+                    next_visit = least(coalesce(resource.next_visit, %(now)b::int8), %(now)b::int8)
+WHERE resource.resource = ANY(%(resource)b::text[]) AND resource.state <> 'stopped'
+
+-- name: list_watched
+-- Resources after a given one, with how their visits go.
+SELECT resource.resource, resource.url, resource.title, resource.media_type, resource.state, resource.added_at,
+       resource.versions, resource.tried_at, resource.next_visit, resource.change_rate, resource.every,
+       resource.importance::float8, resource.trouble
+FROM resource
+WHERE resource.resource > %(after)b::text
+  AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
+  AND (%(media_type)b::text IS NULL OR resource.media_type = %(media_type)b::text)
+  AND (%(state)b::text IS NULL OR resource.state = %(state)b::text)
+  AND (NOT %(trouble)b::bool OR resource.trouble IS NOT NULL AND resource.state <> 'stopped')
+  AND (%(portal)b::text IS NULL OR EXISTS (SELECT FROM source WHERE source.resource = resource.resource
+                                                               AND source.portal = %(portal)b::text))
+ORDER BY resource.resource LIMIT %(limit)b::int4
 
 -- name: page_resources
 -- The same, all of them, page by page.

@@ -8,6 +8,7 @@ import msgspec
 
 from tamias.analyse.links.header import alternates
 from tamias.archive.sources.contexts import keep_context
+from tamias.archive.versions.resources import note_trouble
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, CopyChanges
 from tamias.crawl.commit.committer import CommitContext, Visited
@@ -25,8 +26,11 @@ from tamias.model.cut import BELOW, LISTED
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Task
+from tamias.model.resource import resource_id
 from tamias.model.url import authority, without_password
 from tamias.settings import SeedsSettings
+
+_UNASKED = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.SKIPPED})
 
 
 class Settler:
@@ -87,10 +91,20 @@ class Settler:
                 _context(result, task, settled=done.due == NEVER),
                 news.also,
                 _described(result.found, capture),
-                partial(result.archived.record, capture_id=capture_id) if result.archived else None,
+                partial(result.archived.record, capture_id=capture_id)
+                if result.archived
+                else self._trouble(task, capture),
             ),
             afterwards=self._settle(result.archived) or result.afterwards,
         )
+
+    def _trouble(self, task: Task, capture: Capture) -> Callable[[Cursor], None] | None:
+        """A watched resource that could not be asked for at all."""
+        if task.crawl != WATCH or capture.outcome not in _UNASKED or kind_of(task.tags) is not None:
+            return None
+        resource = resource_id(self._admission.key(without_password(task.url)))
+        trouble, now = f"{capture.outcome.word}: {capture.reason}", self._now()
+        return lambda cursor: note_trouble(cursor, resource, trouble, now)
 
     async def _news(
         self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool

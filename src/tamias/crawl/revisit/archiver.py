@@ -32,6 +32,7 @@ from tamias.database.threads import SessionThread
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Outcome
 from tamias.model.faults import reached
+from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, SITEMAP, kind_of
 from tamias.model.lease import Task
 from tamias.model.resource import Resource, resource_id
@@ -116,7 +117,13 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             history=pack(self.next.history),
             change_rate=self.next.rate,
             visited_at=self.now if self.trusted else None,
+            trouble=None if self.trusted else self._trouble(),
         )
+
+    def _trouble(self) -> str:
+        if self.judgement.meaning is AttemptMeaning.SUSPECT:
+            return f"suspicious: {self.judgement.reason}"
+        return f"{self.capture.outcome.word}: {self.capture.reason}"
 
 
 class SharedBodies:
@@ -288,10 +295,22 @@ class Archiver:
             policy=self._policy,
             chance=random.random(),
         )
-        if capture.retry_after_ms is None:
-            return found
-        later = max(found.due_ms, capture.ended_at + capture.retry_after_ms)
-        return msgspec.structs.replace(found, due_ms=later)
+        due = _by_user(watched, judgement, capture, found.due_ms)
+        if capture.retry_after_ms is not None:
+            due = max(due, capture.ended_at + capture.retry_after_ms)
+        return msgspec.structs.replace(found, due_ms=due)
+
+
+def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int) -> int:
+    """When the user wants it visited again, where the schedule says `due`."""
+    if watched.state == "stopped":
+        return NEVER
+    if watched.wanted_at is not None and watched.wanted_at > capture.started_at:
+        return capture.ended_at
+    if watched.every is None:
+        return due
+    regular = capture.ended_at + watched.every
+    return regular if judgement.meaning in _TELLING else min(due, regular)
 
 
 def _fingerprint_of(body: Body, media_type: str | None) -> str | None:

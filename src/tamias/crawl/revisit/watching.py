@@ -4,17 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tamias.archive.versions.resources import put_resources, read_resources
+from tamias.archive.versions.resources import note_wanted, put_resources, read_resources, stop_resources
 from tamias.content.formats import media_type_of
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.due.make_due import make_due
+from tamias.frontier.due.retire import retire
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.item import Item, Seed
 from tamias.model.resource import Resource, Source, resource_id
-from tamias.model.url import fetch_url, host, without_password
+from tamias.model.url import fetch_url, host, is_address, without_password
 
 BATCH = 1000
 
@@ -27,6 +28,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
     source: str = ""
     portal: str | None = None
+    every: int | None = None
+    """How often it is to be visited, in milliseconds."""
+    priority: float | None = None
 
 
 class Added(msgspec.Struct):
@@ -46,30 +50,45 @@ class Watcher:
         self._frontier = frontier
         self._admission = admission
 
-    def add(self, wanted: Iterable[Wanted]) -> Added:
-        """Makes them known and due. Naming one again is harmless; its source is noted."""
+    def add(self, wanted: Iterable[Wanted], *, by_user: bool = False) -> Added:
+        """Makes them known and due. Naming one again is harmless; its source is noted.
+
+        What was stopped is watched again if the user names it, not if a portal does.
+        """
         added = Added()
         batch: list[Wanted] = []
         for each in wanted:
             batch.append(each)
             if len(batch) == BATCH:
-                self._add_batch(batch, added)
+                self._add_batch(batch, added, by_user=by_user)
                 batch = []
-        self._add_batch(batch, added)
+        self._add_batch(batch, added, by_user=by_user)
         return added
 
     def visit_now(self, seeds: Sequence[Seed]) -> list[str]:
         """Makes what is under watch due; returns the addresses that are not under watch."""
         items = [self._admission.item(fetch_url(seed.address), 0, WATCH, seed.kind) for seed in seeds]
         names = [None if seed.kind else resource_id(self._key(seed.address)) for seed in seeds]
-        known = {each.id for each in read_resources(self._session, [name for name in names if name])}
+        found = read_resources(self._session, [name for name in names if name])
+        known = {each.id for each in found if each.state != "stopped"}
         pairs = list(zip(names, items, strict=True))
+        note_wanted(self._session, list(known))
         make_due(
             self._session, self._frontier, [item for name, item in pairs if name is None or name in known]
         )
         return [item.url for name, item in pairs if name is not None and name not in known]
 
-    def _add_batch(self, wanted: Sequence[Wanted], added: Added) -> None:
+    def stop(self, urls: Sequence[str]) -> list[str]:
+        """They are not visited any more, and all that was stored stays; returns what is not watched."""
+        pairs = [(resource_id(self._key(fetch_url(url))), url) for url in urls if is_address(url)]
+        known = {each.id: each.url for each in read_resources(self._session, [name for name, _ in pairs])}
+        stop_resources(self._session, list(known))
+        items = [self._admission.item(fetch_url(url), 0, WATCH) for name, url in pairs if name in known]
+        retire(self._session, self._frontier, items)
+        stopped = {url for name, url in pairs if name in known}
+        return [url for url in urls if url not in stopped]
+
+    def _add_batch(self, wanted: Sequence[Wanted], added: Added, *, by_user: bool) -> None:
         pairs: list[tuple[Resource, Item]] = []
         for each in wanted:
             url = fetch_url(each.url)
@@ -82,8 +101,18 @@ class Watcher:
             return
         rows = [(resource, host(resource.url)) for resource, _ in pairs]
         now = self._session.now()
-        new = self._session.transact(lambda cursor: put_resources(cursor, rows, now))
-        self._frontier.put([item for _, item in pairs])
+        before = read_resources(self._session, [resource.id for resource, _ in pairs])
+        stopped = {each.id for each in before if each.state == "stopped"}
+        new = self._session.transact(lambda cursor: put_resources(cursor, rows, now, by_user=by_user))
+        self._frontier.put([item for resource, item in pairs if by_user or resource.id not in stopped])
+        known = {each.id for each in before}
+        # Another interval, or a new start, begins with a visit.
+        again = [
+            item
+            for resource, item in pairs
+            if by_user and (resource.id in stopped or (resource.every and resource.id in known))
+        ]
+        make_due(self._session, self._frontier, again)
         added.new += new
         added.known += len({resource.id for resource, _ in pairs}) - new
 
@@ -98,6 +127,8 @@ class Watcher:
             title=wanted.title,
             expected=media_type_of(wanted.format),
             added_at=0,
+            every=wanted.every,
+            priority=wanted.priority,
             sources=(source,),
         )
 

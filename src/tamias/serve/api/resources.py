@@ -9,18 +9,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
-from tamias.archive.versions.resources import page_of_resources
+from tamias.archive.versions.resources import WatchedResource, list_watched, note_wanted
 from tamias.crawl.revisit.watching import Added, Wanted
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.service.state import WATCH
-from tamias.model.resource import Resource, State
+from tamias.model.errors import UsageError
+from tamias.model.resource import State
 from tamias.model.url import is_address
+from tamias.schedule.interval import seconds_of, span_of
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, json_body, limit, media_type, parameter, stored_text
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import ListPage, json_answer, page_answer
-from tamias.serve.queries.thread_pool import SQL, ServiceSession
+from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
 MOST_BYTES = 64 * 1024
@@ -40,8 +42,14 @@ class ResourceDescription(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str | None
     state: State
     added_at: str
+    last_crawl: str | None
     next_crawl: str | None
     change_rate: float | None
+    every: str | None
+    """How often the user wants it visited, such as `1d`; null leaves it to the schedule."""
+    priority: float
+    trouble: str | None
+    """Why the latest visit brought nothing; null when it did."""
     version_count: int
     dataset: str
     """Where it is told of in full."""
@@ -55,6 +63,22 @@ class NewResource(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None = None
     source: str | None = None
     portal: str | None = None
+    every: Annotated[str, Meta(max_length=20)] | None = None
+    """How often it is to be visited: `90m`, `12h`, `1d`, `2w`."""
+    priority: Annotated[float, Meta(ge=0.01, le=100)] | None = None
+
+
+class UrlList(msgspec.Struct, frozen=True, kw_only=True):
+    """Addresses of watched resources."""
+
+    urls: Annotated[list[str], Meta(min_length=1, max_length=1000)]
+
+
+class StoppedUrls(msgspec.Struct, frozen=True):
+    """What became of addresses that are to be watched no longer."""
+
+    stopped: int
+    unknown: list[str]
 
 
 class RefusedUrl(msgspec.Struct, frozen=True):
@@ -85,8 +109,13 @@ NewResources = Annotated[list[NewResource], Meta(max_length=MOST_AT_ONCE)]
 async def listing(request: Request, service: Service) -> Response:
     """What is under watch."""
     most, after, told = limit(request), cursor(request, ID_CURSOR), parameter(request, "type")
+    state = parameter(request, "state")
+    if state not in (None, "active", "gone", "stopped"):
+        raise HttpProblem(400, "state is one of active, gone, stopped")
     page = partial(
-        page_of_resources,
+        list_watched,
+        state=state,
+        trouble=parameter(request, "trouble") is not None,
         after=after[0] if after else "",
         limit=most,
         host=parameter(request, "host"),
@@ -125,7 +154,16 @@ async def crawl(request: Request, service: Service) -> Response:
     return json_answer(request, told, 202)
 
 
-def _described(resource: Resource, base: str) -> ResourceDescription:
+async def remove(request: Request, service: Service) -> Response:
+    """Stops watching; what is stored stays. 404 where not one of them is watched."""
+    named = await json_body(request, UrlList, MOST_BYTES_OF_MANY)
+    unknown = await service.pool.run(lambda db: db.watcher.stop(named.urls))
+    if len(unknown) == len(named.urls):
+        raise HttpProblem(404, "none of these is watched")
+    return json_answer(request, StoppedUrls(len(named.urls) - len(unknown), unknown))
+
+
+def _described(resource: WatchedResource, base: str) -> ResourceDescription:
     return ResourceDescription(
         id=resource.id,
         url=resource.url,
@@ -133,6 +171,10 @@ def _described(resource: Resource, base: str) -> ResourceDescription:
         media_type=resource.media_type,
         state=resource.state,
         added_at=rfc3339(resource.added_at),
+        last_crawl=None if resource.last_visit is None else rfc3339(resource.last_visit),
+        every=None if resource.every is None else span_of(resource.every / 1000),
+        priority=resource.priority,
+        trouble=resource.trouble,
         next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
         change_rate=resource.change_rate,
         version_count=resource.versions,
@@ -144,7 +186,7 @@ def add_wanted(db: ServiceSession, wanted: list[NewResource]) -> AddedUrls:
     """Puts resources under watch; what is no address is told as refused."""
     good = [each for each in wanted if is_address(each.url)]
     refused = [RefusedUrl(each.url, "not a valid URL") for each in wanted if not is_address(each.url)]
-    added: Added = db.watcher.add([_wanted(each) for each in good])
+    added: Added = db.watcher.add([_wanted(each) for each in good], by_user=True)
     refused += [RefusedUrl(url, reason) for url, reason in added.refused]
     return AddedUrls(added.new, added.known, refused)
 
@@ -156,15 +198,24 @@ def _wanted(new: NewResource) -> Wanted:
         format=stored_text("a format", new.format, _KEY_BYTES),
         source=stored_text("a source", new.source, _KEY_BYTES) or "",
         portal=stored_text("a portal", new.portal, _KEY_BYTES),
+        every=None if new.every is None else _interval(new.every),
+        priority=new.priority,
     )
+
+
+def _interval(text: str) -> int:
+    try:
+        return seconds_of(text) * 1000
+    except UsageError as error:
+        raise HttpProblem(422, str(error)) from None
 
 
 def _hasten(db: ServiceSession, named: str | None, host: str | None) -> Hastened:
     after, resources, hastened = "", 0, 0
     while rows := _wanted_now(db, after, named, host):
         items = [db.admission.item(url, 0, WATCH) for _, url in rows]
+        note_wanted(db.session, [resource for resource, _ in rows])
         hastened += make_due(db.session, db.frontier, items)
-        _note_wanted(db, [resource for resource, _ in rows])
         resources += len(rows)
         after = rows[-1][0]
     return Hastened(resources, hastened)
@@ -173,11 +224,6 @@ def _hasten(db: ServiceSession, named: str | None, host: str | None) -> Hastened
 def _wanted_now(db: ServiceSession, after: str, named: str | None, host: str | None) -> list[tuple[Any, ...]]:
     asked = {"after": after, "resource": named, "host": host, "limit": _SQL_BATCH}
     return db.rows("wanted_now", asked)
-
-
-def _note_wanted(db: ServiceSession, resources: list[str]) -> None:
-    told = {"now": db.session.now(), "resource": resources}
-    db.session.transact(lambda cursor: cursor.execute(SQL["note_wanted"].text, told))
 
 
 ENDPOINTS = [
@@ -189,6 +235,8 @@ ENDPOINTS = [
             Parameter("host", "of this host"),
             Parameter("type", "whose current version is of this media type, or short name of one"),
             Parameter("portal", "that this portal names"),
+            Parameter("state", "in this state: active, gone or stopped"),
+            Parameter("trouble", "given with any value: whose latest visit brought nothing"),
             *PAGED,
         ),
         answers={200: ResponseSpec("Resources in the order of their ids", ListPage[ResourceDescription])},
@@ -212,6 +260,15 @@ ENDPOINTS = [
         about="Watch many resources",
         answers={200: ResponseSpec("What became of them", AddedUrls)},
         body=NewResources,
+        secret=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/post/remove",
+        handle=remove,
+        about="Stop watching resources; their versions stay",
+        answers={200: ResponseSpec("What became of them", StoppedUrls)},
+        body=UrlList,
         secret=True,
     ),
     Endpoint(

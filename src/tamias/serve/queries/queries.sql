@@ -69,11 +69,6 @@ WHERE resource.resource > %(after)b::text AND resource.state <> 'stopped'
   AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)
 ORDER BY resource.resource LIMIT %(limit)b::int4
 
--- name: note_wanted
--- They are to be visited now.
-UPDATE resource SET next_visit = %(now)b::int8
-WHERE resource.resource = ANY(%(resource)b::text[]) AND coalesce(resource.next_visit, %(now)b::int8 + 1) > %(now)b::int8
-
 -- name: alive
 -- Whether the database answers.
 SELECT 1

@@ -1,0 +1,99 @@
+"""`tamias list`: what is watched, and how its visits go."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tamias.cli.console.options import CommonOptions, common, say, say_json
+
+if TYPE_CHECKING:
+    from tamias.archive.versions.resources import WatchedResource
+    from tamias.database.connect import Session
+
+COLUMNS = ("state", "versions", "last_visit", "next_visit", "every", "priority", "trouble", "url", "title")
+
+
+@click.command()
+@click.option("--host", help="Only resources of this host.")
+@click.option(
+    "--state", type=click.Choice(["active", "gone", "stopped"]), help="Only resources in this state."
+)
+@click.option("--trouble", is_flag=True, help="Only resources whose last visit brought nothing.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), help="Output format. [table]")
+@common
+def command(
+    place: CommonOptions, host: str | None, state: str | None, trouble: bool, form: str | None
+) -> None:
+    """Lists watched resources: state, versions, last and next visit, and why the last one brought nothing.
+
+    Example: tamias list --trouble
+    """
+    from tamias.database.connect import Database
+
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        rows = (_row(each) for each in _all(session, host, state, trouble))
+        if place.json or form == "json":
+            say_json(list(rows))
+        elif form == "csv":
+            _write_csv(rows)
+        else:
+            _write_table(rows)
+
+
+def _all(
+    session: "Session", host: str | None, state: str | None, trouble: bool
+) -> Iterator["WatchedResource"]:
+    from tamias.archive.versions.resources import list_watched
+
+    after = ""
+    while page := list_watched(session, after, host=host, state=state, trouble=trouble):
+        yield from page
+        after = page[-1].id
+
+
+def _row(each: "WatchedResource") -> dict[str, object]:
+    from tamias.archive.moments import rfc3339
+    from tamias.schedule.interval import span_of
+
+    return {
+        "state": each.state,
+        "versions": each.versions,
+        "last_visit": None if each.last_visit is None else rfc3339(each.last_visit),
+        "next_visit": None if each.next_visit is None else rfc3339(each.next_visit),
+        "every": None if each.every is None else span_of(each.every / 1000),
+        "priority": each.priority,
+        "trouble": each.trouble,
+        "url": each.url,
+        "title": each.title,
+    }
+
+
+def _write_csv(rows: Iterator[dict[str, object]]) -> None:
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _write_table(rows: Iterator[dict[str, object]]) -> None:
+    say(f"{'state':8}{'versions':>9}  {'last visit':17} {'next visit':17} {'every':6} url")
+    empty = True
+    for row in rows:
+        empty = False
+        last, following = (_minute(row[name]) for name in ("last_visit", "next_visit"))
+        visits = f"{last:17} {following:17} {row['every'] or 'auto':6}"
+        say(f"{row['state']:8}{row['versions']:>9}  {visits} {row['url']}")
+        if row["trouble"]:
+            say(f"{'':8}  {row['trouble']}")
+    if empty:
+        click.echo("nothing matches; 'tamias add URL' watches a resource", err=True)
+
+
+def _minute(moment: object) -> str:
+    return "-" if moment is None else str(moment)[:16].replace("T", " ")

@@ -1,0 +1,39 @@
+"""`tamias remove`: resources are no longer watched; their history stays."""
+
+from contextlib import closing
+
+import click
+
+from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.model.errors import UsageError
+
+
+@click.command()
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@common
+def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
+    """Stops watching resources. Their versions stay, and `tamias add` starts again.
+
+    Example: tamias remove https://example.org/data.csv
+    """
+    from tamias.crawl.plan.admit import Admission, same_url
+    from tamias.crawl.revisit.watching import Watcher
+    from tamias.database.connect import Database
+    from tamias.frontier.postgres import PostgresFrontier
+
+    settings = place.settings().settings
+    names = frozenset(settings.filters.session_names)
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        frontier = PostgresFrontier(session, same_url=same_url(names))
+        unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
+    stopped = [url for url in urls if url not in unknown]
+    if place.json:
+        say_json({"stopped": stopped, "unknown": unknown})
+    else:
+        for url in stopped:
+            say(f"stopped: {url}; its versions stay ('tamias versions' lists them)")
+    if unknown:
+        raise UsageError(f"not watched: {', '.join(unknown)}. 'tamias list' shows what is.")
