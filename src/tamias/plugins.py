@@ -17,7 +17,7 @@ GROUPS = {
     "tamias.fetchers": "how a kind of address is fetched (protocols.Fetcher)",
     "tamias.formats": "what formats there are, and what reads them (content.formats.Format)",
     "tamias.analysers": "how a kind of document is read (protocols.Analyser)",
-    "tamias.taggers": "which tags the content of a page tells (protocols.Tagger)",
+    "tamias.taggers": "which tags the content of a page gives (protocols.Tagger)",
     "tamias.harvesters": "how a source that is more than a document is read (protocols.Harvester)",
     "tamias.sinks": "how segments of quads are written (protocols.Sink)",
     "tamias.graph_sinks": "where graphs are delivered after the commit (sinks.delivery.GraphSink)",

@@ -33,7 +33,7 @@ def test_an_archived_table_in_such_an_encoding_is_read_as_if_nothing_was_said(na
 
 
 GIANT_TERM, GIANT_LINE = (
-    "a term of more than 16 MiB, not read on",
+    "a term of more than 16 MiB, the rest was not read",
     "line of more than 4194304 bytes, left out",
 )
 

@@ -28,7 +28,7 @@ OPTIONS = {
     *("tdi09", "tdi10", "tdi11", "tdi12", "te075", "te077"),
 }
 BAD_BASE = {"tli12"}
-"""Wants statements of a document whose base is no IRI."""
+"""Wants statements of a document whose base is not an IRI."""
 REMOTE = {"tc031", "tc034", "te126", "te127", "te128", "tso05", "tso06", "tso08", "tso09", "tso11"}
 
 

@@ -36,7 +36,7 @@ def test_a_list_from_the_environment_is_split_at_commas():
         ("[fetch]\ndelay = 'long'\n", "fetch.delay"),
         ("[fetch]\ndelay = -1\n", "fetch.delay"),
         ("[filters]\nscope = 'moon'\n", "filters.scope"),
-        ("delay = 1\n", "must stand in a table"),
+        ("delay = 1\n", "must be in a table"),
         ("[fetch\n", "is not TOML"),
         ("[frontier]\nbuckets = 3\n", "power of two"),
     ],

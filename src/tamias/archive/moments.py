@@ -28,7 +28,7 @@ def milliseconds(moment: Moment) -> int:
         return _read(moment.strip())
     except (ValueError, OverflowError):
         raise UsageError(
-            f"{moment[:100]!r} is no time; write 2026-11-15T12:00:00Z, 2026-11-15 or 20261115120000"
+            f"{moment[:100]!r} is not a time; write 2026-11-15T12:00:00Z, 2026-11-15 or 20261115120000"
         ) from None
 
 

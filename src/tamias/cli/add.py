@@ -72,7 +72,7 @@ def command(
     if sparql is not None and query_file is not None:
         wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
     if not harvesters and not wanted:
-        raise UsageError("Nothing to watch. Name an address, a --file, or --sparql with --query.")
+        raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
     if harvesters and (every or priority):
         raise UsageError("--every and --priority are for resources; portals have schedule.harvests.")
     every_ms = None if every is None else seconds_of(every) * 1000

@@ -14,8 +14,8 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 def command(place: CommonOptions, folder: Path) -> int:
     """Takes a snapshot of the database and all its files; crawls and services can keep running.
 
-    A folder takes any number of snapshots: bytes that are there already are not copied again. Not in it are
-    the settings, the secret, and bodies in an S3 store, which has its own ways.
+    A folder can hold any number of snapshots: bytes that are already there are not copied again. It does not
+    contain the settings, the secret, and bodies in an S3 store, which you back up with its own tools.
 
     Example: tamias backup /mnt/backup/tamias
     """

@@ -8,9 +8,9 @@ from tamias.settings import all_settings
 PAGE_HEAD = """# Settings
 
 A value comes from the default, then from `tamias.toml` (or `--config FILE`), then from the environment,
-then from the flag of the same word; `tamias config show` tells which. In the file each setting stands in
+then from the flag of the same name; `tamias config show` shows which. In the file each setting is in
 the table of its first word: `[fetch]` and `delay = 1.0` for `fetch.delay`. Lists are TOML lists in the
-file, and separated by commas in the environment.
+file and comma-separated in the environment.
 
 | setting | default | environment | what it does |
 |---|---|---|---|"""

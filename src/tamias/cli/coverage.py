@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Shows how much of a list was crawled, by depth: by URL, by domain, and by how often each was seen.
 
-    The list has one URL a line, with a tab and a number where it counts more than once, or is CSV with a
-    url column and perhaps a count column; gzip is read too.
+    The list has one URL a line, with a tab and a number if it counts more than once, or is CSV with a
+    url column and optionally a count column; gzip works too.
 
     Example: tamias coverage tweeted.csv --plot coverage.svg
     """
@@ -55,7 +55,7 @@ def command(
     if plot_file is not None:
         _to_file(plot_file, lambda file: _draw(report, file))
     if report.wrong:
-        click.echo(f"tamias: {report.wrong:,} lines of {listed} are no URL", err=True)
+        click.echo(f"tamias: {report.wrong:,} lines of {listed} are not URLs", err=True)
     if place.json:
         say_json(report)
     else:

@@ -110,7 +110,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
         return 0
     if not named and not imports and not (place.db or _has_crawl(place.data)):
         raise UsageError(
-            f"nothing to crawl: name a seed, or a --data with a crawl to go on with (not {place.data})"
+            f"nothing to crawl: name a seed, or a --data with a crawl to resume (not {place.data})"
         )
     stage = Stage(place)
     try:
@@ -289,7 +289,7 @@ def _tell_end(place: CommonOptions, end: "CrawlSnapshot") -> None:
 
 def _tell_unfetched(seeds: list["SeedOutcome"]) -> None:
     if seeds:
-        click.echo("tamias: not one seed could be fetched:", err=True)
+        click.echo("tamias: no seed could be fetched:", err=True)
         for seed in seeds:
             click.echo(f"  {seed.url}: {seed.outcome.word}: {printable(seed.reason)}", err=True)
 

@@ -44,8 +44,8 @@ def command(
     """Lists the crawls: URLs known and open, state, limit, policy. Or changes one.
 
     A paused crawl is not visited. A limited crawl is paused soon after that many of its URLs are done. A
-    deleted crawl leaves its captures. To reopen makes URLs due again that were visited, such as those
-    that a limit cut which was raised since; without a name, in the default crawl.
+    deleted crawl leaves its captures. Reopen makes visited URLs due again, such as those cut by a limit
+    that you have raised since; without a name, in the default crawl.
 
     Example: tamias crawls pause news
     """
@@ -56,11 +56,11 @@ def command(
         outcome=None if outcome is None else Outcome[outcome.upper()].value, reason=reason, match=match
     )
     if any(chosen.values()) != (action == "reopen"):
-        raise UsageError("say 'tamias crawls reopen' with --outcome, --reason or --match")
+        raise UsageError("use 'tamias crawls reopen' with --outcome, --reason or --match")
     if action == "reopen":
         name = name or DEFAULT
     if (name is None) != (action == "list") or (max_urls is None) == (action == "limit"):
-        raise UsageError("say 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
+        raise UsageError("use 'tamias crawls', 'tamias crawls limit NAME --max-urls N', or ACTION NAME")
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
@@ -94,7 +94,7 @@ def _reopen(session: "Session", crawl: int, which: ReopenFilter) -> str:
     try:
         re.compile(which.match or "")
     except re.error as error:
-        raise UsageError(f"--match is no regular expression: {error}") from None
+        raise UsageError(f"--match is not a valid regular expression: {error}") from None
     count = reopen_visited(session, PostgresFrontier(session, same_url=str.__eq__), crawl, which)
     return {0: "nothing matches", 1: "1 URL is due again"}.get(count, f"{count:,} URLs are due again")
 

@@ -91,7 +91,7 @@ def _fresh_folder(place: CommonOptions) -> Path:
     source = click.get_current_context().get_parameter_source("data")
     data = USUAL_FOLDER if source is ParameterSource.DEFAULT else place.data
     if data.exists() and any(data.iterdir()) and not (data / MARK).exists():
-        raise UsageError(f"{data} is not empty and was not made by a demo; choose another --data")
+        raise UsageError(f"{data} is not empty and was not created by a demo; choose another --data")
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     (data / MARK).touch()
@@ -202,19 +202,19 @@ def _tell(place: CommonOptions, crawled: Crawled, archived: Archived) -> None:
     kept = sum(file.stat().st_size for file in (place.data / "rdf").iterdir())
     say()
     say(f"visited    {end.visited} URLs in {end.seconds:.1f} s: {ways}")
-    say(f"found      {found} of {crawled.expected} quads that the web holds")
+    say(f"found      {found} of {crawled.expected} quads that the web contains")
     say(
         f"polite     {crawled.disallowed} requests that robots.txt forbids, "
         f"at most {crawled.most_in_flight} at a time to one host"
     )
-    say(f"kept       {kept:,} bytes in {place.data / 'rdf'}")
+    say(f"stored     {kept:,} bytes in {place.data / 'rdf'}")
     say(
         f"archived   {archived.versions} versions of {archived.resources} resources, {archived.bytes:,} bytes"
     )
     say(f"changed    {archived.changing}: {diff.added} {diff.kind} added, {diff.removed} removed, "
         f"{diff.changed} changed at the last visit")  # fmt: skip
     say()
-    say("Look at it:")
+    say("Next steps:")
     url = archived.changing
     for words in ("export --format trig", "stats", f"versions {url}", f"diff {url}", "serve"):
         say(f"  tamias {words} --data {place.data}")

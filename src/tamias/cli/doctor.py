@@ -104,7 +104,7 @@ def _sandbox() -> str:
         return told
     refused = ", ".join(f"{name} ({WALLS[name]})" for name in missing)
     return (
-        f"{told}; MISSING, for this system refuses them: {refused}."
+        f"{told}; MISSING, because this system refuses them: {refused}."
         " Allow user namespaces, or use a kernel of 5.13 or later with Landlock and seccomp"
     )
 

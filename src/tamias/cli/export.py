@@ -74,7 +74,7 @@ def command(
     elif form == "urlfrontier":
         _frontier(place, output)
     elif urls:
-        raise UsageError(f"--url chooses versions; it goes with {', '.join((*EXCHANGES, *PACKAGES))}")
+        raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
         _quads(place, form, graph, history, output)
 
@@ -133,7 +133,7 @@ def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
     def write(out: BinaryIO) -> None:
         left_out = export(chunks, out, form)
         if left_out:
-            click.echo(f"tamias: {left_out} statements left out, which {form} cannot say", err=True)
+            click.echo(f"tamias: {left_out} statements left out that {form} cannot express", err=True)
 
     return write
 
@@ -195,7 +195,7 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None)
     from tamias.sinks.files.parquet import export_parquet
 
     if output is None:
-        raise UsageError("parquet makes two files: name a folder for them with -o")
+        raise UsageError("parquet writes two files: name a folder for them with -o")
     # The captures come row by row within a transaction, so they need a session of their own.
     with closing(database.session()) as session:
         export_parquet(chunks, all_captures(session), output)

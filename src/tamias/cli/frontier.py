@@ -54,7 +54,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     )
     token = _token(token_file)
     if token is None and host not in ("127.0.0.1", "::1", "localhost"):
-        click.echo(f"tamias: anybody who reaches {host}:{port} can read and change the frontier", err=True)
+        click.echo(f"tamias: anyone who can reach {host}:{port} can read and change the frontier", err=True)
     options = Options(
         host=host, port=port, token=token, certificate=tls_cert, key=tls_key, threads=threads,
         session_names=frozenset(settings.filters.session_names), data=place.data,

@@ -27,7 +27,7 @@ def command(place: CommonOptions, url: str, at: str | None, number: int | None, 
     from tamias.archive.reader.descriptions import describe_version
 
     if place.json and output is None:
-        raise UsageError("with --json the content needs a file of its own: -o FILE")
+        raise UsageError("with --json, name a file for the content: -o FILE")
     with archive_at(place) as archive:
         content = archive.get(url, at=at, version=number)
 

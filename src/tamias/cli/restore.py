@@ -16,8 +16,8 @@ from tamias.cli.console.options import CommonOptions, common, say, say_json
 def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
     """Restores a snapshot into an empty --data (and --db); every byte is verified.
 
-    Workers and leases of the old life are gone; what was due is due. The SPARQL store is made anew by
-    `tamias serve` or `tamias query`.
+    Workers and leases are not restored; due visits stay due. `tamias serve` or `tamias query` rebuilds
+    the SPARQL store.
 
     Example: tamias restore /mnt/backup/tamias --data tamias-data
     """
@@ -29,5 +29,5 @@ def command(place: CommonOptions, folder: Path, snapshot: str | None) -> int:
         say_json({"snapshot": name, "rows": rows, "files": len(restored.files), "bytes": restored.bytes})
     else:
         say(f"restored  {name}: {rows:,} rows, {len(restored.files):,} files, {restored.bytes:,} bytes")
-        say(f"in        {place.data}; 'tamias check' reads it to the last byte")
+        say(f"in        {place.data}; 'tamias check' verifies every byte")
     return 0

@@ -102,4 +102,4 @@ def _tell(place: CommonOptions, plan: "ServicePlan", secret: "Secret") -> None:
     if place.json:
         say_json({"address": address, "secret": secret.place, "crawl": plan.crawl})
     if place.verbosity >= 0:
-        click.echo(f"serving at {address}; the secret for writing is in {secret.place}", err=True)
+        click.echo(f"serving at {address}; the secret for write requests is in {secret.place}", err=True)

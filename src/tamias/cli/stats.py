@@ -31,7 +31,7 @@ def command(place: CommonOptions, joins: bool, url: str | None, portal: str | No
     Example: tamias stats --json
     """
     if url is not None and not joins:
-        raise UsageError("--url chooses among join candidates: say --joins as well")
+        raise UsageError("--url selects join candidates: use it with --joins")
     if joins and portal is not None:
         raise UsageError("--joins and --mapping are two different tables: name one of them")
     if portal is not None:
@@ -54,7 +54,7 @@ def _tell_joins(place: CommonOptions, url: str | None) -> None:
     for join in found:
         say(f"{join.containment:4.0%}  {_column(join.of)}  in  {_column(join.within)}")
     if not found:
-        click.echo("tamias: no join candidates; they are looked for after 'tamias crawl --recrawl'", err=True)
+        click.echo("tamias: no join candidates; 'tamias crawl --recrawl' looks for them", err=True)
 
 
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
@@ -132,7 +132,7 @@ def _tell_figures(place: CommonOptions) -> None:
     say(f"URLs known   {sum(crawl.known for crawl in frontier.crawls):,}")
     say(f"URLs open    {sum(crawl.open for crawl in frontier.crawls):,}")
     if again := sum(crawl.again for crawl in frontier.crawls):
-        say(f"fetched again {again:,} (shorter ways were found)")
+        say(f"fetched again {again:,} (shorter paths were found)")
     say(f"hosts        {frontier.hosts:,}")
     for each in corpus.outcomes:
         say(f"{each.outcome:12} {each.attempts:,} attempts, {each.quads:,} quads, {each.bytes:,} bytes")
@@ -145,11 +145,11 @@ def _tell_figures(place: CommonOptions) -> None:
             f"{records.versions:,} versions of {records.bytes:,} bytes, {records.stored_bytes:,} stored"
         )
     for named in blocked:
-        say(f"kept out     {named.urls:,} by the block list {named.list}")
+        say(f"blocked      {named.urls:,} by the block list {named.list}")
 
 
 def _tell_archive(archive: "Basic") -> None:
     ratio = f", {archive.bytes / archive.stored_bytes:.1f} to 1" if archive.stored_bytes else ""
-    say(f"resources    {archive.datasets:,} on {archive.hosts:,} hosts, named by {archive.sources:,} sources")
+    say(f"resources    {archive.datasets:,} on {archive.hosts:,} hosts, from {archive.sources:,} sources")
     say(f"versions     {archive.versions:,} of {archive.bytes:,} bytes")
     say(f"stored       {archive.stored_bytes:,} bytes{ratio}")

@@ -47,11 +47,11 @@ def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
             else:
                 number, tried = versions.apply(session, file.name, text, sample, settings.seconds)
         except UsageError as error:
-            raise UsageError(f"{file}: {error}; what was in force stays so") from error
+            raise UsageError(f"{file}: {error}; the active strategy has not changed") from error
     if place.json:
         say_json({"number": number, "tried": tried})
         return
-    say(f"strategy {number} is in force" if number else "the strategy can be put in force")
+    say(f"strategy {number} is active" if number else "the strategy can be activated")
     _tell_trial(tried)
     if tried.note:
         say(f"note       {tried.note}")
@@ -77,7 +77,7 @@ def list_all(place: CommonOptions) -> None:
         why = f"  {each.problem}" if each.problem else ""
         say(f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {each.name}{why}")
     if not found:
-        say("no strategy was brought yet: the usual order holds")
+        say("no strategies yet: URLs are visited in the default order")
 
 
 @command.command()
@@ -100,7 +100,7 @@ def show(place: CommonOptions, number: int | None) -> None:
         if place.json:
             say_json(None)
         else:
-            say("no strategy is in force: the usual order holds, the deeper the later")
+            say("no strategy is active: URLs are visited in the default order, by depth")
         return
     if place.json:
         say_json({**_plain(chosen), "text": chosen.text, "rescoring": left})
@@ -125,7 +125,7 @@ def rollback(place: CommonOptions, number: int | None) -> None:
 
     with _session(place) as session:
         held = roll_back(session, number)
-    say_json({"number": held}) if place.json else say(f"strategy {held} is in force again")
+    say_json({"number": held}) if place.json else say(f"strategy {held} is active again")
 
 
 @command.command()
@@ -142,7 +142,7 @@ def off(place: CommonOptions) -> None:
     if place.json:
         say_json({"was": was})
     else:
-        say("no strategy was in force" if was is None else f"strategy {was} is out of force")
+        say("no strategy was active" if was is None else f"strategy {was} is no longer active")
 
 
 @command.command("test")
@@ -172,7 +172,7 @@ def try_url(
     with _session(place) as session:
         number = session.transact(in_force)
         if number is None:
-            raise UsageError("no strategy is in force; 'tamias strategy apply FILE' puts one there")
+            raise UsageError("no strategy is active; 'tamias strategy apply FILE' activates one")
         page = described(session, settings, url, depth, link)
         said = ask(session, number, [page], settings.strategy.seconds)
         scale = session.transact(partial(scale_of, number=number))
@@ -192,7 +192,7 @@ def try_url(
         say_json(told)
         return
     for name, value in told.items():
-        say(f"{name:<11} {'none: the usual score' if value is None else value}")
+        say(f"{name:<11} {'none: the default score' if value is None else value}")
 
 
 @contextmanager

@@ -22,11 +22,13 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 T = TypeVar("T")
 
+# JIT is off because compiling our short statements takes longer than running them.
 _OPTIONS = "-c search_path=tamias,public -c jit=off -c client_min_messages=warning"
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _CLOCK_SECONDS = 60.0
 _CLOCK_TRIES = 3
 _QUICK_MS = 2.0
+# The second is how the server ends the transaction of a process that was frozen in it.
 _LOST = (psycopg.OperationalError, pg.IdleInTransactionSessionTimeout)
 # One @ at most and no / before it: else a part of the password would be read as a host's name, and shown.
 _URL = re.compile(r"postgres(ql)?://([^@/]*@)?[^@]*")
@@ -154,7 +156,7 @@ class Session:
             try:
                 return self._once(work)
             except pg.DiskFull as error:
-                raise DiskFull(f"the database has no room left: {_sentence(error)}") from error
+                raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
             except DatabaseUnavailable:
                 if time.monotonic() >= deadline:
                     raise

@@ -49,7 +49,7 @@ def migrate(
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
         version, chosen = _version_and_buckets(connection)
         if not chosen and not create:
-            raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' makes it")
+            raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' creates it")
         if version and not chosen and upto is not None:
             # An embedded cluster comes with the newest schema (template.py), and an older one is wanted.
             connection.execute("DROP SCHEMA tamias CASCADE")

@@ -60,7 +60,7 @@ def rebucket(source: Database, target: str, buckets: int, tell: Callable[[str], 
     If it fails the target holds nothing, and it may be tried again.
     """
     if buckets & (buckets - 1):
-        raise UsageError(f"--buckets {buckets} is no power of two; take 1, 2, 4, 8, ...")
+        raise UsageError(f"--buckets {buckets} is not a power of two; use 1, 2, 4, 8, ...")
     with (
         closing(Database(Path(), target, buckets=buckets)) as new,
         closing(source.session()) as reading,

@@ -16,7 +16,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     end: float
     in_flight: int
-    """Requests under way at this host when it came, itself included."""
+    """Requests in progress at this host when it came, itself included."""
     agent: str
 
     @property

@@ -21,6 +21,7 @@ def http_handle(options: HttpOptions) -> pycurl.Curl:
         (pycurl.HTTP09_ALLOWED, 0),
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.USERAGENT, options.user_agent),
+        # All codings that this curl can decode.
         (pycurl.ACCEPT_ENCODING, ""),
         (pycurl.SSL_VERIFYPEER, int(options.verify_tls)),
         (pycurl.SSL_VERIFYHOST, 2 if options.verify_tls else 0),
@@ -32,6 +33,7 @@ def ftp_handle(options: HttpOptions) -> pycurl.Curl:
     return _handle(
         options,
         (pycurl.PROTOCOLS, pycurl.PROTO_FTP | pycurl.PROTO_FTPS),
+        # Data comes from the host we asked, not from one that the server names.
         (pycurl.FTP_SKIP_PASV_IP, 1),
         (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
         (pycurl.FTPSSLAUTH, pycurl.FTPAUTH_TLS),
@@ -50,6 +52,7 @@ def _handle(options: HttpOptions, *special: tuple[int, object]) -> pycurl.Curl:
         (pycurl.NOPROGRESS, 0),
         (pycurl.PROXY, ""),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
+        # We normalise URLs ourselves; curl must not ask for another one than the frontier knows.
         (pycurl.PATH_AS_IS, 1),
         (pycurl.BUFFERSIZE, READ_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(options.connect_timeout * 1000)),

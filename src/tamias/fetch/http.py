@@ -143,6 +143,7 @@ class HttpFetcher:
         asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
+        # Shows that DNS works, should other names not resolve.
         if transfer.opened and host(url) not in self._options.resolve:
             self._names.resolved(host(url))
         if transfer.answered:
@@ -187,7 +188,7 @@ class HttpFetcher:
         try:
             target = resolve(_utf8(location), hop.url)
         except UrlError as error:
-            return failed(f"redirect to an address that is no URL: {error}")
+            return failed(f"redirect to an address that is not a URL: {error}")
         attempt.leads_to(target)
         if not target.startswith(("http:", "https:")):
             return refused(f"redirect to an address that is neither http nor https: {target}")
@@ -221,6 +222,7 @@ def _headers(attempt: _HttpAttempt) -> list[bytes]:
         ("If-None-Match", request.etag),
         ("If-Modified-Since", request.last_modified),
     ]
+    # A validator with a line break would let a server write headers of our next request.
     lines = [
         f"{name}: {value}".encode("latin-1", "replace")
         for name, value in asked

@@ -90,7 +90,7 @@ def of_status(status: int, *, conditional: bool) -> Verdict:
     """The verdict on a complete answer that is no redirect to follow."""
     name = _NAMES.get(status, str(status))
     if status == HTTPStatus.PARTIAL_CONTENT:
-        return failed(f"{name}, though no part was asked for")
+        return failed(f"{name}, though no range was requested")
     if 200 <= status < 300:
         return Verdict(Outcome.OK, name)
     if status == HTTPStatus.NOT_MODIFIED:

@@ -37,6 +37,8 @@ def _compiled(pattern: str, setting: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         where = "" if error.pos is None else f" at position {error.pos}"
-        raise ConfigError(f"{setting} {pattern!r} is no regular expression: {error.msg}{where}") from None
+        raise ConfigError(
+            f"{setting} {pattern!r} is not a valid regular expression: {error.msg}{where}"
+        ) from None
     except (OverflowError, RecursionError) as error:
-        raise ConfigError(f"{setting} {pattern!r} is no regular expression: {error}") from None
+        raise ConfigError(f"{setting} {pattern!r} is not a valid regular expression: {error}") from None

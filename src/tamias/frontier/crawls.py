@@ -72,7 +72,7 @@ def resume(session: Session, crawl: int) -> None:
     if (limit := _reached(session, crawl)) is not None:
         raise UsageError(
             f"the crawl has reached its limit of {limit} URLs; "
-            "'tamias crawls limit NAME --max-urls N' sets a higher one, 0 takes it away"
+            "'tamias crawls limit NAME --max-urls N' sets a higher one, 0 removes it"
         )
     _set_state(session, crawl, ACTIVE)
     Queues(session, same_url=str.__eq__).pause_crawl(crawl, paused=False)

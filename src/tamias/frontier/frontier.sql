@@ -1,4 +1,4 @@
--- The statements of the frontier. Three rules hold for all of them (docs/architecture.md, "Growing"):
+-- The statements of the frontier. Three rules hold for all of them (docs/architecture.md, "Scaling"):
 -- every reference to host, queue or url names the bucket; "never" is written out where url_due must serve;
 -- host rows are locked first, in the order of qid, and only then queue and url rows are changed.
 
@@ -111,7 +111,8 @@ SELECT count(*) FROM woken
 -- that changes from call to call, so that nothing starves, then from the highest down; there the host in that
 -- slot may be met again, hence one more and GROUP BY. Within a host the best of the first 20 due (a larger
 -- choice reads a page for each URL); for one host in eight, chosen by upper bits of the hash since the lower ones
--- are the same for a whole bucket, simply the oldest.
+-- are the same for a whole bucket, simply the oldest. A leased host is ready one delay after its lease: the worker
+-- may have sent a request a moment before the end.
 WITH chosen AS MATERIALIZED (
     SELECT ready.qid, probe.place
     FROM unnest(%(class)b::int2[], %(slots)b::int4[]) WITH ORDINALITY AS probe (class, slots, place)

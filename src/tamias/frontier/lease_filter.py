@@ -82,5 +82,5 @@ def parse_section(text: str) -> tuple[int, int]:
     """
     found = _SECTION.fullmatch(text)
     if found is None:
-        raise UsageError(f"'{text}' is no range of buckets; write it as 0-7")
+        raise UsageError(f"'{text}' is not a range of buckets; write it as 0-7")
     return int(found[1]), int(found[2] or found[1])

@@ -46,12 +46,14 @@ class PostgresFrontier:
         `lease_filter` says what is lent, and its interest which crawls are counted; anything can be put.
         """
         self._session = session
+        # The upper half of every token; random where no file lock proves that a number is alive.
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
         self.buckets: int = session.transact(_read_buckets)
         """Parts of the frontier, each named in every statement."""
         self._lease_filter = lease_filter or LeaseFilter()
         self._section = buckets_of(self._lease_filter.section, self.buckets)
         self._tag_sets = TagSets(session)
+        # At random, so that workers do not all begin with the same bucket and class.
         self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
         self._now_at_latest: Callable[[], int] = clock or session.now_at_latest
@@ -77,6 +79,7 @@ class PostgresFrontier:
             leases += self._session.transact(partial(self._lease_bucket, bucket, wanted, per_host, seconds))
             if len(leases) >= hosts:
                 break
+        # A queue may promise a URL that was put off since; such a host goes back at once.
         self.release([lease for lease in leases if not lease.tasks])
         return [lease for lease in leases if lease.tasks]
 
@@ -88,6 +91,7 @@ class PostgresFrontier:
 
     def finish(self, returns: Sequence[Return], record: Record | None = None) -> frozenset[int]:
         held: frozenset[int] = frozenset()
+        # In the order in which hosts are locked, so that two finishes never wait for each other.
         ordered = sorted(returns, key=lambda each: (each.lease.bucket, each.lease.qid))
         moved = [each for every in returns for each in self._retagged(every)]
         for bucket, group in groupby(ordered, key=lambda each: each.lease.bucket):
@@ -131,6 +135,7 @@ class PostgresFrontier:
         given = 0
         for bucket in range(self.buckets):
             held = self._ask("held_by", {"bucket": bucket, "workers": list(workers)})
+            # The server may still be working on the last request of the dead worker.
             now = self._now_at_latest()
             self.finish(
                 [

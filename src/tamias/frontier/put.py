@@ -245,6 +245,7 @@ class ItemPut:
                 inserted, strangers = self._put_bucket(bucket, part)
                 new += inserted
                 left += strangers
+            # Two URLs with one hash: the second gets the hash of its salted key.
             salt += 1
         return PutCount(new, len(items) - new)
 

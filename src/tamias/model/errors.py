@@ -2,7 +2,7 @@
 
     TamiasError                  exit 1
     ├── UsageError               exit 2    what was typed makes no sense
-    ├── UrlError                 exit 2    an address that is no URL
+    ├── UrlError                 exit 2    an address that is not a URL
     ├── ConfigError              exit 4    a setting that does not exist or does not fit
     ├── LimitReached             exit 5    stopped by a limit the user set
     ├── DataMissing              exit 10   no such data directory
@@ -32,7 +32,7 @@ class UsageError(TamiasError):
 
 
 class UrlError(TamiasError, ValueError):
-    """An address that is no URL, or of a kind that cannot be fetched."""
+    """An address that is not a URL, or of a kind that cannot be fetched."""
 
     exit_code = 2
 
@@ -62,7 +62,7 @@ class DataInUse(TamiasError):
 
 
 class DiskFull(TamiasError):
-    """There is no room left to write."""
+    """There is no disk space left to write."""
 
     exit_code = 12
 

@@ -119,10 +119,10 @@ def _scalar_values(text: str) -> str:
 def _complaint(address: str, base: str | None) -> str:
     shown = repr(address if len(address) <= 200 else address[:200] + "…")
     if base is not None:
-        return f"{shown} in {base[:200]!r} is no URL"
+        return f"{shown} in {base[:200]!r} is not a URL"
     if _SCHEME_AND_HOST.match(address.lstrip()) is None:
-        return f"{shown} is no URL: it does not begin with a scheme such as https://"
-    return f"{shown} is no URL: its host or port cannot be read"
+        return f"{shown} is not a URL: it does not begin with a scheme such as https://"
+    return f"{shown} is not a URL: its host or port cannot be read"
 
 
 @lru_cache(maxsize=64)

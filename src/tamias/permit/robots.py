@@ -35,6 +35,7 @@ _SIGNALS = ("content-signal", "content-usage")
 _ABSOLUTE = ("http://", "https://", "ftp://")
 
 _TOKEN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"  # noqa: S105 - an alphabet
+# Google's parser also skips a mark that is cut short.
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -147,6 +148,7 @@ class _RobotsReader:
 
     def read(self, number: int, line: str) -> None:
         key, value = _key_and_value(line)
+        # Google's parser compares the beginning of a key only; what it takes for a rule must be one here.
         if key.startswith(_USER_AGENT):
             self._name(value)
         elif key.startswith(_ALLOW):
@@ -177,6 +179,7 @@ class _RobotsReader:
         )
 
     def _name(self, value: str) -> None:
+        # As in Google's parser, `*` and a space is for everybody, whatever follows.
         name = "*" if value == "*" or (value[:1] == "*" and value[1].isspace()) else _product(value)
         self.named = self.named or (name == self.product and name != "")
         self.rule_group.name(name)
@@ -216,6 +219,7 @@ class _RobotsReader:
 
 def _lines(body: bytes) -> list[str]:
     cut = len(body) > MOST_BYTES
+    # One byte more, because a line that ends exactly at the limit is whole.
     head = body[: MOST_BYTES + 1]
     if head.startswith(_UTF_16_MARKS):
         head = head.decode("utf-16", "replace").encode("utf-8", "replace")

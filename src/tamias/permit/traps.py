@@ -79,7 +79,7 @@ class Traps:
             return f"more than {self._host_visits} visits to {queue} (limit permit.host_visits)"
         if self._host_budget and visits >= self._host_budget + earned:
             return (
-                f"{visits} visits to {queue} brought too little that is new, and few other hosts link to it"
+                f"{visits} visits to {queue} found too little new content, and few other hosts link to it"
                 " (limit permit.host_budget)"
             )
         if not self._monotony or not alike:

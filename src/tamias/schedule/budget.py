@@ -55,6 +55,8 @@ def threshold(rates: Floats, importances: Floats, budget_per_day: float, terms: 
     for _ in range(_STEPS):
         if high / low < 1 + _NEAR:
             break
+        # The geometric mean, as thresholds span many orders of magnitude; of roots, so that it does not
+        # underflow.
         middle = sqrt(low) * sqrt(high)
         spent = float(np.sum(counts / intervals(rates, importances, middle, terms)))
         low, high = (middle, high) if spent > budget_per_day else (low, middle)

@@ -73,6 +73,7 @@ def _height(
     slope = -quiet * rate
     for days, many in changed:
         x = rate * days
+        # Beyond it e^x overflows, and the term is zero anyway.
         if x > 700.0:
             continue
         over = expm1(x)

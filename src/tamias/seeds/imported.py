@@ -43,7 +43,7 @@ def seeds_by_line(name: str, read: Callable[[bytes], Seed | None]) -> Iterator[S
             if seed is not None:
                 yield seed
     if count:
-        _log.warning("%s: %d lines make no sense, such as %s", name, count, ", ".join(map(str, wrong)))
+        _log.warning("%s: %d invalid lines, such as %s", name, count, ", ".join(map(str, wrong)))
 
 
 def _too_long() -> Seed:

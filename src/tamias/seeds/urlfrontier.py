@@ -74,5 +74,5 @@ def _table(value: Any) -> dict[str, Any]:
 def _name(info: dict[str, Any], field: str, most: int = MOST_NAME) -> str:
     value = info.get(field) or ""
     if not isinstance(value, str) or len(value) > most or "\0" in value:
-        raise ValueError(f"{field} is no text of at most {most} characters")
+        raise ValueError(f"{field} is not a text of at most {most} characters")
     return value

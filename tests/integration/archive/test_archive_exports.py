@@ -81,7 +81,7 @@ def test_a_folder_that_is_there_is_left_alone(tamias, kept, tmp_path):
     (tmp_path / "bag").mkdir()
     result = tamias("export", "--format", "bagit", "-o", "bag")
     assert result.returncode == 2
-    assert "is there already" in result.stderr
+    assert "already exists" in result.stderr
 
 
 @pytest.mark.parametrize("form", ["bagit", "ro-crate", "warc", "wacz"])

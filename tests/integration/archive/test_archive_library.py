@@ -68,7 +68,7 @@ def test_before_the_first_version_there_was_none(archive):
 
 
 def test_a_time_that_is_none_is_told(archive):
-    with pytest.raises(UsageError, match="'yesterday' is no time"):
+    with pytest.raises(UsageError, match="'yesterday' is not a time"):
         archive.get(URL, at="yesterday")
 
 
@@ -86,7 +86,7 @@ def test_a_resource_without_a_version_says_so(filled):
     filled.watch(URL)
     with tamias.Archive(filled.data) as archive:
         assert archive.versions(URL) == []
-        with pytest.raises(NotArchived, match="no version of it yet"):
+        with pytest.raises(NotArchived, match="has no version yet"):
             archive.get(URL)
 
 

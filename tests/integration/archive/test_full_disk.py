@@ -79,7 +79,7 @@ def test_a_disk_that_fills_up_is_waited_for_and_nothing_is_lost_or_doubled(tamia
     tamias.env["TAMIAS_CRAWL__ROOM"] = "0"
     disk(2)
     running = crawl()
-    assert "no room left to write" in said(running, "paused:")
+    assert "no disk space left to write" in said(running, "paused:")
     disk(50, "remount")
     assert running.wait(60) == 0, running.stderr.read()
     assert kept(tamias.data) == {url: [body] for url, body in pages.items()}
@@ -94,7 +94,9 @@ def test_with_less_room_than_must_stay_free_nothing_is_fetched_until_there_is_mo
     other.write_bytes(bytes(16_000_000))
     running = crawl()
     assert "(crawl.room)" in said(running, "paused:")
-    assert json.loads(tamias.run("status", "--once", "--json").stdout)["paused"].startswith("no room left")
+    assert json.loads(tamias.run("status", "--once", "--json").stdout)["paused"].startswith(
+        "no disk space left"
+    )
     assert site.log == []
     other.unlink()
     assert running.wait(60) == 0, running.stderr.read()
@@ -105,4 +107,4 @@ def test_no_room_for_longer_than_max_wait_ends_the_crawl_with_its_own_code(disk,
     disk(2)
     running = crawl("--max-wait", "1")
     assert running.wait(60) == 12
-    assert running.stderr.read().splitlines()[-1].startswith("tamias: no room left")
+    assert running.stderr.read().splitlines()[-1].startswith("tamias: no disk space left")

@@ -70,7 +70,7 @@ def test_between_two_dates_without_events_there_is_nothing(portal, tamias):
 @pytest.mark.usefixtures("portal")
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [((PORTAL,), 2, "between two times"), (("http://no.example/", "2026-01-01"), 1, "no portal under watch")],
+    [((PORTAL,), 2, "between two times"), (("http://no.example/", "2026-01-01"), 1, "not a watched portal")],
 )
 def test_what_cannot_be_compared_is_told(tamias, words, code, said):
     done = tamias("diff", "--portal", *words)

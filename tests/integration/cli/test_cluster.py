@@ -156,7 +156,7 @@ def test_a_database_with_data_is_not_copied_into(source, copied):
 
 
 def test_an_odd_number_of_buckets_is_refused(copied):
-    with pytest.raises(UsageError, match="no power of two"):
+    with pytest.raises(UsageError, match="not a power of two"):
         copied(12)
 
 

@@ -20,7 +20,7 @@ def test_a_listed_seed_is_refused_by_the_name_of_its_list(tamias, site, tmp_path
     tamias.env["TAMIAS_FILTERS__BLOCKLISTS"] = str(tmp_path / "nasty")
     done = tamias.crawl(site.url("/start"))
     assert done.returncode == 2
-    assert "is kept out: block list nasty: 127.0.0.1" in done.stderr
+    assert "is excluded: block list nasty: 127.0.0.1" in done.stderr
 
 
 def test_a_known_url_that_is_listed_later_is_refused_without_a_request(tamias, site, tmp_path):

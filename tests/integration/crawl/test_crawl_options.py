@@ -189,7 +189,7 @@ def test_a_crawl_whose_only_seed_cannot_be_fetched_fails(tamias, site, reply):
         done = tamias.crawl(site.url(path), "--strict")
         assert done.returncode == 1, (path, done.stderr)
         assert done.stderr.splitlines()[-2:] == [
-            "tamias: not one seed could be fetched:",
+            "tamias: no seed could be fetched:",
             f"  {site.url(path)}: {told}",
         ]
     assert tamias.run("crawl").returncode == 1

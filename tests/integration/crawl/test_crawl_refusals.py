@@ -32,7 +32,7 @@ def nothing(tamias_at):
         (["--seeds", "no-such-file"], 2, "cannot read the seed file no-such-file"),
         (["--seeds", "."], 2, "cannot read the seed file ."),
         (["http://127.0.0.1/", "--exclude", "127"], 2, "exclude '127' matches"),
-        (["http://127.0.0.1/", "--include", "("], 4, "no regular expression"),
+        (["http://127.0.0.1/", "--include", "("], 4, "not a valid regular expression"),
         (["http://127.0.0.1/", "--resolve", "nonsense"], 2, "HOST:ADDRESS"),
         (["http://127.0.0.1/", "--db", "nonsense"], 1, "--db is not the URL"),
         ([], 2, "nothing to crawl"),

@@ -75,7 +75,7 @@ def pages(site, reply):
 def test_the_figures_of_the_paper_apply_and_order_a_crawl(tamias, strategy, pages):
     tamias.env["TAMIAS_STRATEGY__LINKS"] = "true"
     applied = strategy("apply", FIGURES)
-    assert (applied.code, "strategy 1 is in force" in applied.out) == (0, True), applied.err
+    assert (applied.code, "strategy 1 is active" in applied.out) == (0, True), applied.err
     done = tamias.crawl("--no-robots", pages.url("/"))
     assert done.returncode == 0, done.stderr
     visited = [PAGES[path][0] for path, _ in pages.log if path in PAGES]

@@ -75,7 +75,7 @@ WRONG = {
     ),
     "none of the functions": (
         "CREATE FUNCTION score(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT 1.0 $$;",
-        "it makes none of the functions score_url, score_link, order_url",
+        "it defines none of the functions score_url, score_link, order_url",
     ),
     "a change of our own function": (
         "CREATE FUNCTION score_url(url text) RETURNS float8 LANGUAGE sql AS $$ SELECT 1.0 $$;"
@@ -103,28 +103,28 @@ def test_what_is_wrong_with_a_strategy_is_said_and_the_old_one_stays_in_force(st
 
 def test_a_dry_run_changes_nothing(strategy, by_word):
     done = strategy("apply", by_word, "--dry-run")
-    assert (done.code, "can be put in force" in done.out) == (0, True)
-    assert strategy("list").out == "no strategy was brought yet: the usual order holds\n"
+    assert (done.code, "can be activated" in done.out) == (0, True)
+    assert strategy("list").out == "no strategies yet: URLs are visited in the default order\n"
 
 
 def test_an_earlier_strategy_comes_back_by_name_or_as_the_last_one(strategy, by_word):
     for score in ("0.1", "0.2", "0.3"):
         assert strategy("apply", by_word.replace("0.95", score)).code == 0
-    assert strategy("rollback").out == "strategy 2 is in force again\n"
-    assert strategy("rollback", "1").out == "strategy 1 is in force again\n"
+    assert strategy("rollback").out == "strategy 2 is active again\n"
+    assert strategy("rollback", "1").out == "strategy 1 is active again\n"
     assert json.loads(strategy("test", "http://example.org/good", "--json").out)["score"] == 0.1
 
 
 def test_a_strategy_that_was_never_in_force_does_not_come_back(strategy, by_word):
     strategy("apply", "nonsense")
     done = strategy("rollback", "1")
-    assert (done.code, "was never in force" in done.err) == (2, True)
+    assert (done.code, "was never active" in done.err) == (2, True)
 
 
 def test_without_a_strategy_the_usual_order_holds(strategy, by_word):
     strategy("apply", by_word)
-    assert strategy("off").out == "strategy 1 is out of force\n"
-    assert strategy("show").out.startswith("no strategy is in force")
+    assert strategy("off").out == "strategy 1 is no longer active\n"
+    assert strategy("show").out.startswith("no strategy is active")
 
 
 def test_scores_are_at_least_0_and_none_leaves_the_usual_one(strategy):

@@ -166,7 +166,7 @@ def test_leases_of_which_nothing_is_heard_are_forgotten_and_trouble_is_tried_aga
 
 def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
     registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, LeaseFilter())
-    with pytest.raises(UsageError, match="let both be of one release"):
+    with pytest.raises(UsageError, match="use the same release for both"):
         asyncio.run(registry.hello(Greeting(7, version=1), 1))
 
 

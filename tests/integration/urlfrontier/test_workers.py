@@ -157,7 +157,7 @@ def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, se
     words = ("--frontier", instance.address, "--workers", "1", "--scratch", str(tmp_path / "scratch"))
     refused = tamias.run("worker", *words)
     assert refused.returncode == 4
-    assert "say --allow-private if it may" in refused.stderr
+    assert "use --allow-private to allow it" in refused.stderr
     assert web.requests() == 0
 
 

@@ -190,7 +190,7 @@ def test_bad_terms_cost_their_statements_only():
     changed = good.replace(strings + crc32c(strings), broken + crc32c(broken))
     quads, [problem] = read(changed)
     assert quads == []
-    assert "is no absolute IRI" in problem
+    assert "is not an absolute IRI" in problem
 
 
 def test_a_limit_of_the_stream_passes_through():

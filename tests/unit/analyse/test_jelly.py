@@ -158,7 +158,7 @@ def test_bad_terms_cost_their_statements_only():
     bad = [generic.Triple(IRI("no iri"), P, S), generic.Triple(IRI("no iri"), P, LITERAL("x"))]
     quads, problems = read(stream_of([*TRIPLES, *bad, *TRIPLES]))
     assert quads == SAID * 2
-    assert problems == ["'no iri' is no absolute IRI"] * 2
+    assert problems == ["'no iri' is not an absolute IRI"] * 2
 
 
 def test_what_is_no_rdf_costs_its_statement_only():
@@ -251,13 +251,16 @@ def test_a_limit_of_the_stream_passes_through_after_what_was_read():
 @pytest.mark.parametrize("size", [b"\xff\xff\xff\xff\x0f", b"\x81\x80\x80\x04"])
 def test_a_frame_of_any_size_is_not_waited_for(size):
     _, [problem] = read(size + stream_of(TRIPLES))
-    assert problem == f"Jelly frame of more than {8 << 20} bytes (limit analyse.jelly_frame), not read on"
+    assert (
+        problem
+        == f"Jelly frame of more than {8 << 20} bytes (limit analyse.jelly_frame), the rest was not read"
+    )
 
 
 def test_a_stream_in_one_large_frame_is_refused():
     assert read(in_one_frame(TRIPLES * 100), jelly_frame=1000) == (
         [],
-        ["Jelly frame of more than 1000 bytes (limit analyse.jelly_frame), not read on"],
+        ["Jelly frame of more than 1000 bytes (limit analyse.jelly_frame), the rest was not read"],
     )
 
 

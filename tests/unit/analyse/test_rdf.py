@@ -142,7 +142,7 @@ def test_one_fault_in_a_hundred_is_read_through_and_summed_up():
 def test_garbage_is_given_up_after_the_error_limit():
     _, problems = read("this is not RDF at all\n" * 100_000, NT, max_errors=5)
     assert len(problems) == 6
-    assert problems[-1].what == "more than 5 errors (limit analyse.max_errors), not read on"
+    assert problems[-1].what == "more than 5 errors (limit analyse.max_errors), the rest was not read"
 
 
 @pytest.mark.parametrize("media_type", [NT, NQ, TTL, TRIG, N3, RDF, LD])
@@ -366,7 +366,7 @@ def test_streamed_json_ld_ends_with_a_fault():
     good, bad = '{"@id": "http://s", "http://p": "x"}', '{"@id": "http://s", "@context": "http://c/"}'
     quads, [problem] = read(f"[{','.join([good] * 500 + [bad] + [good] * 500)}]", LD, jsonld_bytes=10_000)
     assert len(quads) == 500
-    assert problem.what.endswith("not read on")
+    assert problem.what.endswith("the rest was not read")
 
 
 # Memory

@@ -218,7 +218,7 @@ def test_corrupt_gzip_delivers_what_stands_before_the_fault():
 def test_garbage_after_the_end_is_left_out_and_told(pack):
     (_, _, got), problem = opened(pack(TRIPLE) + b"garbage" * 9)
     assert got == TRIPLE
-    assert "something else stands after the end" in problem
+    assert "extra data after the end" in problem
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])

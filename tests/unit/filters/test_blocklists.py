@@ -206,7 +206,7 @@ def test_a_category_that_appears_is_read(written, tmp_path):
 
 def test_lines_that_make_no_sense_are_counted_and_told(written, caplog):
     keeping(written("list", "good.example\nbad line here\n" + "x" * 5000 + "\n"))
-    assert "2 lines make no sense, such as list line 2, list line 3" in caplog.text
+    assert "2 invalid lines, such as list line 2, list line 3" in caplog.text
 
 
 def test_a_list_that_is_not_there_is_a_wrong_setting(tmp_path):

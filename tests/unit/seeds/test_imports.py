@@ -81,7 +81,7 @@ def test_plain_urls_stand_among_json_lines(tmp_path):
 )  # fmt: skip
 def test_a_line_that_makes_no_sense_is_told_and_the_others_are_read(tmp_path, caplog, line):
     assert addresses(UrlFrontierSeeds, tmp_path, line + b"\nhttp://b.example/\n") == ["http://b.example/"]
-    assert "1 lines make no sense, such as 1" in caplog.text
+    assert "1 invalid lines, such as 1" in caplog.text
 
 
 CDX = b""" CDX N b a m s k r M S V g
@@ -109,7 +109,7 @@ def test_an_index_of_common_crawl_is_read(tmp_path):
 
 def test_a_short_line_of_an_index_is_told(tmp_path, caplog):
     assert addresses(CdxSeeds, tmp_path, b"one two\n" + CDX) == ["http://a.example/", "http://b.example/x"]
-    assert "1 lines make no sense" in caplog.text
+    assert "1 invalid lines" in caplog.text
 
 
 def warc(*urls, packed):

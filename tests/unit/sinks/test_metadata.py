@@ -184,7 +184,7 @@ def test_nothing_a_server_says_breaks_the_quads():
 
 
 def test_a_name_that_is_no_term_is_an_error():
-    with pytest.raises(KeyError, match="'stauts' is no term"):
+    with pytest.raises(KeyError, match="'stauts' is not a term"):
         term("stauts")
 
 

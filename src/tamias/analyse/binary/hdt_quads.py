@@ -65,7 +65,7 @@ def _literal(text: str) -> Literal:
     end = text.rindex('"')
     value, suffix = text[1:end], text[end + 1 :]
     if end == 0 or (suffix and not suffix.startswith(("@", "^^"))):
-        raise ValueError(f"{text[:200]!r} is no literal")
+        raise ValueError(f"{text[:200]!r} is not a literal")
     if suffix.startswith("@"):
         return literal(value, language=suffix[1:])
     return literal(value, datatype=suffix[2:].removeprefix("<").removesuffix(">"))

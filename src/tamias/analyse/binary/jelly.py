@@ -54,7 +54,8 @@ class JellyAnalyser:
     def _expect_room(self, size: int) -> None:
         if size > self._most:
             raise RefusedError(
-                f"Jelly frame of more than {self._most} bytes (limit analyse.jelly_frame), not read on"
+                f"Jelly frame of more than {self._most} bytes (limit analyse.jelly_frame),"
+                " the rest was not read"
             )
 
 
@@ -79,4 +80,4 @@ def _varint(stream: BufferedReader) -> int | None:
         number |= (byte[0] & 0x7F) << (7 * place)
         if byte[0] < 0x80:
             return number
-    raise ValueError("length of a frame without an end")
+    raise ValueError("unterminated length of a frame")

@@ -261,7 +261,7 @@ def _forbids_following(metas: list[tuple[str, str]]) -> bool:
 
 
 def _base(page: LexborHTMLParser, url: str) -> str:
-    """The first `<base href>`, unless it is no address of the Web."""
+    """The first `<base href>`, unless it is not a web address."""
     node = page.css_first("base[href]")
     if node is None:
         return url

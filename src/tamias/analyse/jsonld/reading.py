@@ -28,7 +28,7 @@ _DIFFICULT = re.compile(
 """What pyoxigraph 0.5 gets wrong."""
 _UNUSUAL_LABEL = re.compile(rb"_:[^ ]*?:")
 _MARKS = (b'"@base"', b'"//', b'"@container"', b'"@vocab"')
-_TOO_OFTEN = "one context for too many objects to read them one by one, not read on"
+_TOO_OFTEN = "one context for too many objects to read them one by one, the rest was not read"
 
 
 class JsonLd:

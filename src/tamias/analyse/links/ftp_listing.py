@@ -49,7 +49,7 @@ def _reference(line: bytes) -> str:
     """Relative to the directory. Raises `ValueError` with what is wrong with the line."""
     told: Any = json.loads(line)
     if not isinstance(told, dict):
-        raise ValueError("an entry is no object")
+        raise ValueError("an entry is not an object")
     if isinstance(told.get("problem"), str):
         raise ValueError(told["problem"])
     name = told.get("name")

@@ -43,7 +43,7 @@ def resolved(reference: str, base: str) -> str:
 
 
 def named_node(iri: str) -> NamedNode | None:
-    """The node; what no IRI may hold is escaped, as browsers do; None for what is no IRI even then.
+    """The node; what no IRI may hold is escaped, as browsers do; None for what is not an IRI even then.
 
     >>> named_node("http://example.org/a b")
     <NamedNode value=http://example.org/a%20b>

@@ -43,7 +43,7 @@ class MarkupStatements:
         try:
             yield
         except TooMuchError:
-            self.complain(f"says more than {TEXT_RATIO} times what the page does, not read on")
+            self.complain(f"says more than {TEXT_RATIO} times what the page does, the rest was not read")
 
     def add(self, subject: Node | Triple, predicate: NamedNode, value: Term | Triple) -> None:
         """Raises `TooMuchError` when the page has said enough."""
@@ -103,7 +103,9 @@ class MarkupStatements:
             yield Quads(quads[start : start + BATCH])
         yield from self._problems
         if self._bad_iri is not None:
-            yield Problem(f"{self._syntax}: {self._bad_iri[:200]!r} is no IRI, statements with it left out")
+            yield Problem(
+                f"{self._syntax}: {self._bad_iri[:200]!r} is not an IRI, statements with it left out"
+            )
 
 
 def _in_language(text: str, language: str) -> Literal:

@@ -114,7 +114,7 @@ def _without_giants(findings: Iterator[Finding]) -> Iterator[Finding]:
     except MemoryError as fault:
         if "buffer" not in str(fault):
             raise
-        yield Problem("a term of more than 16 MiB, not read on")
+        yield Problem("a term of more than 16 MiB, the rest was not read")
 
 
 def _at_once(stream: BinaryIO, syntax: RdfFormat, base: str | None, faults: Faults) -> Iterator[Read]:

@@ -39,7 +39,7 @@ class N3(Turtle):
                 data = []
                 blank = len(piece.text) - len(piece.text.lstrip())
                 place = piece.place.after(piece.text[:blank])
-                yield from faults.told("a formula is no RDF data, statement left out", place)
+                yield from faults.told("a formula is not RDF data, statement left out", place)
             else:
                 data.append(piece)
         yield from taken_apart(data, self, faults)
@@ -50,7 +50,7 @@ class N3(Turtle):
         parser = parse(source, format=self.syntax, base_iri=self._base, lenient=True)
         for read in read_on(parser, faults, to_the_end=False):
             if isinstance(read, list) and any(isinstance(quad.graph_name, BlankNode) for quad in read):
-                yield from faults.told("a formula is no RDF data, not read on")
+                yield from faults.told("a formula is not RDF data, the rest was not read")
                 return
             yield read
 

@@ -149,5 +149,5 @@ class Nesting:
             if self.depth > self._limit:
                 raise RefusedError(
                     f"{self._syntax.word} nested more than {self._limit} deep"
-                    f" (limit analyse.{self._syntax.setting}), not read on"
+                    f" (limit analyse.{self._syntax.setting}), the rest was not read"
                 )

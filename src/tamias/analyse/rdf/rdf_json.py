@@ -106,7 +106,7 @@ class _Text:
         self.at = self._counted = 0
         if len(pieces[0]) > self._most:
             limit = f"{self._most} characters (limit analyse.rdfjson_subject)"
-            raise RefusedError(f"RDF/JSON subject of more than {limit}, not read on")
+            raise RefusedError(f"RDF/JSON subject of more than {limit}, the rest was not read")
         while wanted > 0 and not self._ended:
             chunk = next(self._chunks, None)
             self._ended = chunk is None
@@ -130,7 +130,7 @@ def _members(text: _Text) -> Iterator[tuple[str, int, object]]:
         yield str(subject), line, text.value()
         going_on = text.expect(",}") == ","
     if text.sign():
-        raise JSONDecodeError("something stands after the end", text.text, text.at)
+        raise JSONDecodeError("extra data after the end", text.text, text.at)
 
 
 def _said(
@@ -155,7 +155,7 @@ def _said(
 
 def _pairs(value: object) -> Iterator[tuple[str, object]]:
     if not isinstance(value, dict):
-        raise ValueError("predicates are no JSON object")
+        raise ValueError("predicates are not a JSON object")
     return (
         (predicate, each)
         for predicate, objects in value.items()
@@ -175,5 +175,5 @@ def _object(found: object) -> tuple[NamedNode | BlankNode | Literal, int]:
         raise ValueError(f"object of type {str(kind)[:100]!r}")
     language, datatype = found.get("lang"), found.get("datatype")
     if not isinstance(language, str | None) or not isinstance(datatype, str | None):
-        raise ValueError("language or datatype is no string")
+        raise ValueError("language or datatype is not a string")
     return literal(value, language, datatype), len(value)

@@ -77,7 +77,7 @@ class Faults:
         if self._noted > self._most:
             yield Problem(f"{self._noted - self._most} more leniencies (limit analyse.max_errors)")
         if self.given_up:
-            yield Problem(f"more than {self._most} errors (limit analyse.max_errors), not read on")
+            yield Problem(f"more than {self._most} errors (limit analyse.max_errors), the rest was not read")
         elif self.count > self._most:
             yield Problem(f"{self.count - self._most} more errors (limit analyse.max_errors)")
 
@@ -164,7 +164,7 @@ def read_on(
             going_on = len(quads) == BATCH
         except SyntaxError as fault:
             place = start.within(fault.lineno, fault.offset or 1) if fault.lineno else None
-            what = fault.msg if to_the_end else f"{_WHERE.sub('', fault.msg)}; not read on"
+            what = fault.msg if to_the_end else f"{_WHERE.sub('', fault.msg)}; the rest was not read"
             problems.extend(faults.told(what, place))
             going_on = to_the_end
         faults.good += len(quads)

@@ -46,7 +46,7 @@ class RdfStatements:
         """Counts bytes that are said. Raises `RefusedError`."""
         self._said += size
         if self._said > FREE_GROWTH + MAX_GROWTH * read:
-            raise RefusedError(f"says more than {MAX_GROWTH} times the bytes it has, not read on")
+            raise RefusedError(f"says more than {MAX_GROWTH} times the bytes it has, the rest was not read")
 
     def fault(self, what: str, line: int | None = None) -> Iterator[Problem]:
         """A problem, unless there were too many."""

@@ -14,7 +14,7 @@ def iri(text: str) -> NamedNode:
         return NamedNode(text)
     except ValueError:
         if not _WRITABLE.fullmatch(text):
-            raise ValueError(f"{text[:200]!r} is no absolute IRI") from None
+            raise ValueError(f"{text[:200]!r} is not an absolute IRI") from None
     # Only a parser makes an IRI that breaks a finer rule, such as %zz.
     line = f"<{text}> <urn:p> <urn:o> .".encode()
     [quad] = parse(line, format=RdfFormat.N_TRIPLES, lenient=True)

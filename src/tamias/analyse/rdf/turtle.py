@@ -196,7 +196,7 @@ class Turtle:
 
 
 def valid_base(url: str | None) -> str | None:
-    """None for a URL that is no IRI; relative references then become problems."""
+    """None for a URL that is not an IRI; relative references then become problems."""
     if url is None or _PLAIN_URL.fullmatch(url):
         return url
     try:

@@ -91,7 +91,7 @@ class _RulePage:
     def _iri(self, rule: SubjectRule, text: str) -> NamedNode | None:
         node = named_node(resolved(text, self._base))
         if node is None:
-            self._complain(rule.place, f"the subject {text[:80]!r} is no IRI")
+            self._complain(rule.place, f"the subject {text[:80]!r} is not an IRI")
         return node
 
     def _describe(self, rule: SubjectRule, place: LexborNode, subject: Node) -> bool:

@@ -73,7 +73,7 @@ class _Loader(RuleFile):
         hosts = self.texts(("hosts",), self._content.get("hosts"), "host names")
         for host in hosts:
             if not _HOST.fullmatch(host):
-                self.fail(("hosts",), f"{host!r} is no host; write data.example.org or *.example.org")
+                self.fail(("hosts",), f"{host!r} is not a host; write data.example.org or *.example.org")
         for prefix, iri in self.table(("prefixes",), self._content.get("prefixes", {})).items():
             self.iri(("prefixes", prefix), iri)
             self.prefixes[prefix] = iri
@@ -221,6 +221,6 @@ class _Loader(RuleFile):
         try:
             LexborHTMLParser("").css(css)
         except SelectolaxError:
-            self.fail(path, f"{css!r} is no CSS selector")
+            self.fail(path, f"{css!r} is not a valid CSS selector")
         self._counts = self._counts or _COUNTING.search(css) is not None
         return css

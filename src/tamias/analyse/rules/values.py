@@ -51,7 +51,7 @@ def term(rule: ValueRule, text: str, prefix: str, base: str) -> Term:
 def _iri(reference: str, base: str) -> NamedNode:
     node = named_node(resolved(reference, base))
     if node is None:
-        raise UnfitError(f"{_shown(reference)} is no IRI")
+        raise UnfitError(f"{_shown(reference)} is not an IRI")
     return node
 
 
@@ -75,7 +75,7 @@ def _date(text: str, form: str) -> tuple[str, NamedNode]:
     try:
         read = datetime.strptime(text, form)  # noqa: DTZ007 (a zone is there where the form has %z)
     except ValueError:
-        raise UnfitError(f"{_shown(text)} is no date of the form {form}") from None
+        raise UnfitError(f"{_shown(text)} is not a date of the form {form}") from None
     if "%H" in form or "%I" in form:
         return read.isoformat(), _DATE_TIME
     return read.date().isoformat(), _DATE

@@ -35,7 +35,7 @@ class RuleFile:
         try:
             return Literal("", language=self.text(path, value, "lang")).language or ""
         except ValueError:
-            self.fail(path, f"{value!r} is no language; write en or de-AT")
+            self.fail(path, f"{value!r} is not a language; write en or de-AT")
 
     def named(self, path: lines.Path, name: Any) -> NamedNode:
         """A prefixed name or a whole IRI, as a node."""
@@ -49,7 +49,7 @@ class RuleFile:
         try:
             return NamedNode(self.text(path, value, "an IRI"))
         except ValueError as error:
-            self.fail(path, f"{value!r} is no IRI: {error}")
+            self.fail(path, f"{value!r} is not an IRI: {error}")
 
     def text(self, path: lines.Path, value: Any, what: str) -> str:
         """A text that is not empty."""

@@ -106,7 +106,7 @@ class _Lines:
         for line in lines:
             self._read(line)
         if len(self._rest) > _MAX_LINE:
-            raise RefusedError(f"line of more than {_MAX_LINE} bytes, not read on")
+            raise RefusedError(f"line of more than {_MAX_LINE} bytes, the rest was not read")
 
     def end(self) -> None:
         self._read(self._rest)
@@ -117,6 +117,6 @@ class _Lines:
         if not text:
             return
         if not text.lower().startswith(_SCHEMES):
-            self._gathered.problem(f"{text[:100]!r} is no address of the Web", self.line)
+            self._gathered.problem(f"{text[:100]!r} is not a web address", self.line)
         elif url := self._gathered.address(text, self.line):
             self._gathered.page(url)

@@ -76,7 +76,7 @@ class Elements:
         self._parser.Parse(chunk, False)
         self._fed += len(chunk)
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
-            raise RefusedError(f"XML tag or comment of more than {MAX_TOKEN} bytes, not read on")
+            raise RefusedError(f"XML tag or comment of more than {MAX_TOKEN} bytes, the rest was not read")
 
     def end(self) -> None:
         self._parser.Parse(b"", True)
@@ -144,13 +144,13 @@ class Elements:
             key[6:]: value for key, value in attributes.items() if key == "xmlns" or key.startswith("xmlns:")
         }
         if len(declared) > MAX_NAMESPACES:
-            raise RefusedError(f"element with more than {MAX_NAMESPACES} namespaces, not read on")
+            raise RefusedError(f"element with more than {MAX_NAMESPACES} namespaces, the rest was not read")
         if declared:
             self._spaces.append((self._depth, {**self._spaces[-1][1], **declared}))
 
     def _add_child(self, entry: Element, child: Element) -> None:
         if len(entry.children) == MAX_CHILDREN:
-            raise RefusedError(f"entry of more than {MAX_CHILDREN} elements, not read on")
+            raise RefusedError(f"entry of more than {MAX_CHILDREN} elements, the rest was not read")
         entry.children.append(child)
 
 

@@ -103,7 +103,7 @@ class Gathered:
         yield from self._take()
         for field, (text, line, count) in self._odd.items():
             more = f", and {count - 1} more like it" if count > 1 else ""
-            yield Problem(f"{field} {text!r} makes no sense and is left out{more}", line)
+            yield Problem(f"{field} {text!r} is invalid and is left out{more}", line)
         if self._told > self._most_problems:
             yield Problem(f"{self._told - self._most_problems} more errors (limit analyse.max_errors)")
 

@@ -125,7 +125,7 @@ class DatasetReader:
         if _PRIORITY.fullmatch(text.strip()):
             return int(text)
         self._gathered.problem(
-            f"priority {text[:100]!r} is no whole number from 0 on: taken as 1", element.line
+            f"priority {text[:100]!r} is not a whole number from 0: read as 1", element.line
         )
         return 1
 

@@ -28,9 +28,9 @@ def _rule(text: str) -> tuple[re.Pattern[str], str]:
     pattern, _, tag = text.strip().rpartition(" ")
     if not pattern or not tag:
         raise ConfigError(
-            f"'{text}' in tags.rules is no rule; write a regular expression, a space, and a tag"
+            f"'{text}' in tags.rules is not a rule; write a regular expression, a space, and a tag"
         )
     try:
         return re.compile(pattern.strip()), tag
     except re.error as error:
-        raise ConfigError(f"'{pattern}' in tags.rules is no regular expression: {error}") from error
+        raise ConfigError(f"'{pattern}' in tags.rules is not a valid regular expression: {error}") from error

@@ -71,7 +71,7 @@ class BlobDamaged(TamiasError):
     """The stored bytes of a blob do not give its body back; `sha256` is the one that is broken."""
 
     def __init__(self, sha256: str, problem: str) -> None:
-        super().__init__(f"blob {sha256} is damaged: {problem}; 'tamias check --repair' may mend it")
+        super().__init__(f"blob {sha256} is damaged: {problem}; 'tamias check --repair' may repair it")
         self.sha256 = sha256
         self.problem = problem
 

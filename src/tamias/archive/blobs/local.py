@@ -125,6 +125,7 @@ class LocalWriter:
             try:
                 write_all(self._file, record)
             except OSError:
+                # A full disk may have taken a part of the record, which would garble those that follow.
                 os.ftruncate(self._file, start)
                 raise
         self._length += sum(map(len, record))
@@ -166,7 +167,7 @@ def failures_told(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no room left to write {place}; free some space and go on") from error
+            raise DiskFull(f"no disk space left to write {place}; free some space and continue") from error
         raise PackError(f"cannot write {place}: {error.strerror}") from error
 
 

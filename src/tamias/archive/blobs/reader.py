@@ -93,7 +93,7 @@ class BlobReader:
             text = self._decoded_one(blob, text)
             if _digest(text) != blob.sha256:
                 return BlobDamaged(blob.sha256, "its bytes have another digest")
-        return BlobDamaged(chain[0].sha256, "it had another digest, and now it has not: test this machine")
+        return BlobDamaged(chain[0].sha256, "its digest was wrong and now it is right: test this machine")
 
     def _chunks(self, blob: Blob) -> Iterator[bytes]:
         """The body of a blob in chunks. Each chunk is checked when it is given, the whole at the end."""

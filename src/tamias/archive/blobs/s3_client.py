@@ -52,7 +52,7 @@ def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
     """Reads `s3://bucket/prefix`; the rest stands in the environment variables that all such tools read."""
     parts = urlsplit(url)
     if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
-        raise ConfigError(f"{url} is no address of a store; write s3://bucket or s3://bucket/prefix")
+        raise ConfigError(f"{url} is not the address of a store; write s3://bucket or s3://bucket/prefix")
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
     try:
@@ -176,7 +176,7 @@ class S3Client:
 
 def _refusals_raised(answer: Response, what: str) -> Response:
     if answer.status == _NO_ROOM:
-        raise DiskFull(f"the store has no room left ({what}); free some and go on")
+        raise DiskFull(f"the store is full ({what}); free some space and continue")
     if answer.status >= 300 and answer.status not in (404, 416):
         raise PackError(f"the store refused {what}: {answer.status} {_code(answer)}; check keys and rights")
     return answer

@@ -52,6 +52,7 @@ class BlobWriter:
         Nothing is durable yet. Raises `DiskFull`, and `TamiasError` when a file is not what its digest says;
         what was prepared before still holds.
         """
+        # Written, but its row is not committed yet, so the table does not know it.
         if body.sha256 in self._unsettled:
             return msgspec.structs.replace(self._unsettled[body.sha256], written=0)
         chains = self.table.chains([body.sha256, *([previous] if previous else [])])

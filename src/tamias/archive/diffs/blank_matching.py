@@ -26,7 +26,9 @@ def named_alike(
         notes.append(f"{fault}: they are compared by their labels")
         return _as_labelled(old), _as_labelled(new)
     if old_colours.entangled() or new_colours.entangled():
-        notes.append("some blank nodes cannot be told apart: they are compared by what is said around them")
+        notes.append(
+            "some blank nodes cannot be distinguished: they are compared by the statements around them"
+        )
     was, now = _by_colour(old_colours, new_colours)
     _by_statements(old, new, was, now)
     _name_rest(old_colours, was, b"_:old")

@@ -28,8 +28,8 @@ _PORTAL_WATCH: Final = (
         "expr", "Preservation", "existence", "Share of formats, media types and byte sizes that are there"
     ),
     _share("exda", "Date", "existence", "Share of dates of issue and change that are there"),
-    _share("exsp", "Spatial", "existence", "Whether the space that is covered is told"),
-    _share("exte", "Temporal", "existence", "Whether the time that is covered is told"),
+    _share("exsp", "Spatial", "existence", "Whether the spatial coverage is stated"),
+    _share("exte", "Temporal", "existence", "Whether the temporal coverage is stated"),
     _share("coac", "Access URL", "conformance", "Share of the distributions whose address is a web address"),
     _share("coce", "Contact email", "conformance", "Whether an email address of the contact is one"),
     _share("cocu", "Contact URL", "conformance", "Whether a page of the contact is a web address"),
@@ -41,12 +41,10 @@ _PORTAL_WATCH: Final = (
     _share("opli", "Open licence", "open data", "Share of the distributions with an open licence"),
     _share("reme", "Description", "retrievability", "Whether the catalogue still has the description"),
     _share(
-        "rere", "Data", "retrievability", "Share of the tried distributions that the latest attempt brought"
+        "rere", "Data", "retrievability", "Share of the tried distributions that the latest visit could fetch"
     ),
-    _share("acfo", "Format", "accuracy", "Share of the distributions that are of the format that was told"),
-    _share(
-        "acsi", "Size", "accuracy", "Share of the distributions that are of the size that was told, to 1 %"
-    ),
+    _share("acfo", "Format", "accuracy", "Share of the distributions that have the stated format"),
+    _share("acsi", "Size", "accuracy", "Share of the distributions that have the stated size, to 1 %"),
 )
 
 

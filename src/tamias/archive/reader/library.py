@@ -86,7 +86,7 @@ class ArchiveReader:
         rows = self._rows("find_resource", asked)
         found = read_resources(self.session, [rows[0][0]]) if rows else []
         if not found:
-            raise NotArchived(f"{url} is not in the archive; 'tamias add' puts it under watch")
+            raise NotArchived(f"{url} is not in the archive; 'tamias add' watches it")
         return found[0]
 
     def _record(self, url: str) -> Resource | None:
@@ -119,7 +119,7 @@ class ArchiveReader:
         resource = self.resource(url)
         versions, reader = self._history(resource)
         if not versions:
-            raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
+            raise NotArchived(f"{resource.url} is watched, but has no version yet")
         return Content(resource, _chosen(resource, versions, at, version), reader)
 
     def diff(
@@ -188,7 +188,7 @@ class ArchiveReader:
         for name in _spellings(url):
             if self._rows("is_portal", {"portal": name})[0][0]:
                 return name
-        raise NotArchived(f"{url} is no portal under watch; 'tamias add --portal' puts it there")
+        raise NotArchived(f"{url} is not a watched portal; 'tamias add --portal' watches it")
 
     def _rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
         return self.session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -10,7 +10,7 @@ from tamias.model.site import SemanticDataset
 from tamias.model.url import authority, fetch_url
 
 NOBODY = ""
-"""The host of what is no address of the Web."""
+"""The host of what is not a web address."""
 
 _WHOLE_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\\\s]+[/?#]")
 

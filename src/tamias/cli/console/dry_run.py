@@ -25,7 +25,7 @@ def tell_dry_run(place: CommonOptions, flags: dict[str, object], seeds: list[See
 
     if not _has_database(place):
         if not seeds:
-            raise UsageError("--dry-run looks at seeds: name one, or a --data with a crawl to go on with")
+            raise UsageError("--dry-run needs a seed: name one, or a --data with a crawl to resume")
         _tell_new(place, flags, seeds)
         return
     with closing(Database(place.data, place.db, create=False)) as database:

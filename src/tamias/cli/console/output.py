@@ -38,7 +38,7 @@ def to_folder(write: Callable[[Path], None], output: Path) -> None:
     partial = output.with_name(output.name + ".part")
     for each in (output, partial):
         if each.exists():
-            raise UsageError(f"{each} is there already; name a folder that is not")
+            raise UsageError(f"{each} already exists; name a new folder")
     try:
         with _failures_told(str(output)):
             write(partial)

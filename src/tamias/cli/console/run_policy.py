@@ -54,5 +54,5 @@ def run_policy(
             write_policy(session, policy, crawl)
     settings = place.settings(**{**policy.flags, **given}).settings
     if settings.filters.scope != "any" and not policy.seeds:
-        raise UsageError(f"--scope {settings.filters.scope} needs seeds to stay near to: name them")
+        raise UsageError(f"--scope {settings.filters.scope} needs seeds: name at least one")
     return RunPolicy(settings, policy.seeds, before)

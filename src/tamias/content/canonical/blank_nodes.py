@@ -91,7 +91,7 @@ class Colours:
     def _seen_from(self, node: bytes) -> bytes:
         self._steps += len(self._about[node])
         if self._steps > MAX_STEPS:
-            raise Unreadable(f"blank nodes are not told apart in {MAX_STEPS} steps")
+            raise Unreadable(f"blank nodes are not distinguished in {MAX_STEPS} steps")
         digest = blake2b(self.of[node], digest_size=16)
         for view in sorted(self._view(node, statement) for statement in self._about[node]):
             digest.update(view)
@@ -152,6 +152,6 @@ def canonical_lines(lines: Iterable[bytes]) -> list[bytes]:
             blank.append(statement)
     colours = Colours(blank)
     if colours.entangled():
-        raise Unreadable("blank nodes that cannot be told apart are joined in rings")
+        raise Unreadable("blank nodes that cannot be distinguished form rings")
     names = {node: b"_:" + colour.hex().encode() for node, colour in colours.of.items()}
     return sorted([*ground, *(statement.written(names) for statement in blank)])

@@ -82,7 +82,7 @@ def brotli_chunks(source: ByteSource, max_memory: int) -> Iterator[bytes]:
     except brotli.error as error:
         raise DamageError(f"brotli data is damaged: {error}") from None
     if source.read(1):
-        raise DamageError("something else stands after the end of the brotli data and was left out")
+        raise DamageError("extra data after the end of the brotli data was left out")
 
 
 def stored_chunks(source: ByteSource) -> Iterator[bytes]:
@@ -111,7 +111,7 @@ def _frames(
             raise DamageError(f"{word} data is damaged: {error}") from None
         data = _next_frame(rest, source)
         if data and not (data.startswith(magic) or data[1:].startswith(magic)):
-            raise DamageError(f"something else stands after the end of the {word} data and was left out")
+            raise DamageError(f"extra data after the end of the {word} data was left out")
 
 
 def _next_frame(rest: bytes, source: ByteSource) -> bytes:

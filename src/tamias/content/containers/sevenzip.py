@@ -46,7 +46,7 @@ def sevenzip_members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[
     except (DamageError, LimitExceeded):
         raise
     except _faults() as error:  # py7zr takes a directory for read in which half is missing
-        raise DamageError(f"7z directory makes no sense: {error or type(error).__name__}") from None
+        raise DamageError(f"7z directory is invalid: {error or type(error).__name__}") from None
 
 
 def _members(file: BinaryIO, meter: Meter, max_memory: int) -> Iterator[Member]:

@@ -172,7 +172,7 @@ def read_vbyte(data: bytes | memoryview, at: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << (7 * place)
         if byte & 0x80:
             return number, at + place + 1
-    raise HdtError("number without an end")
+    raise HdtError("unterminated number")
 
 
 def _unfolded(buffer: bytes, count: int, block: int, most: int) -> Strings:

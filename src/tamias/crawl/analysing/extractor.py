@@ -333,7 +333,7 @@ def _note_names(found: Extraction, naming: Naming) -> None:
     found.renamed_graphs += tuple(naming.renamed.items())[: MOST_RENAMED - len(found.renamed_graphs)]
     found.quads -= naming.left_out
     if naming.left_out:
-        _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot say them"))
+        _note(found, Problem(f"{naming.left_out} statements left out: N-Quads cannot express them"))
 
 
 def _take(found: Extraction, finding: Finding) -> None:

@@ -39,7 +39,7 @@ def quick_lines(
         return None
     try:
         return media_type, _lines(data, syntax, url)
-    except (SyntaxError, ValueError):  # a fault, or the address is no IRI
+    except (SyntaxError, ValueError):  # a fault, or the address is not an IRI
         return None
 
 

@@ -38,7 +38,7 @@ class StoreServer(ChildServer):
                 self.kill()
                 raise StoreError(
                     f"the SPARQL server does not start on {self._folder}; {self.log} says why, and "
-                    "'tamias check --rebuild' makes the catalogue anew"
+                    "'tamias check --rebuild' rebuilds the catalogue"
                 )
             time.sleep(0.01)
 

@@ -134,7 +134,7 @@ class Coverage:
         compared = await run_uncancelled(partial(self._compared, dataset.copies, uris, documents))
         if not compared.holds:
             _log.warning(
-                "%s offers a dataset as a whole, but the copy %s: its resources are asked for one by one",
+                "%s offers a dataset as a whole, but the copy %s: its resources are requested one by one",
                 dataset.sitemap, compared.words,
             )  # fmt: skip
         await self._thread.run(note_compared, self._thread.session, dataset, compared)
@@ -247,6 +247,7 @@ class BulkCopies:
             for place in authoritative(dataset, sitemap, told)
             if self._admission.refusal(place, task.depth) is None
         )
+        # The same draw for all workers of a day, so that they choose the same mirror.
         chance = Random(f"{task.crawl} {key.hex()} {time.strftime('%Y-%m-%d', time.gmtime())}")
         plan = access_plan(dataset, "whole", chance, among=sound)
         whole = [access for access in plan if access.kind != "dereference"]

@@ -40,12 +40,14 @@ from tamias.sinks.outbox import enqueue
 
 _log = logging.getLogger(__name__)
 
+# Visits that end within it share one sync and one transaction.
 GATHER_SECONDS = 0.05
 PUT_BATCH = 1000
 MOST_INVITED = 100
 """Visits that the links of one host can earn another one."""
 _MOST_PAIRS = 100_000
 MOST_WAITING = 4000
+# No visit is to blame, so committing each by itself would fail in the same way.
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
@@ -296,6 +298,8 @@ class Committer:
         self, visited: list[Visited], released: list[HeldLease], durable: list[Durable]
     ) -> list[Visited]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
+        # Links first: putting them twice does no harm, but if we died after recording the visit they would
+        # be lost.
         cuts = iter(
             self._put_references(
                 [_sourced(reference, each) for each in visited for reference in each.references],
@@ -320,6 +324,7 @@ class Committer:
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
         commit_segments(cursor, durable)
         reached("captures-inserted")
+        # Before `also`: versions refer to the rows of blobs.
         insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
         for each in kept:
             if each.also is not None:
@@ -331,6 +336,7 @@ class Committer:
         nearest: dict[tuple[int, str], Item] = {}
         for item in items:
             other = nearest.get((item.crawl, item.key))
+            # Of equals the last: redirects' targets come after links and are not to be visited again.
             if other is None or item.depth <= other.depth:
                 nearest[item.crawl, item.key] = item
         unique, new = list(nearest.values()), 0

@@ -31,6 +31,7 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
         dead = embedded.dead_workers()
         for worker in dead:
             recover_worker(session, frontier, data, worker)
+            # Last, so that whoever comes after us does it all again if we die before.
             embedded.forget(worker)
         if dead:
             recover_packs(packs_of(session, data), session)

@@ -268,12 +268,12 @@ def resolved(reference: str, base: str) -> str | None:
 def seed_items(settings: Settings, seeds: Sequence[Seed], crawl: int) -> list[Item]:
     """The seeds as items; one that a filter refuses is an error, as nobody meant that.
 
-    Raises `UrlError` for a seed that is no URL.
+    Raises `UrlError` for a seed that is not a URL.
     """
     admission = Admission(settings, [seed.address for seed in seeds])
     items = [admission.item(fetch_url(seed.address), 0, crawl, seed.kind, tags=seed.tags) for seed in seeds]
     for item in items:
         reason = admission.refusal(item.url, 0)
         if reason is not None:
-            raise UsageError(f"the seed {item.url} is kept out: {reason}")
+            raise UsageError(f"the seed {item.url} is excluded: {reason}")
     return items

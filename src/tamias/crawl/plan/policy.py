@@ -34,7 +34,7 @@ def crawl_of(session: Session, name: str | None) -> int:
     if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
         raise UsageError(f"the name of a crawl has 1 to {LONGEST_NAME} characters, all of them printable")
     if (number := crawl_number(session, name)) == WATCH:
-        raise UsageError("the crawl 'watch' is the archive's own: 'tamias add' puts resources there")
+        raise UsageError("the crawl 'watch' is the archive's own: 'tamias add' adds resources to it")
     return number
 
 

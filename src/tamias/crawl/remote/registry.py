@@ -47,7 +47,7 @@ class WorkerRegistry:
         if greeting.version != VERSION:
             raise UsageError(
                 f"this service speaks version {VERSION} with workers, not {greeting.version}: "
-                "let both be of one release"
+                "use the same release for both"
             )
         policy = await self._ask(partial(self._policy, crawl))
         await self._opened(crawl, policy)

@@ -140,8 +140,8 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     policy = await client.hello()
     if policy.settings.permit.allow_private and not plan.allow_private:
         raise ConfigError(
-            f"the crawl at {plan.target.address} may ask private addresses; those that this worker can reach "
-            "are yours: say --allow-private if it may"
+            f"the crawl at {plan.target.address} may send requests to private addresses; those that this "
+            "worker can reach are yours: use --allow-private to allow it"
         )
     scratch = Path(plan.scratch)
     settings = _with_rules(policy, scratch / "rules" / str(client.worker))

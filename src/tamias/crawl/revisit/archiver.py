@@ -143,6 +143,7 @@ class SharedBodies:
     def add(self, host: str, sha256: str) -> None:
         """One more has it."""
         count = self.count(host, sha256) + 1
+        # Added again at the end, so that the oldest is forgotten first.
         self._latest.pop((host, sha256), None)
         self._latest[host, sha256] = count
         if len(self._latest) > MOST_UNCOMMITTED:
@@ -201,6 +202,7 @@ class Archiver:
 
     def settle(self, kept: ArchiveResult) -> None:
         """The transaction has ended, whichever way."""
+        # No body waits for its row any more, so its pack may be sealed.
         if self._count(-1) == 0 and kept.prepared is not None:
             self._thread.submit(self._writer.settled)
 

@@ -142,7 +142,7 @@ class Sandbox:
         most = limits.cpu + limits.cpu_per_mb * size / 1e6
         if self.spent > most:
             raise child.killed(
-                f"its analysis took {most:.0f} s of processor time, too much for its size"
+                f"its analysis took {most:.0f} s of CPU time, too much for its size"
                 " (limits sandbox.cpu, sandbox.cpu_per_mb)"
             )
 
@@ -288,7 +288,7 @@ class Child:
         code = self._process.wait()
         if code == -signal.SIGXCPU:
             return Died(
-                f"its analysis took {self._settings.cpu} s of processor time without finding anything, or"
+                f"its analysis took {self._settings.cpu} s of CPU time without finding anything, or"
                 f" {self._settings.cpu_whole} s in all (limits sandbox.cpu, sandbox.cpu_whole)"
             )
         if code in (-signal.SIGABRT, -signal.SIGKILL):

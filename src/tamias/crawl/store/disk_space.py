@@ -36,7 +36,7 @@ class DiskSpace:
         for place, free in self._free():
             if free < wanted:
                 return (
-                    f"no room left at {place}: {_told(free)} are free and {_told(wanted)} are wanted "
+                    f"no disk space left at {place}: {_told(free)} are free and {_told(wanted)} are needed "
                     "(crawl.room); free some space"
                 )
         return None

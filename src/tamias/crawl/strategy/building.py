@@ -180,7 +180,7 @@ def _calls(cursor: Cursor, number: int) -> dict[str, str]:
             raise UsageError(f"{name} is there twice; leave one of them")
         calls[name] = shapes[bare]
     if not calls:
-        raise UsageError("it makes none of the functions score_url, score_link, order_url")
+        raise UsageError("it defines none of the functions score_url, score_link, order_url")
     return calls
 
 

@@ -26,7 +26,7 @@ def sample_of(session: Session) -> list[Asked]:
 
 
 def described(session: Session, settings: Settings, url: str, depth: int, link: Seen | None) -> Asked:
-    """One URL with the given link, or those that are kept of it. Raises `UrlError` if it is no URL."""
+    """One URL with the given link, or those that are kept of it. Raises `UrlError` if it is not a URL."""
     item = Admission(settings, ()).item(fetch_url(url), depth, 1)
     bucket, place = place_of(item.host, item.crawl, item.key, _buckets(session))
     links = [link] if link else session.transact(lambda cursor: read_links(cursor, bucket, [place]))[0]

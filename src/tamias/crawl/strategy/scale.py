@@ -68,5 +68,5 @@ def cluster(scores: Sequence[float | None]) -> str | None:
     low, high = fullest * scale / CLASSES, (fullest + 1) * scale / CLASSES
     return (
         f"{count:,} of {len(known):,} scores lie between {low:g} and {high:g}, one class of {CLASSES}: "
-        f"hosts are hardly told apart; spread the scores over 0 to {scale:g}"
+        f"hosts are hardly distinguished; spread the scores over 0 to {scale:g}"
     )

@@ -72,9 +72,11 @@ def roll_back(session: Session, number: int | None) -> int:
     def work(cursor: Cursor) -> int:
         chosen = number if number is not None else _number(cursor, "in_force_before", {})
         if chosen is None:
-            raise UsageError("there is no earlier strategy; 'tamias strategy off' goes back to none")
+            raise UsageError(
+                "there is no earlier strategy; 'tamias strategy off' deactivates the present one"
+            )
         if _hold(cursor, chosen, again=True) is None:
-            raise UsageError(f"strategy {chosen} was never in force; 'tamias strategy list' shows all")
+            raise UsageError(f"strategy {chosen} was never active; 'tamias strategy list' shows all")
         return chosen
 
     return session.transact(work)

@@ -30,7 +30,7 @@ class Imported(msgspec.Struct):
     def sentence(self) -> str:
         """For people."""
         told = f"imported seeds: {self.new:,} new, {self.known:,} known"
-        return f"{told}, {self.refused:,} kept out ({self.reason})" if self.refused else told
+        return f"{told}, {self.refused:,} excluded ({self.reason})" if self.refused else told
 
 
 def import_seeds(

@@ -171,6 +171,7 @@ class HarvestRunner:
         progress.state = step.state
         progress.steps += 1
         progress.end = step.end
+        # An end that is to be retried is not saved, or the next try would find the harvest ended.
         if step.end is None or not step.end.retry:
             self._store.thread.wait(partial(save_harvest, self._session, place, progress))
 
@@ -287,6 +288,7 @@ def _sound(path: Path, progress: HarvestProgress | None) -> HarvestProgress | No
 
 def _append(path: Path, kept: int, data: bytes) -> None:
     with path.open("ab" if kept else "wb") as file:
+        # A step that was interrupted may have left bytes that do not count.
         file.truncate(kept)
         file.write(data)
         file.flush()

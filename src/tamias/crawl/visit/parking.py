@@ -53,6 +53,7 @@ class Parking:
             await asyncio.wait([work])
             raise
         parked.until = self._store.now() + self._lease_ms
+        # The next visit to this host must not take over the note on robots.txt that belongs to this one.
         granted, held.granted = held.granted, None
         await self._put_off(parked, parked.until, begun=True)
         finishing = asyncio.create_task(self._finish(work, parked, granted))

@@ -126,6 +126,7 @@ class VisitRunner:
         return VisitResult(capture, is_context=True, context=msgspec.msgpack.encode(rules))
 
     async def _run_kind(self, kind: str | None, task: Task, held: HeldLease) -> VisitResult:
+        # After the first death it was read in a sandbox; there is nothing safer to try.
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
             return VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
@@ -135,6 +136,7 @@ class VisitRunner:
         if covering is not None:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
             return VisitResult(skipped, put_off=not covering.had)
+        # A seed is never a trap: a user named it.
         if task.depth and (trap := self._trap(task.url, held)) is not None:
             return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP))
         held.visits += _is_first(task, kind)
@@ -176,6 +178,7 @@ class VisitRunner:
         result = VisitResult(capture, Extraction(media_type=found_type), archived=archived)
         if archived.judgement.reason is not None:
             result.capture = suspicious(capture, archived.judgement.reason)
+        # Known bytes are not read again: their quads are there, unless the last visit could not read them.
         elif capture.body is not None and (
             archived.prepared is not None or task.reopened or task.status not in _READ
         ):
@@ -261,7 +264,7 @@ class VisitRunner:
 
 
 def suspicious(capture: Capture, reason: str) -> Capture:
-    """What came is kept parked, and the version before stays the current one."""
+    """The response is stored as suspicious, and the version before stays the current one."""
     return msgspec.structs.replace(capture, outcome=Outcome.SKIPPED, reason=f"suspect: {reason}")
 
 

@@ -78,6 +78,7 @@ class Visitor:
             finally:
                 if not counted:
                     self.allowance.give_back(task)
+            # A Semantic Sitemap may cover the other URLs of the host, which is known once it is committed.
             if held.awaits_commit:
                 break
         self._store.release(held)
@@ -136,7 +137,7 @@ class Visitor:
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"no room left ({error}); free some space and go on") from error
+                raise DiskFull(f"no disk space left ({error}); free some space and continue") from error
             _log.error("visit of %s", without_password(task.url), exc_info=error)
             reason = f"internal error: {type(error).__name__}: {error}"
             return VisitResult(self._runner.unasked(task.url, Outcome.FAILED, reason))

@@ -87,5 +87,5 @@ def _tell(progress: Progress) -> None:
 def _refused(error: OSError) -> TamiasError:
     place = error.filename or "the worker's folder"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"no room left for {place}; free some space and go on")
+        return DiskFull(f"no disk space left for {place}; free some space and continue")
     return TamiasError(f"cannot work with {place}: {error.strerror or error}")

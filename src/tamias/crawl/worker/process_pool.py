@@ -107,7 +107,7 @@ class ProcessPool:
                 share -= visited
 
     async def _room_again(self, ended: Progress, stopping: Stopping) -> bool:
-        why = ended.error or "no room left"
+        why = ended.error or "no disk space left"
         return await self._pause.over(why, stopping, progress=bool(ended.tally.visited))
 
     def _count_death(self, progress: Progress) -> None:
@@ -131,6 +131,7 @@ class ProcessPool:
         process.stdin.write(msgspec.json.encode(self._plan(share)) + b"\n")
         reading = asyncio.create_task(self._read(index, process.stdout))
         await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
+        # How a worker learns that it is to end, also when this process is killed.
         process.stdin.close()
         try:
             await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)

@@ -14,6 +14,7 @@ from tamias.crawl.visit.visitor import Visitor
 from tamias.model.lease import Task
 from tamias.settings import Settings
 
+# A lease survives two renewals that fail.
 RENEW_PART = 3
 MOST_LEASED = 100
 IDLE_SECONDS = 0.25
@@ -46,6 +47,8 @@ class Worker:
         self._concurrency = settings.fetch.concurrency
         self._per_round = settings.frontier.per_round
         self._buffer = settings.frontier.buffer
+        # Hosts are leased when an eighth of the slots is free: one statement for many costs little more
+        # than for one.
         self._least_room = 0 if self._buffer else settings.fetch.concurrency // 8
         self._store = store
         self._visitor = visitor
@@ -110,11 +113,14 @@ class Worker:
 
     async def _lease_some(self) -> bool:
         """Whether as many came as were asked for, so that more may be ready."""
+        # Before the call: by our clock a lease must not end later than by the database's.
         asked_at = time.monotonic()
+        # Without a network, one host is enough to notice when it is back.
         most = 1 if self._network.is_lost else MOST_LEASED
         seconds, wanted = self._lease_seconds, min(self._room(), most)
         leases = await self._store.lease(wanted, self._per_round, seconds)
         anew = {lease.qid for lease in leases}
+        # A host that we lease again was lost before: its old visits must send no more requests.
         for held in self._held:
             if held.lease.qid in anew:
                 held.give_up()
@@ -138,6 +144,7 @@ class Worker:
         self._held.discard(held)
         if self._visitor.parked():
             self._tell(self.progress())  # before the host is free in the database: the crawl is not over
+        # Only the host that passes the threshold wakes the loop, not each one that follows.
         if self._room() == self._least_room + 1 or self._trouble or not self._held:
             self._chance.set()
 

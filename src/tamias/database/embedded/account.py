@@ -58,6 +58,7 @@ class ServerAccount(msgspec.Struct, frozen=True):
                 # A shell that starts us in the background has it ignored, and that is inherited.
                 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
                 _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+                # The parent died before the signal was arranged, so it will never come.
                 if os.getppid() != parent:
                     os._exit(1)
 

@@ -35,7 +35,7 @@ class Embedded(ServerUse):
         with refusals(folder):
             if not create and not clusters(folder):
                 raise DataMissing(
-                    f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' makes it"
+                    f"there is no Tamias data at {data}; 'tamias crawl' or 'tamias add' creates it"
                 )
             make_data_folder(self._data)
             folder.mkdir(mode=0o700, exist_ok=True)

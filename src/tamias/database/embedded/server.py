@@ -112,10 +112,13 @@ def server_settings() -> dict[str, str | int | float]:
         "max_connections": 100,
         "max_wal_size": "1GB",
         "checkpoint_timeout": "15min",
+        # Every lease rewrites rows of hosts and queues; their dead versions slow down the next.
         "autovacuum_naptime": "10s",
+        # For solid-state disks: else the planner prefers scans to the indexes that leases rely on.
         "random_page_cost": 1.1,
         "jit": "off",
         "log_min_messages": "warning",
+        # A frozen process must not keep its locks on hosts.
         "idle_in_transaction_session_timeout": "60s",
     }
 

@@ -101,7 +101,7 @@ class FtpFetcher:
         attempt = Attempt(request=request, started_at=self._now(), seconds_left=self._options.total_timeout)
         address = ftp_address(request.url)
         if address is None or request.body is not None:
-            verdict, body = refused("not an address that can be asked of an FTP server"), None
+            verdict, body = refused("not a valid FTP URL"), None
         else:
             with self._connections.lent(address.place) as transfer:
                 verdict, body = await self._walk(attempt, transfer, address, follow)

@@ -101,7 +101,7 @@ def collected(source: BlocklistSource, room: int) -> CollectedEntries:
                 )
     if wrong:
         shown = ", ".join(strange)
-        _log.warning("block list %s: %d lines make no sense, such as %s", source.name, wrong, shown)
+        _log.warning("block list %s: %d invalid lines, such as %s", source.name, wrong, shown)
     found.wrong = wrong
     return found
 

@@ -49,10 +49,10 @@ def change_of(words: Iterable[str]) -> TagChange:
     for word in words:
         sign, tag = word[:1], word[1:]
         if sign not in {"+", "-"}:
-            raise UsageError(f"'{word}' is no change of tags; write +TAG to give one, -TAG to take it away")
+            raise UsageError(f"'{word}' is not a change of tags; write +TAG to add one, -TAG to remove one")
         (add if sign == "+" else remove).append(checked_tag(tag))
     if not add and not remove:
-        raise UsageError("name tags to give or to take away: +TAG, -TAG")
+        raise UsageError("name tags to add or remove: +TAG, -TAG")
     return TagChange(add=tuple(add), remove=tuple(remove))
 
 
@@ -69,7 +69,7 @@ def checked_tag(tag: str) -> str:
     """The tag, if it can be one. Raises `UsageError` otherwise."""
     if not is_tag(tag):
         raise UsageError(
-            f"'{tag[:LONGEST_TAG]}' is no tag: 1 to {LONGEST_TAG} characters, no space, no comma"
+            f"'{tag[:LONGEST_TAG]}' is not a tag: 1 to {LONGEST_TAG} characters, no space, no comma"
         )
     return tag
 

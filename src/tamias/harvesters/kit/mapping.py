@@ -57,7 +57,7 @@ def map_record(mapping: RecordMapping, body: bytes, catalogue: str) -> MappedRec
     """
     record = msgspec.json.decode(body)
     if not isinstance(record, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     read: set[Path] = set()
     dataset = mapping.dataset(_tracked(record, (), read), catalogue)
     quads = dataset_quads(dataset, catalogue)

@@ -53,7 +53,7 @@ def records_in(raw: bytes) -> Iterator[bytes | str]:
         return
     for number, piece in enumerate(pieces, 1):
         body = bytes(piece).strip()
-        yield body if body.startswith(b"{") else f"record {number} of data.json is no object"
+        yield body if body.startswith(b"{") else f"record {number} of data.json is not an object"
 
 
 def dataset_of(record: dict[str, Any], catalogue: str) -> Dataset:

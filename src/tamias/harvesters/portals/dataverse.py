@@ -126,7 +126,7 @@ class _Listing:
         return items
 
     def _no_list(self, capture: Capture, why: str) -> HarvestEnd:
-        reason = f"{self._told()}; {capture.url} is no list of datasets: {why}"
+        reason = f"{self._told()}; {capture.url} is not a list of datasets: {why}"
         return HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=bool(self._state.start))
 
     async def _part(self, items: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:

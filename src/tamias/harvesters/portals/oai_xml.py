@@ -98,11 +98,11 @@ class _Depth:
 
 
 def _check(root: Element) -> None:
-    """Raises for what is no OAI-PMH, and for a document type, which none needs and entities come with."""
+    """Raises for what is not OAI-PMH, and for a document type, which none needs and entities come with."""
     if root.getroottree().docinfo.internalDTD is not None:
         raise _Refused("it declares a document type; not read")
     if local(root) != "OAI-PMH":
-        raise _Refused(f"<{local(root)[:50]}> is no OAI-PMH")
+        raise _Refused(f"<{local(root)[:50]}> is not OAI-PMH")
 
 
 def _pull_parser() -> "etree.XMLPullParser":

@@ -135,7 +135,7 @@ class _Search:
         state.lost_in_a_row += 1
         if not state.begun or state.lost_in_a_row >= _LOST_PAGES:
             return HarvestEnd(
-                outcome=Outcome.FAILED, reason=f"{self._told()}; pages that are no JSON", retry=True
+                outcome=Outcome.FAILED, reason=f"{self._told()}; pages that are not JSON", retry=True
             )
         return self._turn(PAGE_RECORDS)
 

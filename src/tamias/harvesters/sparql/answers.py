@@ -100,7 +100,7 @@ def _json(content: bytes) -> SparqlAnswer:
 def _loose_json(content: bytes, error: msgspec.DecodeError) -> _Json:
     """Some servers leave control characters in strings as they are."""
     if "truncated" in str(error) or isinstance(error, msgspec.ValidationError):
-        raise UnreadableAnswer(f"JSON that is no results: {error}") from None
+        raise UnreadableAnswer(f"JSON that is not a result: {error}") from None
     try:
         return msgspec.convert(json.loads(content, strict=False), _Json)
     except (ValueError, RecursionError) as second:

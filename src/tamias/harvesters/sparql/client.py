@@ -78,7 +78,7 @@ class EndpointDialect(msgspec.Struct, omit_defaults=True):
 
 
 class EndpointClient:
-    """Queries one endpoint, through a http."""
+    """Queries one endpoint, through a polite client."""
 
     def __init__(self, http: PoliteClient, url: str, dialect: EndpointDialect, most_bytes: int) -> None:
         """What is learned goes into the dialect; a response has at most `most_bytes`."""
@@ -123,6 +123,7 @@ class EndpointClient:
         if not (capture.told_type or "").lower().startswith((_TRIPLES, "text/plain")):
             raise QueryFailed("answered with other than N-Triples", capture)
         body = self.http.body(capture, self._most_bytes)
+        # N-Triples have no end mark; this finds a response that breaks off inside a line.
         if body and not body.rstrip().endswith(b"."):
             raise QueryFailed("answered with N-Triples that are cut off", capture)
         try:
@@ -148,6 +149,7 @@ class EndpointClient:
             second = await self._send(query, accept, post=not post)
             if not post and second.outcome is Outcome.OK:
                 dialect.post = True
+            # The first error says more: the second may only be that the other method is not allowed.
             capture = second if second.outcome is Outcome.OK else capture
         self.last_seconds = (capture.ended_at - capture.started_at) / 1000
         return self._whole(capture)

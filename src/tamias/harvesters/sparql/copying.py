@@ -194,6 +194,7 @@ class Copy:
 
     async def _graphs(self, batch: list[ListedGraph]) -> list[Finding]:
         page = await self._source.graphs([graph.name for graph in batch], self._state.page)
+        # A cap cut it, or the data changed: smaller batches, and at last each graph alone, sort that out.
         if page.rows != sum(graph.statements or 0 for graph in batch):
             self._batch = len(batch) // 2
             return []
@@ -387,7 +388,7 @@ class Copy:
             quads = relabelled(quads, f"p{state.pages}x")
         found: list[Finding] = [Quads(quads)] if quads else []
         if page.unreadable:
-            found.append(Problem(f"{page.unreadable} rows of a response are no RDF: {page.example}"))
+            found.append(Problem(f"{page.unreadable} rows of a response are not RDF: {page.example}"))
         return found
 
     def _worth(self, statements: int) -> float:
@@ -435,7 +436,7 @@ class Copy:
         if state.part is None or state.abandoned > self._limits.most_abandoned:
             raise failure
         self._finish(replace(state.part, expected=None, span=queries.Span()))
-        return [Problem(f"a part of the endpoint cannot be had: {failure.reason}")]
+        return [Problem(f"a part of the endpoint could not be fetched: {failure.reason}")]
 
 
 def _digest(quads: Sequence[Quad]) -> int:

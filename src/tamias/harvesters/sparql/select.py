@@ -45,7 +45,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def question(query: str) -> Question:
-    """Takes a user's query apart. Raises `UsageError` when it is no SELECT.
+    """Takes a user's query apart. Raises `UsageError` when it is not a SELECT.
 
     >>> question("SELECT ?s { ?s a <urn:c> } LIMIT 5 # all").limit
     5
@@ -53,7 +53,7 @@ def question(query: str) -> Question:
     words = list(_outer_words(query))
     names = [word.upper() for word, _ in words]
     if "SELECT" not in names:
-        raise UsageError("the query for addresses is no SELECT")
+        raise UsageError("the query for addresses is not a SELECT")
     end = next((at for (_, at), name in zip(words, names, strict=True) if name == "VALUES"), len(query))
     cuts = []
     found = {"LIMIT": 0, "OFFSET": 0}
@@ -83,8 +83,8 @@ async def addresses(
     """Rows of a user's SELECT as variables and values, the variable that holds the address first.
 
     That is the one called `url` or `uri`, else the first that is an IRI; a row without is passed over. There
-    are no more than the query's own LIMIT, or `most`. Raises `UsageError` for a query that is no SELECT, and
-    `TamiasError` when the endpoint does not answer.
+    are no more than the query's own LIMIT, or `most`. Raises `UsageError` for a query that is not a SELECT,
+    and `TamiasError` when the endpoint does not answer.
     """
     asked = question(query)
     client = EndpointClient(http, endpoint, EndpointDialect(), EndpointLimits().most_bytes)

@@ -90,11 +90,11 @@ def _named(value: str) -> NamedNode:
         return NamedNode(value)
     except ValueError:
         if not writable(value):
-            raise ValueError(f"{value[:200]!r} is no absolute IRI") from None
+            raise ValueError(f"{value[:200]!r} is not an absolute IRI") from None
     # Only a parser makes an IRI that breaks a finer rule, such as %zz.
     [quad] = parse(f"<{value}> <urn:p> <urn:o> .".encode(), format=RdfFormat.N_TRIPLES, lenient=True)
     if not isinstance(quad.subject, NamedNode):
-        raise ValueError(f"{value[:200]!r} is no absolute IRI")
+        raise ValueError(f"{value[:200]!r} is not an absolute IRI")
     return quad.subject
 
 

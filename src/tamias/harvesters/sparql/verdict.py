@@ -40,7 +40,7 @@ async def verdict(client: EndpointClient, state: CopyState) -> HarvestEnd:
     form = "CONSTRUCT" if state.triples else "SELECT"
     what = f"{state.statements:,} statements of the default graph and {graphs} by {form}"
     said = "; ".join(doubts) or "the endpoint counts the same in each graph, before and after"
-    unreadable = f"; {state.unreadable:,} of them are no RDF and were left out" if state.unreadable else ""
+    unreadable = f"; {state.unreadable:,} of them are not RDF and were left out" if state.unreadable else ""
     return HarvestEnd(
         outcome=Outcome.OK,
         reason=f"copied {'whole' if not doubts else 'as far as it could be'}: {what}, in "
@@ -53,7 +53,7 @@ def _doubts(state: CopyState) -> list[str]:
     others = f" (and {state.miscounted - 1} more graphs)" if state.miscounted > 1 else ""
     said = [
         (bool(state.cut_short), f"stopped at {state.cut_short}"),
-        (state.abandoned > 0, f"{state.abandoned} parts could not be had"),
+        (state.abandoned > 0, f"{state.abandoned} parts could not be fetched"),
         (not state.counts, "the endpoint does not count, so that it is all cannot be shown"),
         (state.union == "sampled", "what only the default graph has may be missing"),
         (state.shuffled, "windows did not join: the order changes between requests"),

@@ -178,9 +178,9 @@ _PARAMETERS = (
     Parameter("since", "from this time on: RFC 3339 or YYYYMMDDhhmmss"),
     Parameter("until", "up to this time"),
     Parameter("host", "of this host"),
-    Parameter("portal", "of resources that this portal names"),
-    Parameter("dataset", "of this resource, by its id or address"),
-    Parameter("q", "of resources that a search for these words finds"),
+    Parameter("portal", "only resources that this portal lists"),
+    Parameter("dataset", "only this resource, by its id or URL"),
+    Parameter("q", "only resources that match these words"),
     *PAGED,
 )
 

@@ -65,7 +65,7 @@ ENDPOINTS = [
         path=_BY_URL + "{URL}",
         handle=by_url,
         about="One dataset by its URL, as it is or percent-encoded, or by its id",
-        parameters=(path_parameter("URL", "the address of the dataset", URL),),
+        parameters=(path_parameter("URL", "the URL of the dataset", URL),),
         answers={200: _ONE},
     ),
     Endpoint(

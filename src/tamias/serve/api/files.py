@@ -115,7 +115,7 @@ async def _again(first: Found, rest: AsyncIterator[Found]) -> AsyncIterator[Foun
 _BYTES = ResponseSpec(
     "The bytes, exactly as they were captured; the ETag is their SHA-256", media_types=("*/*",)
 )
-_PART = ResponseSpec("The part that was asked for", media_types=("*/*",))
+_PART = ResponseSpec("The requested part", media_types=("*/*",))
 _ZIP = ResponseSpec("A zip with all files and manifest.jsonl", media_types=("application/zip",))
 _UNCHANGED = ResponseSpec("The client has it already")
 
@@ -125,7 +125,7 @@ ENDPOINTS = [
         handle=by_url,
         about="The current version of a URL; with ?at=TIME or ?version=N and a percent-encoded URL, another",
         parameters=(
-            path_parameter("URL", "the address of the dataset", URL),
+            path_parameter("URL", "the URL of the dataset", URL),
             Parameter("at", "RFC 3339 or YYYYMMDDhhmmss"),
             Parameter("version", "a version's number"),
         ),

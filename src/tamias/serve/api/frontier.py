@@ -240,7 +240,7 @@ def _queue(row: Row) -> QueueState:
 async def _steer_crawl(request: Request, service: Service, change: Any, state: str) -> Response:
     name = _text(request, "crawl")
     if name is None:
-        raise HttpProblem(400, "say which crawl: ?crawl=NAME")
+        raise HttpProblem(400, "name a crawl: ?crawl=NAME")
 
     def steer(db: ServiceSession) -> None:
         try:
@@ -256,7 +256,7 @@ async def _steer_crawl(request: Request, service: Service, change: Any, state: s
 async def _steer_host(request: Request, service: Service, until: int) -> str:
     name = _text(request, "host")
     if name is None:
-        raise HttpProblem(400, "say which host: ?host=NAME")
+        raise HttpProblem(400, "name a host: ?host=NAME")
 
     def steer(db: ServiceSession) -> None:
         _host(db, name)
@@ -288,14 +288,14 @@ def _later(at: int, now: int) -> str | None:
     return rfc3339(min(at, _NEVER)) if at > now else None
 
 
-_HOST = Parameter("host", "the name of its queue, as the lists tell it", required=True)
+_HOST = Parameter("host", "the name of its queue, as in the lists", required=True)
 _CRAWL = Parameter("crawl", "the name of a crawl; `watch` is the archive's own", required=True)
 
 ENDPOINTS = [
     Endpoint(
         path="/api/v1/frontier",
         handle=figures,
-        about="The frontier in figures: hosts, and what each crawl has",
+        about="Statistics of the frontier: hosts, and the URLs of each crawl",
         answers={200: ResponseSpec("Figures", FrontierState)},
     ),
     Endpoint(
@@ -308,7 +308,7 @@ ENDPOINTS = [
     Endpoint(
         path="/api/v1/frontier/hosts/{host}",
         handle=host,
-        about="How politely a host is asked, and its queues",
+        about="The politeness of a host, and its queues",
         parameters=(path_parameter("host", "the name of its queue, such as data.example.org"),),
         answers={200: ResponseSpec("The host", HostState)},
     ),
@@ -323,7 +323,7 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/frontier/pause",
         handle=pause,
-        about="Give out no URL of a crawl any more; what is under way is finished",
+        about="Pause a crawl; visits in progress are finished",
         parameters=(_CRAWL,),
         answers={200: ResponseSpec("It is paused", Steered)},
         secret=True,
@@ -332,9 +332,9 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/frontier/resume",
         handle=resume,
-        about="Let a crawl go on",
+        about="Resume a crawl",
         parameters=(_CRAWL,),
-        answers={200: ResponseSpec("It goes on", Steered)},
+        answers={200: ResponseSpec("Resumed", Steered)},
         secret=True,
     ),
     Endpoint(
@@ -342,7 +342,7 @@ ENDPOINTS = [
         path="/api/v1/frontier/block",
         handle=block,
         about="Pause a host",
-        parameters=(_HOST, Parameter("until", "up to this time; without it, for good")),
+        parameters=(_HOST, Parameter("until", "up to this time; without it, indefinitely")),
         answers={200: ResponseSpec("It is paused", Steered)},
         secret=True,
     ),
@@ -350,9 +350,9 @@ ENDPOINTS = [
         method="POST",
         path="/api/v1/frontier/unblock",
         handle=unblock,
-        about="Ask a host again",
+        about="Unblock a host",
         parameters=(_HOST,),
-        answers={200: ResponseSpec("It is asked again", Steered)},
+        answers={200: ResponseSpec("Unblocked", Steered)},
         secret=True,
     ),
 ]

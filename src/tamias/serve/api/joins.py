@@ -27,7 +27,7 @@ ENDPOINTS = [
     Endpoint(
         path="/api/v1/joins",
         handle=listing,
-        about="Join candidates: columns whose values are among those of another, the surest first",
+        about="Join candidates: columns whose values are contained in another, best first",
         parameters=(Parameter("url", "only those of this resource, on either side", URL), *PAGED),
         answers={200: ResponseSpec("Candidates", ListPage[JoinCandidate])},
     )

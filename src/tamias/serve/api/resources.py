@@ -147,7 +147,9 @@ async def crawl(request: Request, service: Service) -> Response:
     """Makes a resource, or all of a host, due now."""
     named, domain = parameter(request, "id"), parameter(request, "domain")
     if (named is None) == (domain is None):
-        raise HttpProblem(400, "say which: ?id=ID for one resource, or ?domain=HOST for all of a host")
+        raise HttpProblem(
+            400, "name what to visit: ?id=ID for one resource, or ?domain=HOST for all of a host"
+        )
     told = await service.pool.run(partial(_hasten, named=named, host=domain and domain.lower()))
     if not told.resources:
         raise HttpProblem(404, f"nothing is watched as {named or domain}")
@@ -233,8 +235,8 @@ ENDPOINTS = [
         about="The watched resources, all or some",
         parameters=(
             Parameter("host", "of this host"),
-            Parameter("type", "whose current version is of this media type, or short name of one"),
-            Parameter("portal", "that this portal names"),
+            Parameter("type", "only if the current version has this media type; a short name works too"),
+            Parameter("portal", "only resources that this portal lists"),
             Parameter("state", "in this state: active, gone or stopped"),
             Parameter("trouble", "given with any value: whose latest visit brought nothing"),
             *PAGED,

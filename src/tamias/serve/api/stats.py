@@ -35,7 +35,7 @@ ENDPOINTS = [
     Endpoint(
         path="/api/v1/stats",
         handle=figures,
-        about="All figures: hosts, sizes, types, states, attempts, traffic, storage",
+        about="All statistics: hosts, sizes, types, states, visits, traffic, storage",
         answers={200: ResponseSpec("The figures", Figures)},
     ),
 ]

@@ -63,7 +63,7 @@ async def of_url(request: Request, service: Service) -> Response:
     """Those of one URL."""
     url, crawl = parameter(request, "url"), parameter(request, "crawl") or DEFAULT
     if url is None:
-        raise HttpProblem(400, "say of which URL: ?url=URL")
+        raise HttpProblem(400, "name a URL: ?url=URL")
     return json_answer(request, await service.pool.run(partial(_of_url, url=url, crawl=crawl)))
 
 
@@ -71,7 +71,7 @@ async def change(request: Request, service: Service) -> Response:
     """Gives tags and takes them away."""
     asked = await json_body(request, AskedChange, MOST_BYTES)
     if not asked.add and not asked.remove:
-        raise HttpProblem(400, "name tags to give ('add') or to take away ('remove')")
+        raise HttpProblem(400, "name tags to add ('add') or remove ('remove')")
     made = TagChange(add=_checked(asked.add), remove=_checked(asked.remove))
     return json_answer(request, await service.pool.run(partial(_change, asked=asked, made=made)))
 
@@ -133,14 +133,14 @@ ENDPOINTS = [
         path="/api/v1/tags/of",
         handle=of_url,
         about="The tags of one URL",
-        parameters=(Parameter("url", "its address", URL, required=True), _CRAWL),
+        parameters=(Parameter("url", "its URL", URL, required=True), _CRAWL),
         answers={200: ResponseSpec("Its tags", UrlTags)},
     ),
     Endpoint(
         method="POST",
         path="/api/v1/tags",
         handle=change,
-        about="Give tags to a URL of the frontier, or take them away",
+        about="Add or remove tags of a URL in the frontier",
         answers={200: ResponseSpec("Its tags now", UrlTags)},
         body=AskedChange,
         secret=True,

@@ -20,7 +20,7 @@ async def listing(request: Request, service: Service) -> Response:
     """The history of a URL."""
     named = parameter(request, "url") or parameter(request, "id")
     if named is None:
-        raise HttpProblem(400, "say of which resource: ?url=URL or ?id=ID")
+        raise HttpProblem(400, "name a resource: ?url=URL or ?id=ID")
     most, after, base = limit(request), cursor(request, _NUMBER), base_of(request)
     found = await service.histories.find(named)
     seen = int(after[0]) if after else 0
@@ -40,7 +40,7 @@ ENDPOINTS = [
         handle=listing,
         about="The versions of a resource, oldest first",
         parameters=(
-            Parameter("url", "the address of the resource", URL),
+            Parameter("url", "the URL of the resource", URL),
             Parameter("id", "or its id", ID),
             *PAGED,
         ),

@@ -61,8 +61,8 @@ ENDPOINTS = [
         handle=stream,
         about="Server-sent events: new versions, changes of state, rates of the crawl, as they happen",
         parameters=(
-            Parameter("Last-Event-ID", "go on behind this event", where="header"),
-            Parameter("after", "the same, where no header can be set"),
+            Parameter("Last-Event-ID", "continue after this event", where="header"),
+            Parameter("after", "the same, if you cannot set a header"),
         ),
         answers={200: ResponseSpec("A stream that does not end", media_types=(EVENT_STREAM,))},
     )

@@ -58,7 +58,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 LIMIT = Parameter(
     "limit", "how many items", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
 )
-CURSOR = Parameter("cursor", "where the page before ended, as it said")
+CURSOR = Parameter("cursor", "the cursor that the previous page returned")
 PAGED = (LIMIT, CURSOR)
 _REST = ("{URL}", "{TYPE}")
 

@@ -1,4 +1,4 @@
-"""Whether the service is well, and its figures for Prometheus."""
+"""Whether the service is healthy, and its figures for Prometheus."""
 
 import asyncio
 import time
@@ -102,7 +102,7 @@ def _crawl(now: "CrawlSnapshot") -> Iterator[str]:
     yield from _one("tamias_crawl_put_off_total", "counter", "Attempts repeated later", now.put_off)
     yield from _one("tamias_crawl_quads_total", "counter", "Quads read", now.quads)
     yield from _one("tamias_crawl_bytes_total", "counter", "Bytes fetched", now.bytes)
-    yield from _one("tamias_crawl_in_flight", "gauge", "Requests under way", now.in_flight)
+    yield from _one("tamias_crawl_in_flight", "gauge", "Requests in progress", now.in_flight)
     yield from _one("tamias_crawl_workers", "gauge", "Workers", now.workers)
     outcomes = {f'{{outcome="{_label(word)}"}}': float(n) for word, n in sorted(now.outcomes.items())}
     yield from _many("tamias_crawl_outcomes_total", "counter", "Visits by outcome", outcomes)
@@ -116,7 +116,7 @@ def _traffic(traffic: "RequestCounts") -> Iterator[str]:
     yield from _many("tamias_http_requests_total", "counter", "Requests answered", counts)
     seconds = {f'{{route="{_label(route)}"}}': value for route, value in sorted(traffic.seconds.items())}
     yield from _many("tamias_http_seconds_total", "counter", "Seconds spent on answers", seconds)
-    yield from _one("tamias_http_open", "gauge", "Requests under way", traffic.open)
+    yield from _one("tamias_http_open", "gauge", "Requests in progress", traffic.open)
 
 
 def _process() -> Iterator[str]:
@@ -143,13 +143,13 @@ ENDPOINTS = [
     Endpoint(
         path="/healthz",
         handle=healthz,
-        about="Whether the service is well",
+        about="Whether the service is healthy",
         answers={200: ResponseSpec("It is", HealthReport)},
     ),
     Endpoint(
         path="/metrics",
         handle=metrics,
-        about="Figures for Prometheus",
+        about="Metrics for Prometheus",
         answers={200: ResponseSpec("Figures", media_types=("text/plain",))},
     ),
 ]

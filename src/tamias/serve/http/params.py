@@ -30,7 +30,7 @@ def base_of(request: Request) -> str:
     """Where the client found the service: what links begin with."""
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
     if not _HOST.fullmatch(host):
-        raise HttpProblem(400, "the Host header is no host")
+        raise HttpProblem(400, "the Host header is not a host")
     return f"{request.scope['scheme']}://{host}"
 
 
@@ -86,7 +86,7 @@ def cursor(request: Request, form: re.Pattern[str]) -> re.Match[str] | None:
         return None
     found = form.fullmatch(told)
     if found is None:
-        raise HttpProblem(400, "'cursor' is none that this list gave")
+        raise HttpProblem(400, "'cursor' is not one that this list returned")
     return found
 
 
@@ -142,7 +142,7 @@ async def json_body(request: Request, form: type[T], most: int) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HttpProblem(400, f"the body is not the JSON that is wanted: {error}") from None
+        raise HttpProblem(400, f"the body is not the expected JSON: {error}") from None
 
 
 def _text(what: str, value: str) -> str:

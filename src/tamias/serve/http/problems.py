@@ -60,10 +60,10 @@ def problem_of(error: Exception) -> HttpProblem:
             return HttpProblem(503, str(error), {"Retry-After": "5"})
         case BlobDamaged() | BlobMissing():
             _LOG.error("%s", error)
-            return HttpProblem(500, f"the archived bytes cannot be given back as they came: {error}")
+            return HttpProblem(500, f"the archived bytes cannot be returned: {error}")
         case TamiasError():
             _LOG.error("%s", error)
             return HttpProblem(500, str(error))
         case _:
             _LOG.error("an error of the service itself", exc_info=error)
-            return HttpProblem(500, "an error of the service itself; its log says more")
+            return HttpProblem(500, "internal error; see the log of the service")

@@ -20,7 +20,7 @@ _ABOUT: Final = (
     "An archive of the Web of Data: every version of every watched resource. Find a resource with "
     "'search', then look at its history with 'versions', at what changed with 'diff', and at its content "
     "with 'read'; "
-    "'sparql' asks the catalogue (DCAT) and the crawled graphs."
+    "'sparql' queries the catalogue (DCAT) and the crawled graphs."
 )
 
 Message = dict[str, Any]

@@ -97,7 +97,7 @@ async def portal(request: Request, service: Service) -> PortalView:
     """The one that `url` names. Raises `NotArchived`."""
     named, after = parameter(request, "url"), cursor(request, ID_CURSOR)
     if named is None:
-        raise HttpProblem(400, "say which: ?url=ADDRESS of the portal; /portals lists them")
+        raise HttpProblem(400, "name a portal: ?url=ADDRESS; /portals lists them")
     return await service.pool.run(lambda db: _portal(db, named, after[0] if after else ""))
 
 

@@ -51,7 +51,7 @@ EXAMPLES = (
         '  FILTER(CONTAINS(LCASE(STR(?name)), "place") || CONTAINS(LCASE(STR(?name)), "city"))\n} LIMIT 100',
     ),
     Example(
-        "What is gone from the web and kept here",
+        "Resources that are gone from the web but stored here",
         'SELECT ?dataset WHERE {\n  ?dataset arc:state "gone" .\n} LIMIT 100',
     ),
     Example(

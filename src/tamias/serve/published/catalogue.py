@@ -41,7 +41,7 @@ async def catalogue(request: Request, service: Service) -> Response:
     """One page, in the form that the ending of the address names."""
     ending = request.path_params["form"]
     if ending not in FORMS:
-        raise HttpProblem(404, f"the catalogue is to be had as {', '.join(FORMS)}, not as {ending[:20]!r}")
+        raise HttpProblem(404, f"the catalogue is available as {', '.join(FORMS)}, not as {ending[:20]!r}")
     page, from_ = number(request, "page", 1, 1, MOST_PAGE), since(request, "modified_since")
     bases = bases_of(service.settings.serve)
     found = await service.pool.run(lambda db: _page(db, bases, page, from_))
@@ -156,9 +156,9 @@ ENDPOINTS = [
         handle=catalogue,
         about="The catalogue as DCAT-AP 3, a hundred datasets a page, with Hydra's links between pages",
         parameters=(
-            path_parameter("form", "how it is written", {"type": "string", "enum": list(FORMS)}),
+            path_parameter("form", "the output format", {"type": "string", "enum": list(FORMS)}),
             Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
-            Parameter("modified_since", "datasets with a version from this time on: RFC 3339, or a day"),
+            Parameter("modified_since", "only datasets with a version since this time: RFC 3339, or a day"),
         ),
         answers={200: ResponseSpec("A page of the catalogue", media_types=_RDF)},
     ),

@@ -144,7 +144,7 @@ ENDPOINTS = [
     Endpoint(
         path="/sitemap.xml",
         handle=whole,
-        about="The sitemap, with the Semantic Sitemap extension; an index where there are many datasets",
+        about="The sitemap, with the Semantic Sitemap extension; an index if there are many datasets",
         answers={200: ResponseSpec("A sitemap", media_types=(XML,))},
     ),
     Endpoint(
@@ -157,7 +157,7 @@ ENDPOINTS = [
     Endpoint(
         path="/robots.txt",
         handle=robots,
-        about="What robots may ask for",
+        about="Rules for robots",
         answers={200: ResponseSpec("robots.txt", media_types=("text/plain",))},
     ),
 ]

@@ -52,7 +52,7 @@ async def query(request: Request, service: Service) -> Response:
     """Versions in the order of their URLs."""
     named = parameter(request, "url")
     if named is None:
-        raise HttpProblem(400, "say which URL: ?url=URL")
+        raise HttpProblem(400, "name a URL: ?url=URL")
     match, bare = _match(named, parameter(request, "matchType"))
     spans, domain = _spans(bare, match)
     most = number(request, "limit", MOST, 1, MOST)
@@ -182,18 +182,22 @@ ENDPOINTS = [
         about="Versions as lines of a capture index",
         parameters=(
             Parameter(
-                "url", "a URL; with * at its end, all that begin so; *.host for a domain", required=True
+                "url",
+                "a URL; with * at the end, all URLs with this prefix; *.host for a domain",
+                required=True,
             ),
             Parameter("matchType", "how it is compared", {"enum": list(_MATCHES)}),
             Parameter("from", "captured at this time or later"),
             Parameter("to", "captured at this time or earlier"),
             Parameter("filter", "[!][=]FIELD:TEXT", {"type": "array", "items": {"type": "string"}}),
-            Parameter("collapse", "neighbours with one digest become one line", {"enum": ["digest"]}),
-            Parameter("output", "how it is written", {"enum": ["text", "json", "cdxj"]}),
             Parameter(
-                "limit", "how many versions are looked at", {"type": "integer", "minimum": 1, "maximum": MOST}
+                "collapse", "adjacent lines with the same digest become one line", {"enum": ["digest"]}
             ),
-            Parameter("cursor", "where the answer before ended, as its X-Cursor header said"),
+            Parameter("output", "the output format", {"enum": ["text", "json", "cdxj"]}),
+            Parameter(
+                "limit", "how many versions are examined", {"type": "integer", "minimum": 1, "maximum": MOST}
+            ),
+            Parameter("cursor", "the X-Cursor header of the previous response"),
         ),
         answers={200: ResponseSpec("Lines", list[list[str]], ("text/plain", "text/x-cdxj"))},
     )

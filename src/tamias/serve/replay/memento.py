@@ -98,7 +98,7 @@ async def gate(request: Request, service: Service) -> Response:
     vary = {"Vary": "accept-datetime"}
     if moment is None:
         raise HttpProblem(
-            400, "Accept-Datetime is no HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary
+            400, "Accept-Datetime is not an HTTP date such as 'Tue, 14 Nov 2023 22:13:20 GMT'", vary
         )
     place = travels.place_at(moment)
     headers = {
@@ -168,14 +168,14 @@ def _moment(stamp: str) -> int:
     return found - 999 + int(stamp[14:]) if stamp[14:] else found
 
 
-_URL = path_parameter("URL", "the address of the original", URL)
+_URL = path_parameter("URL", "the URL of the original", URL)
 _ELSEWHERE = ResponseSpec("The address of the Memento is in the Location header")
 
 ENDPOINTS = [
     Endpoint(
         path=_GATE + "{URL}",
         handle=gate,
-        about="TimeGate: leads to the version that held at Accept-Datetime",
+        about="TimeGate: redirects to the version that was current at Accept-Datetime",
         parameters=(_URL, Parameter("Accept-Datetime", "an HTTP date", where="header")),
         answers={302: _ELSEWHERE},
     ),
@@ -189,7 +189,7 @@ ENDPOINTS = [
         ),
         answers={
             200: ResponseSpec("The bytes, exactly as they were captured", media_types=("*/*",)),
-            206: ResponseSpec("The part that was asked for", media_types=("*/*",)),
+            206: ResponseSpec("The requested part", media_types=("*/*",)),
             302: _ELSEWHERE,
             304: ResponseSpec("The client has it already"),
         },
@@ -198,7 +198,7 @@ ENDPOINTS = [
         path="/timemap/{form}/{URL}",
         handle=time_map,
         about="TimeMap: all versions of a URL; further pages as /timemap/{form}/2/{URL}",
-        parameters=(path_parameter("form", "how it is written", {"enum": list(FORMS)}), _URL),
+        parameters=(path_parameter("form", "the output format", {"enum": list(FORMS)}), _URL),
         answers={
             200: ResponseSpec("A page of the TimeMap", media_types=tuple(each for each, _ in FORMS.values()))
         },

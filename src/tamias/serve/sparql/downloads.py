@@ -62,9 +62,7 @@ def iris(answer: Answer) -> Iterator[str]:
             return
         found = parse_query_results(content, format=QueryResultsFormat.JSON)
         if isinstance(found, QueryBoolean):
-            raise HttpProblem(
-                400, "the query asks for yes or no; one that names versions or datasets is wanted"
-            )
+            raise HttpProblem(400, "an ASK query names nothing; use one that returns versions or datasets")
         assert isinstance(found, QuerySolutions)
         for solution in found:
             yield from _iris(solution)

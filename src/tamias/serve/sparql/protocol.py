@@ -74,12 +74,12 @@ def asks_elsewhere(query: str) -> bool:
 
 def _asked(queries: list[str], parameters: Parameters) -> SparqlRequest:
     if len(queries) != 1 or not queries[0].strip():
-        raise HttpProblem(400, "exactly one 'query' is wanted")
+        raise HttpProblem(400, "send exactly one 'query'")
     (query,) = queries
     if len(query) > LONGEST_QUERY:
         raise HttpProblem(413, f"a query may have {LONGEST_QUERY} characters at most")
     if asks_elsewhere(query):
-        raise HttpProblem(400, "SERVICE is not done here: other servers are not asked")
+        raise HttpProblem(400, "SERVICE is not supported: other servers are not queried")
     graphs = {name: [value for each, value in parameters if each == name] for name in _GRAPHS}
     return SparqlRequest(query, {name: values for name, values in graphs.items() if values})
 

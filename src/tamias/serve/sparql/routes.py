@@ -33,8 +33,8 @@ _FORMATS = (
 _ANSWER = ResponseSpec("The whole answer, in the format that Accept names", media_types=_FORMATS)
 _ZIP = ResponseSpec("A zip with all files and manifest.jsonl", media_types=(ZIP,))
 _GRAPHS = (
-    Parameter("default-graph-uri", "ask only this graph"),
-    Parameter("named-graph-uri", "GRAPH knows only this one"),
+    Parameter("default-graph-uri", "query only this graph"),
+    Parameter("named-graph-uri", "use only this graph for GRAPH"),
 )
 
 
@@ -44,8 +44,11 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
         Endpoint(
             path="/sparql",
             handle=endpoint.answer,
-            about="The SPARQL 1.1 Protocol, for reading; without a query, the description of the service",
-            parameters=(Parameter("query", "SPARQL 1.1; the usual prefixes need not be declared"), *_GRAPHS),
+            about="The SPARQL 1.1 Protocol, read-only; without a query, the service description",
+            parameters=(
+                Parameter("query", "SPARQL 1.1; you do not have to declare the usual prefixes"),
+                *_GRAPHS,
+            ),
             answers={200: _ANSWER},
         ),
         Endpoint(
@@ -59,14 +62,14 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
         Endpoint(
             path="/api/v1/get/files/sparql",
             handle=partial(_files, endpoint),
-            about="Every version, and the current one of every dataset, that the result of a query names",
+            about="The files of all versions and datasets in the result of a query, as a zip",
             parameters=(Parameter("q", "a query whose result names versions or datasets", required=True),),
             answers={200: _ZIP},
         ),
         Endpoint(
             path=PATH,
             handle=QueryFeeds(endpoint).answer,
-            about="New versions of what a query names, newest first, as an Atom feed or a JSON Feed",
+            about="New versions of the results of a query, newest first, as an Atom feed or a JSON Feed",
             parameters=(
                 Parameter("sparql", "a SELECT whose rows name datasets or versions", required=True),
                 Parameter("format", "instead of the Accept header", {"enum": list(FORMS)}),

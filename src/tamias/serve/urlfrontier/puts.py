@@ -125,7 +125,7 @@ class Puts:
         return await self._threads.run(lambda db: crawl_number(db.session, name))
 
     async def _judged(self, told: list[ExternalUrl | None]) -> Verdicts:
-        """Verdicts to come; what is no URL is skipped, whatever becomes of the others."""
+        """Verdicts to come; what is not a URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
         coming = await self._puts.put(good) if good else None
 

@@ -75,7 +75,7 @@ class Addresses:
     def told(
         self, info: Any, crawl: int, *, known: bool = False, due: int | None = None
     ) -> ExternalUrl | None:
-        """A client's URL as the frontier takes it; None for what is no URL or fits no queue."""
+        """A client's URL as the frontier takes it; None for what is not a URL or fits no queue."""
         spelling = info.url
         if not spelling or len(spelling) > MAX_URL or "\0" in spelling:
             return None

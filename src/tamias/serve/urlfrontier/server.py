@@ -128,7 +128,9 @@ class FrontierServer:
         wanted = self._options.token
         told = call.metadata.get("authorization", "")
         if wanted is not None and not hmac.compare_digest(told.encode(), f"Bearer {wanted}".encode()):
-            raise CallError(Code.UNAUTHENTICATED, "this service wants a token: authorization: Bearer TOKEN")
+            raise CallError(
+                Code.UNAUTHENTICATED, "this service requires a token: authorization: Bearer TOKEN"
+            )
 
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._registry, self._threads)
@@ -165,7 +167,7 @@ class FrontierServer:
             try:
                 await self._threads.run(lambda db: service.announce(db.session, self.address))
             except TamiasError as error:
-                _log.warning("cannot say that this instance is alive: %s", error)
+                _log.warning("cannot record that this instance is alive: %s", error)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _ANNOUNCE_SECONDS)
 

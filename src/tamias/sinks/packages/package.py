@@ -35,7 +35,7 @@ class FolderPackage:
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
-            raise UsageError(f"{folder} is there already; name a folder that is not") from None
+            raise UsageError(f"{folder} already exists; name a new folder") from None
         self._folder = folder
 
     def add(self, path: str, content: Iterable[bytes]) -> Packed:
@@ -63,7 +63,7 @@ class ZipPackage:
 def _checked(path: str) -> PurePosixPath:
     checked = PurePosixPath(path)
     if checked.is_absolute() or ".." in checked.parts or not checked.parts:
-        raise TamiasError(f"{path!r} is no place in a package")
+        raise TamiasError(f"{path!r} is not a path in a package")
     return checked
 
 

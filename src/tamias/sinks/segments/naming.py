@@ -244,7 +244,7 @@ def _blank_prefix(url: str, sha256: str, member: str | None) -> bytes:
 
 
 def _site(url: str) -> str | None:
-    """Host and port, whatever the scheme; None where there is no host."""
+    """Host and port, whatever the scheme; None where there is not a host."""
     try:
         place = authority(fetch_url(url)).partition("://")[2]
     except UrlError:

@@ -47,6 +47,7 @@ class SegmentWriter:
         self._file = -1
         with self._failures_told():
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            # Else the file itself may be gone after a power failure, however well it was synced.
             _sync_folder(folder)
 
     @property
@@ -137,7 +138,9 @@ class SegmentWriter:
             yield
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"no room left to write {self.path}; free some space and go on") from error
+                raise DiskFull(
+                    f"no disk space left to write {self.path}; free some space and continue"
+                ) from error
             raise TamiasError(f"cannot write segment {self.path}: {error.strerror}") from error
 
 

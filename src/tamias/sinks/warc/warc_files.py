@@ -66,7 +66,7 @@ def export_warc(folder: Path, out: BinaryIO, more: Iterable[WarcPart] = ()) -> i
 
 def nothing_to_export(folder: Path) -> TamiasError:
     """What to say when there is no file."""
-    return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to have them")
+    return TamiasError(f"there are no WARC files in {folder}; crawl with --sink warc to create them")
 
 
 def pieces(part: WarcPart) -> Iterator[bytes]:

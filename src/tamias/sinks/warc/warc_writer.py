@@ -396,5 +396,7 @@ def _failures_told(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no room left to write to {folder}; free some space and go on") from error
+            raise DiskFull(
+                f"no disk space left to write to {folder}; free some space and continue"
+            ) from error
         raise TamiasError(f"cannot write to {folder}: {error.strerror}") from error

@@ -269,7 +269,7 @@ def test_an_empty_repository_is_complete(repository, harvest):
 
 def test_a_page_of_html_is_no_repository(repository, harvest):
     repository.override["Identify"] = (200, {"Content-Type": "text/html"}, b"<html><p>Oops<br></html>")
-    assert "is no OAI-PMH" in harvest(OaiHarvester(), "/oai").end.reason
+    assert "is not OAI-PMH" in harvest(OaiHarvester(), "/oai").end.reason
 
 
 def test_entities_are_not_expanded(repository, harvest):

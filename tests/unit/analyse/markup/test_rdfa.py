@@ -92,7 +92,7 @@ def test_what_is_no_iri_is_told_and_the_rest_is_read():
     quads, problems = extracted("<a property=dc:source href='http://[x'>A</a><p property=dc:title>B</p>")
     assert (canonical(quads), problems) == (
         turtle("<> dc:source 'A' ; dc:title 'B' ."),
-        ["RDFa: 'http://[x' is no IRI, statements with it left out"],
+        ["RDFa: 'http://[x' is not an IRI, statements with it left out"],
     )
 
 
@@ -120,5 +120,5 @@ ROW = " ".join(f"dc:t{number}" for number in range(5000))
 )
 def test_a_page_that_multiplies_what_it_says_is_cut_off(page):
     quads, problems = extracted(page)
-    assert problems == ["RDFa: says more than 16 times what the page does, not read on"]
+    assert problems == ["RDFa: says more than 16 times what the page does, the rest was not read"]
     assert len(quads) < len(page)

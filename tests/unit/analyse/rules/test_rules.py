@@ -115,7 +115,7 @@ def test_relative_addresses_follow_the_base_of_the_page(titles):
     ("value", "page", "complaint"),
     [
         ('{ select = "p", number = true }', "<p>none</p>", "rules.toml:4: there is no number in 'none'"),
-        ('{ select = "p", date = "%Y" }', "<p>x</p>", "rules.toml:4: 'x' is no date of the form %Y"),
+        ('{ select = "p", date = "%Y" }', "<p>x</p>", "rules.toml:4: 'x' is not a date of the form %Y"),
     ],
 )
 def test_a_text_that_does_not_fit_is_told_with_the_line_of_its_rule(findings, value, page, complaint):

@@ -225,7 +225,7 @@ def test_a_priority_is_a_whole_number_from_zero_on(read, attributes, priority):
 def test_a_priority_that_is_none_counts_as_one_and_is_told(read, priority):
     found = read(sitemap(dataset(field("sparqlEndpoint", "/x", f'priority="{priority}"'))))
     assert only(found).endpoints[0].weight == 1
-    assert "taken as 1" in complaint(found)
+    assert "read as 1" in complaint(found)
 
 
 def test_slicing_and_graph_names_of_the_later_specification_are_read(read):
@@ -248,7 +248,7 @@ def test_slicing_and_graph_names_of_the_later_specification_are_read(read):
 def test_a_location_that_is_no_address_is_told_and_the_rest_counts(read):
     found = read(sitemap(dataset(field("dataDumpLocation", "http://[x"), field("dataDumpLocation", "/y"))))
     assert [dump.url for dump in only(found).dumps] == ["http://a.example/y"]
-    assert "is no URL" in complaint(found)
+    assert "is not a URL" in complaint(found)
 
 
 def test_a_dataset_in_an_address_is_none(read):

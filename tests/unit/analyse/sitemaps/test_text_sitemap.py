@@ -32,7 +32,7 @@ def test_a_line_that_is_no_address_is_told_with_its_number(text):
     found = text("http://a.example/1\nhello\nhttp://a.example/2\n")
     assert found.pages == ["http://a.example/1", "http://a.example/2"]
     assert [(problem.line, problem.what) for problem in found.problems] == [
-        (2, "'hello' is no address of the Web")
+        (2, "'hello' is not a web address")
     ]
 
 

@@ -94,7 +94,7 @@ def test_blank_nodes_that_cannot_be_told_apart_are_told(compared):
     found = compared(ring, ring + "<e:a> <e:b> <e:c> .\n", NT)
     assert (found.added, found.removed) == (1, 0)
     assert found.notes == [
-        "some blank nodes cannot be told apart: they are compared by what is said around them"
+        "some blank nodes cannot be distinguished: they are compared by the statements around them"
     ]
 
 

@@ -32,5 +32,5 @@ def test_the_window_of_a_query_is_found(query, limit, offset, ordered):
 
 @pytest.mark.parametrize("query", ["ASK { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }", "DESCRIBE <a:b>", ""])
 def test_a_query_that_is_no_select_is_refused(query):
-    with pytest.raises(UsageError, match="no SELECT"):
+    with pytest.raises(UsageError, match="not a SELECT"):
         question(query)

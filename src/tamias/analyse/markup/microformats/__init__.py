@@ -20,7 +20,7 @@ def extract(page: MarkupPage) -> Iterator[Finding]:
     room = min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_BYTE * len(page.data)))
     found, complete = microformats(page.tree, base=page.base, room=room)
     if not complete:
-        yield Problem(f"microformats that repeat the page's text beyond {room} characters were not read on")
+        yield Problem(f"microformats that repeat the page's text beyond {room} characters were not read")
     statements = quads(found, page.url)
     written = 0
     while batch := list(islice(statements, min(BATCH, MAX_QUADS - written))):

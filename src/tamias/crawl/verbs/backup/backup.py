@@ -66,7 +66,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise DataInUse(f"another backup to {folder} is under way") from None
+            raise DataInUse(f"another backup to {folder} is running") from None
         yield
 
 

@@ -96,7 +96,7 @@ class BackupFolder:
         """A snapshot, the newest unless named."""
         names = self.names()
         if not names:
-            raise BackupDamaged(f"there is no backup in {self.folder}; 'tamias backup FOLDER' makes one")
+            raise BackupDamaged(f"there is no backup in {self.folder}; 'tamias backup FOLDER' creates one")
         chosen = name or names[-1]
         if chosen not in names:
             raise BackupDamaged(f"no snapshot {chosen} in {self.folder}; there are: {', '.join(names)}")

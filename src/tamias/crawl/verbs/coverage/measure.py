@@ -52,7 +52,7 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of the list, each once."""
     domains: int
     wrong: int
-    """Lines that are no URL."""
+    """Lines that are not URLs."""
     top: int
     by_url: tuple[Step, ...]
     by_domain: tuple[Step, ...]

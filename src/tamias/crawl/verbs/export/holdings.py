@@ -45,4 +45,4 @@ def holdings(archive: ArchiveReader, urls: Sequence[str] = ()) -> Iterator[Holdi
             if versions[resource.id]:
                 yield Holding(resource, versions[resource.id], exchanges)
             elif urls:
-                raise NotArchived(f"{resource.url} is under watch, but there is no version of it yet")
+                raise NotArchived(f"{resource.url} is watched, but has no version yet")

@@ -78,7 +78,7 @@ def export_crate(archive: ArchiveReader, urls: Sequence[str], package: Package) 
 
 def _some(count: int) -> None:
     if not count:
-        raise NotArchived("the archive has no versions yet; 'tamias add' puts resources under watch")
+        raise NotArchived("the archive has no versions yet; 'tamias add' watches resources")
 
 
 def _add_to_crate(crate: Crate, archive: ArchiveReader, holding: Holding) -> None:

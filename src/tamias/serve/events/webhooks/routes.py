@@ -105,7 +105,7 @@ async def take_away(request: Request, service: Service) -> Response:
 
 def _make(db: ServiceSession, asked: AskedWebhook, key: bytes, wanted: EventFilter) -> Webhook:
     if count_webhooks(db.session) >= MOST_WEBHOOKS:
-        raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; take one away first")
+        raise HttpProblem(422, f"there are {MOST_WEBHOOKS} webhooks already; delete one first")
     latest = latest_event(db.session)
     seen = latest if asked.after is None else min(asked.after, latest)
     named = put_webhook(db.session, NewWebhook(url=asked.url, key=key, wanted=wanted, seen=seen))
@@ -150,7 +150,7 @@ ENDPOINTS = [
     Endpoint(
         path=_PATH,
         handle=listing,
-        about="All webhooks and how their deliveries go",
+        about="All webhooks and the status of their deliveries",
         answers={200: ResponseSpec("Webhooks", Webhooks)},
         secret=True,
     ),
@@ -166,9 +166,9 @@ ENDPOINTS = [
         method="DELETE",
         path=_PATH + "/{id}",
         handle=take_away,
-        about="Take a webhook away",
+        about="Delete a webhook",
         parameters=(_BY_ID,),
-        answers={204: ResponseSpec("It is no more")},
+        answers={204: ResponseSpec("Deleted")},
         secret=True,
     ),
 ]

@@ -59,7 +59,7 @@ async def _fields(request: Request) -> dict[str, str]:
     try:
         pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise HttpProblem(400, f"the body is no form of {_MOST_FIELDS} fields at most") from None
+        raise HttpProblem(400, f"the body is not a form of {_MOST_FIELDS} fields at most") from None
     return {name: value.replace("\0", "").strip() for name, value in pairs}
 
 

@@ -73,7 +73,7 @@ def _in_form(page: HtmlPage, request: Request, view: Any, form: str) -> Response
         return json_answer(request, view)
     if form == "csv":
         if page.table is None:
-            raise HttpProblem(406, f"{page.path} is no table and has no CSV; ?format=json has its data")
+            raise HttpProblem(406, f"{page.path} is not a table and has no CSV; ?format=json has its data")
         return csv_answer(page.table(view))
     values = {
         "view": view,
