@@ -130,7 +130,7 @@ def hostile(
     place: CommonOptions, *, sites: int, pages: int, workers: int, only: tuple[str, ...], no_control: bool,
     serve: int | None, crowd: bool,
 ) -> int:  # fmt: skip
-    """Good sites among attacks H1 to H28: what is contained, and what it costs. See docs/hostile-web.md.
+    """Good sites among attacks H1 to H29: what is contained, and what it costs. See docs/hostile-web.md.
 
     Example: python -m benchmarks hostile --attack H9 --sites 2 --pages 5 --no-control
     """
