@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
+from pathlib import Path
 
 _GZIP = b"\x1f\x8b"
 
@@ -28,6 +29,16 @@ def outside_lines(stream: BufferedReader, longest: int, most: int) -> Iterator[b
             yield line.rstrip(b"\r\n") if len(line) <= longest else None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"it is not whole gzip: {error}") from error
+
+
+def outside_texts(path: Path, longest: int, most: int) -> Iterator[str | None]:
+    """The same of a file, as text. Raises `ValueError` with what is wrong with it."""
+    try:
+        with path.open("rb") as stream:
+            for line in outside_lines(stream, longest, most):
+                yield None if line is None else line.decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
 
 
 def _check(total: int, most: int) -> None:

@@ -1,4 +1,4 @@
-"""What a disk refuses, told in one sentence."""
+"""Files that last, and what a disk refuses, told in one sentence."""
 
 import errno
 import os
@@ -32,6 +32,22 @@ def make_data_folder(data: Path) -> None:
 def private(path: str, flags: int) -> int:
     """An opener of files that others cannot read."""
     return os.open(path, flags, 0o600)
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Writes all bytes, in as many steps as it takes."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tamias.analyse.chunks import read_chunks
-from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
-from tamias.analyse.rdf.statements import RdfStatements, gathered
+from tamias.analyse.limits import MIB, RefusedError
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
@@ -14,16 +14,10 @@ DICTIONARY_GROWTH = 64
 """Bytes that the terms may unfold to for each one of the file, beyond `FREE_DICTIONARY`; 16 are common."""
 
 
-class HdtAnalyser:
+class HdtAnalyser(StatementAnalyser):
     """Reads HDT with four dictionary sections and bitmap triples, as every known writer makes it."""
 
     media_types = read_by(__name__)
-
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
-
-    def analyse(self, document: Document) -> Iterator[Finding]:
-        return gathered(lambda statements: self._read(document, statements), self._limits)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         from tamias.analyse.binary.hdt_quads import said

@@ -6,7 +6,7 @@ from typing import cast
 
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.limits import AnalyseLimits, RefusedError
-from tamias.analyse.rdf.statements import RdfStatements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding
@@ -14,17 +14,14 @@ from tamias.model.finding import Finding
 _MAX_VARINT = 5
 
 
-class JellyAnalyser:
+class JellyAnalyser(StatementAnalyser):
     """Reads streams of triples, quads and graphs, in frames or as one."""
 
     media_types = read_by(__name__)
 
     def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
+        super().__init__(limits)
         self._most = self._limits.jelly_frame
-
-    def analyse(self, document: Document) -> Iterator[Finding]:
-        return gathered(lambda statements: self._read(document, statements), self._limits)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         from tamias.analyse.binary.jelly_rows import DAMAGE, Rows

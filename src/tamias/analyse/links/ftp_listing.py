@@ -7,8 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tamias.analyse.chunks import as_stream, read_chunks
-from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf.statements import BATCH, RdfStatements, gathered
+from tamias.analyse.rdf.statements import BATCH, RdfStatements, StatementAnalyser
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding, Links
@@ -18,31 +17,24 @@ _NO_NAME = re.compile(r"|\.|\.\.|(?s:.*[/\x00-\x1f\x7f].*)")
 """What is no name of something in this directory: nothing, a path, or a line break for some command."""
 
 
-class FtpListingAnalyser:
+class FtpListingAnalyser(StatementAnalyser):
     """Links to what stands in a directory: files, and directories with a slash at their end."""
 
     media_types = read_by(__name__)
 
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
-
-    def analyse(self, document: Document) -> Iterator[Finding]:
-        return gathered(lambda statements: _read(document, statements), self._limits)
-
-
-def _read(document: Document, statements: RdfStatements) -> Iterator[Finding]:
-    batch: list[str] = []
-    with as_stream(read_chunks(document.stream)) as lines:
-        for number, line in enumerate(iter(lambda: lines.readline(_MOST_LINE), b""), start=1):
-            try:
-                batch.append(_reference(line))
-            except (ValueError, RecursionError) as error:
-                yield from statements.fault(f"list of the directory: {error}", number)
-            if len(batch) >= BATCH:
-                yield Links(batch, document.base)
-                batch = []
-    if batch:
-        yield Links(batch, document.base)
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
+        batch: list[str] = []
+        with as_stream(read_chunks(document.stream)) as lines:
+            for number, line in enumerate(iter(lambda: lines.readline(_MOST_LINE), b""), start=1):
+                try:
+                    batch.append(_reference(line))
+                except (ValueError, RecursionError) as error:
+                    yield from statements.fault(f"list of the directory: {error}", number)
+                if len(batch) >= BATCH:
+                    yield Links(batch, document.base)
+                    batch = []
+        if batch:
+            yield Links(batch, document.base)
 
 
 def _reference(line: bytes) -> str:

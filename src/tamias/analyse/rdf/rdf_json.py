@@ -7,9 +7,9 @@ from json import JSONDecodeError, JSONDecoder
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import AnalyseLimits, RefusedError
+from tamias.analyse.limits import RefusedError
 from tamias.analyse.rdf.nesting import JSON, Nesting
-from tamias.analyse.rdf.statements import RdfStatements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.content.formats import read_by
 from tamias.model.document import Document
@@ -20,16 +20,10 @@ _BLANKS = " \t\r\n"
 _DECODER = JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
-class RdfJsonAnalyser:
+class RdfJsonAnalyser(StatementAnalyser):
     """Reads RDF/JSON; a fault in the JSON ends it, one in a statement does not."""
 
     media_types = read_by(__name__)
-
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
-
-    def analyse(self, document: Document) -> Iterator[Finding]:
-        return gathered(lambda statements: self._read(document, statements), self._limits)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)

@@ -3,12 +3,12 @@
 A syntax that names a term once and then points to it can say terabytes in a megabyte.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pyoxigraph import Quad
 
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
-from tamias.model.document import LimitExceeded
+from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads
 
 BATCH = 1000
@@ -62,16 +62,24 @@ class RdfStatements:
             yield Problem(f"{self._faults - self._most_faults} more errors (limit analyse.max_errors)")
 
 
-def gathered(read: Callable[[RdfStatements], Iterator[Finding]], limits: AnalyseLimits) -> Iterator[Finding]:
-    """All that is found by reading, up to where it is refused to read on."""
-    statements = RdfStatements(limits)
-    reason: LimitExceeded | RefusedError | None = None
-    try:
-        yield from read(statements)
-    except (LimitExceeded, RefusedError) as stop:
-        reason = stop
-    yield from statements.rest()
-    if isinstance(reason, RefusedError):
-        yield Problem(str(reason))
-    elif reason:
-        raise reason
+class StatementAnalyser:
+    """An analyser that reads a document statement by statement, up to where it is refused to read on."""
+
+    def __init__(self, limits: AnalyseLimits | None = None) -> None:
+        self._limits = limits or AnalyseLimits()
+
+    def analyse(self, document: Document) -> Iterator[Finding]:
+        statements = RdfStatements(self._limits)
+        reason: LimitExceeded | RefusedError | None = None
+        try:
+            yield from self._read(document, statements)
+        except (LimitExceeded, RefusedError) as stop:
+            reason = stop
+        yield from statements.rest()
+        if isinstance(reason, RefusedError):
+            yield Problem(str(reason))
+        elif reason:
+            raise reason
+
+    def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
+        raise NotImplementedError

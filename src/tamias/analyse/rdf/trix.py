@@ -7,8 +7,7 @@ from lxml import etree
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.rdf.statements import RdfStatements, gathered
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
 from tamias.analyse.rdf.terms import blank_node, iri, literal
 from tamias.analyse.xml.entities import flat_entities
 from tamias.content.formats import read_by
@@ -20,16 +19,10 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 Term = NamedNode | BlankNode | Literal
 
 
-class TrixAnalyser:
+class TrixAnalyser(StatementAnalyser):
     """Reads TriX with its named graphs."""
 
     media_types = read_by(__name__)
-
-    def __init__(self, limits: AnalyseLimits | None = None) -> None:
-        self._limits = limits or AnalyseLimits()
-
-    def analyse(self, document: Document) -> Iterator[Finding]:
-        return gathered(lambda statements: self._read(document, statements), self._limits)
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         chunks = utf8_chunks(read_chunks(document.stream), document.charset)

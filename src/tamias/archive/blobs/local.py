@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
+from tamias.database.disk import sync_folder
 from tamias.model.errors import DiskFull
 from tamias.model.faults import reached
 
@@ -25,7 +26,7 @@ class LocalPacks:
         with failures_told(self.folder):
             if not self.folder.is_dir():
                 self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-                _sync_folder(self.folder.parent)
+                sync_folder(self.folder.parent)
         return LocalWriter(self._path(pack), pack)
 
     def read(self, pack: UUID, start: int, length: int) -> bytes:
@@ -76,7 +77,7 @@ class LocalPacks:
         with failures_told(self._path(pack)):
             self._path(pack).unlink(missing_ok=True)
             if self.folder.is_dir():
-                _sync_folder(self.folder)
+                sync_folder(self.folder)
 
     def _path(self, pack: UUID) -> Path:
         return self.folder / f"{pack}{_ENDING}"
@@ -109,7 +110,7 @@ class LocalWriter:
         with failures_told(path):
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     @property
     def length(self) -> int:
@@ -184,11 +185,3 @@ def _named(path: Path) -> UUID | None:
         return UUID(path.stem)
     except ValueError:
         return None
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.outside_lines import outside_lines
+from tamias.content.outside_lines import outside_texts
 from tamias.filters.blocklists.formats import BlocklistEntry, entries, expressions
 from tamias.filters.blocklists.table import CollectedEntries
 from tamias.model.errors import ConfigError
@@ -108,10 +108,6 @@ def collected(source: BlocklistSource, room: int) -> CollectedEntries:
 
 def _lines(file: Path) -> Iterator[str | None]:
     try:
-        with file.open("rb") as stream:
-            for line in outside_lines(stream, LONGEST_LINE, MOST_BYTES):
-                yield None if line is None else line.decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError as error:
-        raise ConfigError(f"the block list {file} cannot be read: {error.strerror or error}") from error
+        yield from outside_texts(file, LONGEST_LINE, MOST_BYTES)
     except ValueError as error:
         raise ConfigError(f"the block list {file} cannot be read: {error}") from error

@@ -15,6 +15,7 @@ from typing import IO, BinaryIO, cast
 
 import msgspec
 
+from tamias.database.disk import sync_folder
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.vocabulary import address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
@@ -81,7 +82,7 @@ class DocumentFiles:
         with self._failures_told():
             os.fsync(self._index)
             for folder in {*self._touched, self._folder}:
-                _sync_folder(folder)
+                sync_folder(folder)
             self._touched.clear()
 
     def close(self) -> None:
@@ -172,11 +173,3 @@ def read_index(folder: Path) -> dict[str, str]:
             if told.file is not None:
                 files[told.url] = told.file
     return files
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

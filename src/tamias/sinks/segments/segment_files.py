@@ -12,6 +12,7 @@ from typing import BinaryIO, Self
 
 import zstandard
 
+from tamias.database.disk import sync_folder, write_all
 from tamias.model.capture import Extent
 from tamias.model.errors import DiskFull, TamiasError
 
@@ -48,7 +49,7 @@ class SegmentWriter:
         with self._failures_told():
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             # Else the file itself may be gone after a power failure, however well it was synced.
-            _sync_folder(folder)
+            sync_folder(folder)
 
     @property
     def length(self) -> int:
@@ -125,7 +126,7 @@ class SegmentWriter:
         frame = self._compressor.compress(bytes(self._open_frame[:size]))
         with self._failures_told():
             try:
-                _write_all(self._file, frame)
+                write_all(self._file, frame)
             except OSError:
                 os.ftruncate(self._file, self._length)
                 raise
@@ -279,17 +280,3 @@ def unpacked_frame(file: BinaryIO) -> tuple[bytes, int]:
         if len(frame) > _MAX_FRAME_BYTES:
             raise EOFError(f"it has more than {_MAX_FRAME_BYTES} bytes")
     return bytes(frame), file.tell() - len(unpacking.unused_data)
-
-
-def _write_all(file: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(file, rest) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

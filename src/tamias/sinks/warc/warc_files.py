@@ -10,9 +10,10 @@ from typing import BinaryIO
 
 import msgspec
 
+from tamias.database.disk import sync_folder
 from tamias.model.errors import TamiasError
 from tamias.sinks.warc.cdxj import CdxjFields, entries, line, timestamp
-from tamias.sinks.warc.warc_writer import OPEN, sync_folder
+from tamias.sinks.warc.warc_writer import OPEN
 
 _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import msgspec
 
+from tamias.database.disk import sync_folder, write_all
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.sinks.warc.cdxj import CdxjFields, line, timestamp
@@ -328,22 +329,6 @@ class _WarcFile:
     def _write(self, content: bytes) -> None:
         write_all(self._file, content)
         self.length += len(content)
-
-
-def write_all(file: int, content: bytes) -> None:
-    """Writes all bytes, in as many steps as it takes."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(file, rest) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _identity(now: int) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.outside_lines import outside_lines
+from tamias.content.outside_lines import outside_texts
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.url import fetch_url
 
@@ -46,11 +46,7 @@ def listed_urls(path: Path) -> Iterator[Listed | None]:
 
 def _texts(path: Path) -> Iterator[str | None]:
     try:
-        with path.open("rb") as stream:
-            for line in outside_lines(stream, LONGEST_LINE, MOST_BYTES):
-                yield None if line is None else line.decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError as error:
-        raise UsageError(f"cannot read the list {path}: {error.strerror or error}") from error
+        yield from outside_texts(path, LONGEST_LINE, MOST_BYTES)
     except ValueError as error:
         raise UsageError(f"cannot read the list {path}: {error}") from error
 
