@@ -115,7 +115,7 @@ def _crawl(place: CommonOptions, settings: Settings, seeds: tuple[str, ...]) -> 
 
 def _compared(place: CommonOptions, web: "DataWeb", end: CrawlSnapshot) -> Crawled:
     from tamias.demo.expected import missing
-    from tamias.demo.log import max_in_flight, requests_of_disallowed
+    from tamias.demo.server import max_in_flight, requests_of_disallowed
 
     return Crawled(
         crawl=end,

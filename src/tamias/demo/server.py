@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -22,11 +22,43 @@ import msgspec
 from tamias.demo.answers import DemoRequest, DemoResponse, answer
 from tamias.demo.expected import Expected, expected_of
 from tamias.demo.kinds import KINDS
-from tamias.demo.log import Visit
 from tamias.demo.oddities import ODDITIES
 from tamias.demo.pages import DemoSite, DemoWeb, File
 from tamias.demo.plan import WebPlan
 from tamias.demo.plot import Plot
+
+
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, from its last header line until its answer was written. Seconds of a monotonic clock."""
+
+    host: str
+    """Address and port."""
+    path: str
+    status: int
+    """0 if the client left before the answer."""
+    start: float
+    end: float
+    in_flight: int
+    """Requests in progress at this host when it came, itself included."""
+    agent: str
+
+    @property
+    def url(self) -> str:
+        """The address asked for."""
+        return f"http://{self.host}{self.path}"
+
+
+def max_in_flight(log: Iterable[Visit]) -> dict[str, int]:
+    """For each host the most requests that were under way at once."""
+    most: dict[str, int] = {}
+    for visit in log:
+        most[visit.host] = max(visit.in_flight, most.get(visit.host, 0))
+    return most
+
+
+def requests_of_disallowed(log: Iterable[Visit], disallowed: Collection[str]) -> list[Visit]:
+    """The visits that should never have been."""
+    return [visit for visit in log if visit.url in disallowed]
 
 
 def build_web(plan: WebPlan, port: int) -> DemoWeb:

@@ -13,9 +13,8 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.database.connect import Database
 from tamias.demo.expected import missing
-from tamias.demo.log import max_in_flight
 from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.demo.server import max_in_flight, serving
 
 KILLS = 10
 OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2

@@ -7,13 +7,14 @@ import time
 
 import msgspec
 
-from tamias.demo.log import (
+from tamias.demo.plan import make_plan
+from tamias.demo.server import (
+    DataWeb,
     Visit,
     max_in_flight,
     requests_of_disallowed,
+    serving,
 )
-from tamias.demo.plan import make_plan
-from tamias.demo.server import DataWeb, serving
 
 
 def visit(host, path, start, in_flight=1):

@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from tamias.demo.log import Visit
+from tamias.demo.server import Visit
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from gpyrobotstxt.robots_cc import RobotsMatcher
 from pyoxigraph import NamedNode, RdfFormat, parse
 
 from tamias.demo.expected import in_document, missing
-from tamias.demo.log import requests_of_disallowed
 from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.demo.server import requests_of_disallowed, serving
 
 
 def sole_zip_member(data):

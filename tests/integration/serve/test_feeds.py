@@ -14,7 +14,7 @@ from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.finding import Datasets, Harvest, Quads
 from tamias.model.resource import resource_id
 from tamias.model.url import url_key
-from tamias.permit.retry_after import retry_after_ms
+from tamias.permit.delay import retry_after_ms
 
 NUMBERS = resource_id(url_key("http://data.example/a.csv"))
 ATOM = "{http://www.w3.org/2005/Atom}"

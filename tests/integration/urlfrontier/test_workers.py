@@ -13,9 +13,8 @@ from pyoxigraph import RdfFormat, parse
 
 from tamias.database.connect import Database
 from tamias.demo.expected import missing
-from tamias.demo.log import max_in_flight
 from tamias.demo.plan import make_plan
-from tamias.demo.server import serving
+from tamias.demo.server import max_in_flight, serving
 from tamias.model.errors import LimitReached
 
 LIMIT = LimitReached.exit_code

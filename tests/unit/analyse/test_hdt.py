@@ -14,7 +14,7 @@ from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, RdfFo
 from tamias.analyse.binary.hdt import HdtAnalyser
 from tamias.analyse.limits import AnalyseLimits
 from tamias.content.hdt import layout
-from tamias.content.hdt.checks import crc8, crc16, crc32c
+from tamias.content.hdt.layout import crc8, crc16, crc32c
 from tamias.content.hdt.writer import write_hdt
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.permit.retry_after import LONGEST_WAIT_MS, retry_after_ms
+from tamias.permit.delay import LONGEST_WAIT_MS, retry_after_ms
 
 NOW = 784_111_777_000
 """Sun, 06 Nov 1994 08:49:37 GMT."""

@@ -17,8 +17,7 @@ from tamias.content.quad_lines import QuadLines
 from tamias.content.signatures import signed_type
 from tamias.content.sniff import found_type
 from tamias.crawl.analysing.analysers import Analysers, open_limits
-from tamias.crawl.analysing.contexts import ContextCache
-from tamias.crawl.analysing.linked_context import in_linked_context
+from tamias.crawl.analysing.contexts import ContextCache, in_linked_context
 from tamias.crawl.analysing.quick import quick_lines
 from tamias.model.capture import Body, Capture, Extent
 from tamias.model.dataset import Dataset

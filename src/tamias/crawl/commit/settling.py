@@ -16,7 +16,7 @@ from tamias.crawl.commit.tagging import PageTags, tagged
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.revisit.archiver import ArchiveResult
-from tamias.crawl.revisit.describing import describe
+from tamias.crawl.revisit.change_hints import describe
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Cursor

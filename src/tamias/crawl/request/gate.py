@@ -17,7 +17,7 @@ from tamias.model.capture import Capture, Outcome, Request, Stop
 from tamias.model.cut import FILTER
 from tamias.model.lease import ABANDONED
 from tamias.permit.addresses import forbidden
-from tamias.permit.retry_after import retry_after_ms
+from tamias.permit.delay import retry_after_ms
 from tamias.plugins import load_all
 from tamias.protocols import Fetcher, Follow
 from tamias.settings import Settings

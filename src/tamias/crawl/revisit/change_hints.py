@@ -1,11 +1,12 @@
-"""Takes hints for resources under watch: a host that says one changed is trusted once it proved right."""
+"""What sources say of resources: datasets that a catalogue describes, and hints that one changed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from tamias.archive.sources.catalogues import note_datasets
 from tamias.archive.sources.hints import Said, note_hints, read_trust
 from tamias.crawl.plan.admit import Admission
-from tamias.database.connect import Session
+from tamias.database.connect import Cursor, Session
 from tamias.frontier.due.make_due import make_due
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
@@ -14,6 +15,15 @@ from tamias.model.errors import UrlError
 from tamias.model.site import Hint
 from tamias.model.url import fetch_url
 from tamias.schedule.hints import Trust, said_changed
+
+
+def describe(cursor: Cursor, portal: str, kind: str, harvest: int, datasets: Sequence[Dataset]) -> None:
+    """Inside a transaction; the same news twice is harmless."""
+    from tamias.archive.quality import note_told
+
+    note_datasets(cursor, portal, kind, harvest, datasets)
+    note_told(cursor, portal, datasets)
+
 
 BATCH = 1000
 

@@ -17,8 +17,7 @@ from tamias.analyse.profile import TABULAR, document_profile
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
 from tamias.crawl.analysing.analysers import Analysers, open_limits
-from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache
-from tamias.crawl.analysing.linked_context import in_linked_context
+from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
 from tamias.crawl.plan.admit import Admission, resolved
 from tamias.crawl.request.lone import LoneClient
 from tamias.model.capture import Body, Capture, Request

@@ -29,8 +29,7 @@ from tamias.archive.sources.source_records import keep_records
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.revisit.change_hints import said_by_catalogue
-from tamias.crawl.revisit.describing import describe
+from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watching import Watcher, wanted_of
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.visit.harvest_client import HarvestClient

@@ -12,7 +12,7 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.harvesters.ldes import LdesHarvester
 from tamias.model.finding import Harvest
-from tamias.permit.retry_after import retry_after_ms
+from tamias.permit.delay import retry_after_ms
 
 PREFIXES = """@prefix tree: <https://w3id.org/tree#> . @prefix ldes: <https://w3id.org/ldes#> .
 @prefix dct: <http://purl.org/dc/terms/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .

@@ -17,7 +17,7 @@ from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Datasets, Harvest, Links, Problem, Quads
-from tamias.permit.retry_after import retry_after_ms
+from tamias.permit.delay import retry_after_ms
 from tamias.permit.robots import parse
 from tamias.settings import Settings
 
