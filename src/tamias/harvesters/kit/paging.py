@@ -118,6 +118,7 @@ class _ListingReader:
         self._client = client
         self._problems: list[Finding] = []
         self._start = 0
+        self._size = 0
         self._back = 0
 
     def problems(self) -> list[Finding]:
@@ -156,6 +157,7 @@ class _ListingReader:
         overlap = 1 if place.bridged and listing.any_offset and place.ordered else 0
         start = max(0, place.offset - overlap - self._back)
         size = place.offset - start + place.size
+        self._size = size
         url, self._start = listing.address(place, start, size)
         place.requests += 1
         return await self._client.ask(Request(url=url, accept="application/json"))
@@ -184,6 +186,8 @@ class _ListingReader:
         place = self._place
         if not place.window:
             place.counted(page.total)
+        if self._is_capped(page):
+            place.capped(len(page.records))
         entries = list(self._entries(page))
         keys = [entry.key for entry in entries]
         if place.ordered and (keys != sorted(keys) or self._out_of_order(keys)):
@@ -199,6 +203,15 @@ class _ListingReader:
             place.bridged = False
         if not place.ordered:
             place.recent = [digest(key) for key in keys]
+
+    def _is_capped(self, page: RecordPage) -> bool:
+        """Whether a page that is not the last has fewer records than asked for.
+
+        Where pages begin at multiples of their size, the next one would begin at a wrong record.
+        """
+        records = len(page.records)
+        is_last = page.total is None or self._start + records >= page.total
+        return 0 < records < self._size and not (self._listing.any_offset or is_last)
 
     def _out_of_order(self, keys: list[str]) -> bool:
         """Whether all records here belong before the last one: then the order was chance."""

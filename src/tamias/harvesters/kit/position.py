@@ -22,6 +22,8 @@ class Position(msgspec.Struct, kw_only=True):
     title: str = ""
     size: int
     """Records to ask for; it shrinks on trouble and grows again."""
+    most: int | None = None
+    """Records that the portal gives on one page, where that is fewer than it was asked for."""
     offset: int = 0
     after: str = ""
     """In an ordered listing, the key of the last record that was taken."""
@@ -49,8 +51,12 @@ class Position(msgspec.Struct, kw_only=True):
         self.size = max(1, self.size // 3)
 
     def grow(self, largest: int) -> None:
-        """Asks for a fifth more."""
-        self.size = min(largest, -(-self.size * 6 // 5))
+        """Asks for a fifth more, but for no more than the portal gives."""
+        self.size = min(largest, self.most or largest, -(-self.size * 6 // 5))
+
+    def capped(self, records: int) -> None:
+        """Takes in that a page holds so many records at the most."""
+        self.most = self.size = records
 
     def counted(self, total: int | None) -> None:
         """Takes in what a page says of the whole."""

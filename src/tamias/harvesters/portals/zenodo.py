@@ -39,6 +39,8 @@ class _ZenodoState(msgspec.Struct, kw_only=True):
     """How many days it has; 0 is one without end."""
     newest: str | None = None
     page: int = 1
+    page_records: int = PAGE_RECORDS
+    """What a page holds: some installations give fewer than they are asked for."""
     slice_total: int = 0
     total: int | None = None
     datasets: int = 0
@@ -137,7 +139,7 @@ class _Search:
             return HarvestEnd(
                 outcome=Outcome.FAILED, reason=f"{self._told()}; pages that are not JSON", retry=True
             )
-        return self._turn(PAGE_RECORDS)
+        return self._turn(state.page_records)
 
     async def _narrow(self) -> HarvestEnd | None:
         """Makes the slice smaller, by half or to where its records are likely to fit."""
@@ -177,7 +179,9 @@ class _Search:
         """Goes on to the next page, or to the next slice."""
         state = self._state
         within = min(state.slice_total, WINDOW)
-        if records and state.page * PAGE_RECORDS < within:
+        if state.page == 1 and 0 < records < min(within, PAGE_RECORDS):
+            state.page_records = records
+        if records and state.page * state.page_records < within:
             state.page += 1
             return None
         if state.start is None or not state.days:

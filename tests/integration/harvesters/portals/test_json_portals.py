@@ -24,9 +24,13 @@ class Portal:
         self.pages = 0
         self.deepest = 10_000
         self.before = lambda page: None
+        self.most_a_page = None
         site.answer = self
 
     def __call__(self, path, query):
+        if self.most_a_page is not None:
+            sizes = {name: query[name] for name in ("limit", "page_size") if name in query}
+            query |= {name: str(min(int(size), self.most_a_page)) for name, size in sizes.items()}
         answer = self.answer(path, query)
         return NOWHERE if answer is None else answer
 
@@ -406,6 +410,16 @@ def test_a_portal_that_asks_us_to_wait_is_left_with_its_word(site, portal):
     assert harvested.end.retry_after_ms == 7_000
     rest = site.harvest(portal.harvester(), state=harvested.steps[-1].state)
     assert len({*harvested.records, *rest.records}) == 2500
+
+
+@pytest.mark.parametrize("portal", PAGED)
+def test_a_portal_that_gives_smaller_pages_than_asked_for_is_read_to_its_end(site, portal):
+    made = portal(site, 131)
+    made.most_a_page = 12
+    harvested = site.harvest(portal.harvester())
+    assert sorted(harvested.records) == sorted(made.identifiers(record) for record in made.records)
+    assert harvested.end.complete
+    assert len(site.requests) == len(set(site.requests))
 
 
 @pytest.mark.parametrize("portal", PAGED)

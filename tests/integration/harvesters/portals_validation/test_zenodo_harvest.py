@@ -42,13 +42,14 @@ class Search:
     def __init__(self, days, window):
         self.records = [record(number, day) for number, day in enumerate(days, 1)]
         self.window = window
+        self.most_a_page = 100
 
     def __call__(self, path, query):
         if path != "/api/records":
             return None
         found = [each for each in self.records if self.matches(each, query.get("q"))]
         found.sort(key=lambda each: each["created"], reverse=query["sort"] == "newest")
-        page, size = int(query["page"]), int(query["size"])
+        page, size = int(query["page"]), min(int(query["size"]), self.most_a_page)
         if page * size > self.window + size - 1 or size > 25:
             return 400, {}, b'{"message": "Maximum number of results have been reached."}'
         return {"hits": {"hits": found[(page - 1) * size : page * size], "total": len(found)}}
@@ -160,3 +161,10 @@ def test_a_repository_of_html_fails(portal, harvest):
 def test_too_many_requests_are_a_pause(portal, harvest):
     portal.serve = lambda path, query: (429, {"Retry-After": "60"}, b"")
     assert harvest(ZenodoHarvester()).end.retry_after_ms == 60_000
+
+
+def test_pages_that_are_smaller_than_asked_for_are_all_read(portal, harvest, search):
+    search(days(60, 1)).most_a_page = 10
+    harvested = harvest(ZenodoHarvester())
+    assert len({each.record for each in harvested.datasets}) == 60
+    assert harvested.end.complete
