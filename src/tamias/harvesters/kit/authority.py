@@ -81,7 +81,28 @@ _MEDIA_TYPE = re.compile(
     r"(application|audio|font|haptics|image|message|model|multipart|text|video)/[A-Za-z0-9][\w.+-]{0,120}",
     re.ASCII | re.IGNORECASE,
 )
+_CREATIVE_COMMONS = re.compile(r"cc-(by(?:-sa|-nc|-nd|-nc-sa|-nc-nd)?)-4\.0(?:-international)?")
+_LICENCES: Final = {
+    "cc0": "CC0", "cc0-1.0": "CC0", "cc-zero": "CC0",
+    "odc-by": "ODC_BY", "odc-by-1.0": "ODC_BY", "odc-odbl": "ODC_BL", "odbl-1.0": "ODC_BL", "odbl": "ODC_BL",
+    "odc-pddl": "ODC_PDDL", "pddl-1.0": "ODC_PDDL",
+}  # fmt: skip
 _LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+def licence_iri(word: str | None) -> str | None:
+    """The EU licence that a name with its version stands for; None for any other, and for an address.
+
+    >>> licence_iri("CC-BY-SA-4.0").rpartition("/")[2], licence_iri("cc0-1.0").rpartition("/")[2]
+    ('CC_BYSA_4_0', 'CC0')
+    >>> licence_iri("cc-by"), licence_iri("https://example.org/terms")
+    (None, None)
+    """
+    plain = re.sub(r"[\s_-]+", "-", (word or "").strip().lower())
+    if found := _CREATIVE_COMMONS.fullmatch(plain):
+        return f"{_EU}licence/CC_{found[1].upper().replace('-', '')}_4_0"
+    code = _LICENCES.get(plain)
+    return f"{_EU}licence/{code}" if code else None
 
 
 def frequency_iri(word: str) -> str | None:

@@ -98,7 +98,8 @@ def _describe_themes(told: DcatStatements, node: NamedNode, dataset: Dataset) ->
 
 
 def _describe_terms(told: DcatStatements, node: NamedNode, dataset: Dataset) -> None:
-    told.named(node, "dct:license", "dct:LicenseDocument", dataset.licence, told.part("licence"))
+    licence = authority.licence_iri(dataset.licence)
+    told.named(node, "dct:license", "dct:LicenseDocument", dataset.licence, told.part("licence"), licence)
     rights = untranslated(dataset.rights, "dct:rights", dataset.more)
     told.named(node, "dct:rights", "dct:RightsStatement", rights, told.part("rights"))
     access = authority.access_iri(dataset.access_rights or "")

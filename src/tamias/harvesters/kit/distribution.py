@@ -92,7 +92,8 @@ def _describe_terms(
     """Licence, rights, languages, standards; the dataset's licence is that of its distributions."""
     own = ("distribution", str(number))
     part = told.part(*own, "licence") if distribution.licence else told.part("licence")
-    told.named(it, "dct:license", "dct:LicenseDocument", distribution.licence or licence, part)
+    licence = distribution.licence or licence
+    told.named(it, "dct:license", "dct:LicenseDocument", licence, part, authority.licence_iri(licence))
     rights = untranslated(distribution.rights, "dct:rights", distribution.more)
     told.named(it, "dct:rights", "dct:RightsStatement", rights, told.part(*own, "rights"))
     for place, tag in enumerate(distribution.language, 1):

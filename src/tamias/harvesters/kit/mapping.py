@@ -125,7 +125,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(value: Any, path: Path = (), named: Path = ()) -> Iterator[Leaf]:
-    """All values but empty ones. Lists of numbers, and lists in lists, are one value each."""
+    """All values but empty ones. Lists of numbers, also in lists, are one value each."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*path, key), (*named, key))
@@ -205,9 +205,13 @@ def _as_text(value: Any) -> str:
 
 def _is_one_value(items: list[Any]) -> bool:
     """Whether a list is data rather than a list of fields: coordinates, a box."""
-    if any(isinstance(each, list) for each in items):
-        return True
-    return len(items) > 1 and all(isinstance(each, int | float) for each in items)
+    return (len(items) > 1 or (len(items) == 1 and isinstance(items[0], list))) and _is_numeric(items)
+
+
+def _is_numeric(items: list[Any]) -> bool:
+    return bool(items) and all(
+        _is_numeric(each) if isinstance(each, list) else isinstance(each, int | float) for each in items
+    )
 
 
 def _name(value: Any) -> str | None:

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.harvesters.kit.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import dataset_quads
+from tamias.harvesters.kit.mapping import map_record
 from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.terms import day_or_moment, mailbox, sound_iri, text_literal
 from tamias.harvesters.portals import arcgis, ckan, opendatasoft, socrata, udata
@@ -40,6 +42,9 @@ RECORDS = {
 }
 
 
+MAPPINGS = [module.MAPPING for module in (ckan, socrata, opendatasoft, udata, arcgis)]
+
+
 def written(quads):
     return list(parse(serialize(quads, format=RdfFormat.N_QUADS), format=RdfFormat.N_QUADS))
 
@@ -54,6 +59,22 @@ def test_any_record_is_read_or_refused(read, data):
     except BAD:
         return
     written(dataset_quads(dataset, ROOT))
+
+
+@pytest.mark.parametrize("mapping", MAPPINGS, ids=lambda mapping: mapping.name)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_no_value_of_any_record_is_lost(mapping, data):
+    fields = RECORDS[mapping.dataset].split()
+    record = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys([*fields, "odd"], JSON)))
+    try:
+        mapped = map_record(mapping, msgspec.json.encode(record), ROOT)
+    except (*BAD, UnicodeEncodeError):
+        return
+    coverage = MappingCoverage()
+    coverage.add(mapped.source, mapped.quads, mapping.dropped)
+    assert [each for each in coverage.fields.values() if each.lost] == []
+    assert set(written(mapped.quads)) == set(mapped.quads)
 
 
 AGENTS = st.builds(Agent, name=ODD_TEXTS, iri=ODD_TEXTS, email=ODD_TEXTS, homepage=ODD_TEXTS, kind=ODD_TEXTS)
