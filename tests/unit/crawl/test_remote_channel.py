@@ -11,7 +11,8 @@ import pytest
 from tamias.crawl.remote.grpc import channel as channel_module
 from tamias.crawl.remote.grpc.channel import CallFailed, Channel
 from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached, ReconnectingChannel, ServiceTarget
-from tamias.model.errors import ConfigError
+from tamias.crawl.remote.grpc.status import Code, refusal
+from tamias.model.errors import ConfigError, DatabaseUnavailable, DiskFull, TamiasError, UsageError
 
 OK = [(":status", "200"), ("content-type", "application/grpc")]
 FINE = [("grpc-status", "0")]
@@ -28,6 +29,7 @@ class Server(asyncio.Protocol):
         self._behaviours = behaviours
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
         self.received = {}
+        self.resets = 0
 
     def connection_made(self, transport):
         self.transport = transport
@@ -41,6 +43,7 @@ class Server(asyncio.Protocol):
                 self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
                 self._behaviours.pop(0)(self, event.stream_id)
+            self.resets += isinstance(event, h2.events.StreamReset)
         self.flush()
 
     def answer(self, stream, headers, *messages, trailers=FINE):
@@ -180,7 +183,35 @@ def test_a_call_that_is_given_up_is_reset_and_the_next_one_is_answered():
         finally:
             opened.close()
 
-    assert served(work, is_silent, echo) == [b"second"]
+    def tells_resets(server, stream):
+        server.answer(stream, OK, str(server.resets).encode())
+
+    assert served(work, is_silent, tells_resets) == [b"1"]
+
+
+def packs(server, stream):
+    server.h2.send_headers(stream, OK)
+    server.h2.send_data(stream, b"\1\0\0\0\1x")
+    server.h2.send_headers(stream, FINE, end_stream=True)
+
+
+def test_an_answer_that_cannot_be_understood_is_a_failed_call():
+    with pytest.raises(CallFailed, match="compressed") as failed:
+        called(packs)
+    assert failed.value.code == Code.UNIMPLEMENTED
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no"), Code.INVALID_ARGUMENT),
+        (DiskFull("no room"), Code.RESOURCE_EXHAUSTED),
+        (DatabaseUnavailable("away"), Code.UNAVAILABLE),
+        (TamiasError("a fault"), Code.INTERNAL),
+    ],
+)
+def test_a_worker_is_told_by_the_status_whether_to_try_again(error, code):
+    assert (refusal(error).code, refusal(error).sentence) == (code, str(error))
 
 
 def reconnecting(work, *behaviours):

@@ -147,9 +147,8 @@ class Channel(GrpcConnection):
 
     def _give_up(self, number: int, stream: _Stream) -> None:
         """A call that is given up is reset, so that the service stops working on it."""
-        if stream.over.done() or self.closed:
+        if self.closed or (stream.over.done() and not stream.over.cancelled()):
             return
-        stream.over.cancel()
         try:
             self._h2.reset_stream(number)
         except h2.exceptions.ProtocolError:
