@@ -334,3 +334,24 @@ def test_the_form_tells_why_an_address_will_not_be_taken(client, url, said):
 
 def test_the_pages_are_no_part_of_the_description(client):
     assert {"/", "/search", "/add"}.isdisjoint(client.get("/openapi.json").json()["paths"])
+
+
+def test_what_needs_attention_is_on_the_first_page_until_it_succeeds(filled, tmp_path, starting):
+    other = type(filled)(tmp_path / "data")
+    bad = other.put("http://shaky.example/a.csv", b"a\n", title=f"Shaky {HOSTILE}")
+    mended = other.put("http://mended.example/a.csv", b"a\n", title="Mended")
+    stopped = other.put("http://stopped.example/a.csv", b"a\n", title="Stopped")
+    trouble = "UPDATE resource SET trouble = %b, tried_at = 1, fails = 3 WHERE resource = ANY(%b::text[])"
+    other.run(trouble, f"failed: 500 {HOSTILE}", [bad, mended, stopped])
+    other.run("UPDATE resource SET trouble = NULL, fails = 0 WHERE resource = %b", mended)
+    other.run("UPDATE resource SET state = 'stopped' WHERE resource = %b", stopped)
+    other.close()
+    address = starting(tmp_path / "data", "--no-crawl").address
+    listed = httpx.get(f"{address}/overview.json").json()["attention"]
+    assert [(each["resource"], each["trouble"]) for each in listed] == [(bad, f"failed: 500 {HOSTILE}")]
+    text = httpx.get(f"{address}/").text
+    assert (text.count("Needs attention"), HOSTILE in text) == (1, False)
+    page = httpx.get(f"{address}/dataset/{bad}").text
+    assert f"The last 3 visits brought nothing: failed: 500 {ESCAPED}" in page
+    assert ('class="state failing"' in page, 'class="state active"' in page) == (True, False)
+    assert "brought nothing" not in httpx.get(f"{address}/dataset/{mended}").text

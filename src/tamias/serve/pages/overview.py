@@ -11,7 +11,7 @@ from tamias.archive.moments import rfc3339
 from tamias.crawl.worker.supervisor import CrawlSnapshot
 from tamias.serve.http.params import LATEST
 from tamias.serve.pages.crawl import activity
-from tamias.serve.pages.crawl.activity import AttemptRates, Daily, HostStates, HostTrouble
+from tamias.serve.pages.crawl.activity import AttemptRates, Daily, DatasetTrouble, HostStates, HostTrouble
 from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
 from tamias.serve.pages.html.tables import CsvTable, table_of
@@ -45,6 +45,8 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     crawl: CrawlSnapshot | None
     rates: AttemptRates
     waiting: HostStates
+    attention: list[DatasetTrouble]
+    """Watched resources whose latest visit brought nothing."""
     troubles: list[HostTrouble]
     changes: list[Latest]
 
@@ -89,6 +91,7 @@ def _read_live(db: ServiceSession) -> Live:
         crawl=None,
         rates=activity.rates(db),
         waiting=activity.waiting(db),
+        attention=activity.attention(db),
         troubles=activity.troubles(db),
         changes=_newest(db),
     )

@@ -57,13 +57,27 @@ WHERE resource.state <> 'stopped' AND resource.next_visit < %(now)b::int8 + %(ho
 GROUP BY 1
 
 -- name: troubles
--- Hosts at which the newest attempts were refused or failed, with the latest reason.
-SELECT host.hkey, count(*)::int8, max(newest.started_at), (array_agg(newest.reason ORDER BY newest.capture DESC))[1]
-FROM (SELECT capture.capture, capture.qid, capture.outcome, capture.started_at, capture.reason FROM capture
-      WHERE capture.bucket = %(bucket)b::int2 ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
-JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = newest.qid
-WHERE newest.outcome IN (4, 5)
+-- Hosts with URLs whose latest attempt was refused or failed, among the newest attempts, with the latest reason.
+-- What has succeeded since is no trouble.
+SELECT host.hkey, count(*)::int8, max(latest.started_at), (array_agg(latest.reason ORDER BY latest.capture DESC))[1]
+FROM (SELECT DISTINCT ON (newest.qid, newest.crawl, newest.uid)
+             newest.capture, newest.qid, newest.outcome, newest.started_at, newest.reason
+      FROM (SELECT capture.capture, capture.qid, capture.crawl, capture.uid, capture.outcome, capture.started_at,
+                   capture.reason
+            FROM capture
+            WHERE capture.bucket = %(bucket)b::int2 ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+      ORDER BY newest.qid, newest.crawl, newest.uid, newest.capture DESC) AS latest
+JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = latest.qid
+WHERE latest.outcome IN (4, 5)
 GROUP BY host.hkey ORDER BY 2 DESC, 1 LIMIT 20
+
+-- name: attention
+-- Watched resources whose latest visit brought nothing, those that were tried last first.
+SELECT resource.resource, resource.url, resource.title, resource.state, resource.tried_at, resource.fails,
+       resource.trouble
+FROM resource
+WHERE resource.trouble IS NOT NULL AND resource.state <> 'stopped'
+ORDER BY resource.tried_at DESC LIMIT %(limit)b::int4
 
 -- name: host_troubles
 -- The latest attempts at one queue that were refused or failed.

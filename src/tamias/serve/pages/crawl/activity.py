@@ -15,6 +15,7 @@ SLOTS_SHOWN = 96
 _QUARTER = 3
 MOST_VERSIONS = 400_000
 LATEST_ATTEMPTS = 5_000
+MOST_IN_TROUBLE = 20
 _FINE = (Outcome.OK, Outcome.UNCHANGED)
 _TROUBLE = (Outcome.REFUSED, Outcome.FAILED)
 
@@ -67,12 +68,25 @@ class Daily(msgspec.Struct, frozen=True):
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """A host at which attempts were refused or failed."""
+    """A host with URLs whose latest attempt was refused or failed."""
 
     host: str
-    attempts: int
+    urls: int
     last: str
     reason: str
+
+
+class DatasetTrouble(msgspec.Struct, frozen=True):
+    """A watched resource whose latest visit brought nothing."""
+
+    resource: str
+    url: str
+    title: str | None
+    state: str
+    last: str | None
+    fails: int
+    """Visits in a row without a usable answer."""
+    trouble: str
 
 
 def stack(value: Quarter | Daily | int) -> tuple[int, ...]:
@@ -127,11 +141,20 @@ def planned(db: ServiceSession, datasets: int) -> list[int]:
     return [round(found.get(hour, 0) * 100 / percent) for hour in range(HOURS)]
 
 
+def attention(db: ServiceSession) -> list[DatasetTrouble]:
+    """What needs somebody now: what has succeeded since is not in it."""
+    found = rows(db, "attention", limit=MOST_IN_TROUBLE)
+    return [
+        DatasetTrouble(name, url, title, state, None if last is None else rfc3339(last), fails, trouble)
+        for name, url, title, state, last, fails, trouble in found
+    ]
+
+
 def troubles(db: ServiceSession) -> list[HostTrouble]:
     """Among the newest attempts."""
     found = rows_of_buckets(db, "troubles", most=LATEST_ATTEMPTS)
     told = [HostTrouble(host, n, rfc3339(last), reason) for host, n, last, reason in found]
-    return sorted(told, key=lambda each: (-each.attempts, each.host))[:10]
+    return sorted(told, key=lambda each: (-each.urls, each.host))[:10]
 
 
 def _fresh(db: ServiceSession, now: int, first: int) -> list[tuple[int, ...]]:

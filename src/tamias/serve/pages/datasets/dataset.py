@@ -83,6 +83,8 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     last_visit: str | None
     fails: int
     """Attempts in a row that told nothing."""
+    trouble: str | None
+    """Why the latest visit brought nothing, if so."""
     version_count: int
     versions: list[VersionRow]
     """The newest of them, newest first."""
@@ -141,6 +143,7 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         reason=reason(resource, schedule),
         last_visit=_moment(schedule.tried_at),
         fails=schedule.fails,
+        trouble=schedule.trouble,
         version_count=len(versions),
         versions=_rows(resource, versions, withheld),
         profile=profile,

@@ -15,6 +15,8 @@ class Schedule(msgspec.Struct, frozen=True):
     tried_at: int | None
     fails: int
     """Visits in a row without a usable answer."""
+    trouble: str | None = None
+    """Why the latest visit brought nothing, if so."""
 
 
 def reason(resource: Resource, schedule: Schedule) -> str:
