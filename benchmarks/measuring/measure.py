@@ -26,7 +26,7 @@ def measure(
         running = subprocess.Popen(
             reaper,
             cwd=folder,
-            env={**os.environ, **(environment or {})},
+            env=_surroundings() | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -38,6 +38,11 @@ def measure(
     if not result.exists():
         raise TamiasError(f"{command[0]} could not be measured: {last_line(folder / 'stderr')}")
     return msgspec.json.decode(result.read_bytes(), type=MeasuredRun)
+
+
+def _surroundings() -> dict[str, str]:
+    """As a user has them: an installed package has its bytecode, so a checkout may keep it too."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def stop(running: subprocess.Popen[bytes]) -> None:

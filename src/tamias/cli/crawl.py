@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamias.cli.console.dry_run import tell_dry_run
 from tamias.cli.console.options import CommonOptions, common, printable, say_json
 from tamias.cli.console.progress import Display, summary
 from tamias.cli.console.run_policy import run_policy
@@ -97,7 +96,6 @@ def command(  # noqa: PLR0917 (click passes them by name)
 
     Example: tamias crawl https://example.org/data.ttl --depth 2 --contact https://example.org/about
     """
-
     from tamias.crawl.commit.deliver import checked
 
     flags = _flags(words)
@@ -106,6 +104,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
     named = _named(seeds, seed_files)
     _check(settings, named)
     if dry_run:
+        from tamias.cli.console.dry_run import tell_dry_run
+
         tell_dry_run(place, flags, named, name)
         return 0
     if not named and not imports and not (place.db or _has_crawl(place.data)):

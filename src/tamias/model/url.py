@@ -52,7 +52,7 @@ def resolve(reference: str, base: str) -> str:
     return href.partition("#")[0]
 
 
-@lru_cache(maxsize=4096)  # a visit asks for it at each of its steps
+@lru_cache(maxsize=4096)  # a visit asks for the authority and the queue of its URL at each of its steps
 def authority(url: str) -> str:
     """Scheme, host and port of a `fetch_url`: what one robots.txt speaks for.
 
@@ -73,6 +73,7 @@ def host(url: str) -> str:
     return name.removesuffix(".") or name
 
 
+@lru_cache(maxsize=4096)
 def host_key(url: str) -> str:
     """The key of the queue a `fetch_url` belongs to: its pay-level domain, its IP address, or its scheme.
 
@@ -130,7 +131,7 @@ def _parsed(base: str) -> can_ada.URL:
     return can_ada.parse(base)
 
 
-@lru_cache(maxsize=4096)  # and for the queue of its URL
+@lru_cache(maxsize=4096)
 def _scheme_and_host(url: str) -> tuple[str, str]:
     found = _SCHEME_AND_HOST.match(url)
     if found is None:

@@ -7,6 +7,7 @@ queue that is held, waits for the queue's turn, and the fetchers behind it ask t
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from tamias.crawl.plan.admit import Admission
@@ -130,5 +131,6 @@ def _fetchers(settings: Settings, spool: Path, now: Callable[[], int]) -> dict[s
     return {scheme: fetcher for fetcher in made for scheme in fetcher.schemes}
 
 
+@lru_cache(maxsize=4096)
 def _scheme(url: str) -> str:
     return url.partition(":")[0].lower()
