@@ -232,7 +232,8 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
 
 def queue_key(by: str) -> Callable[[str], str]:
     """What shares a queue: a pay-level domain, a host name, or an address."""
-    return {"domain": host_key, "host": host, "ip": _address_key}[by]
+    keys: dict[str, Callable[[str], str]] = {"domain": host_key, "host": host, "ip": _address_key}
+    return keys[by]
 
 
 def _address_key(url: str) -> str:
