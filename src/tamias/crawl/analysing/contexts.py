@@ -24,9 +24,10 @@ def in_linked_context(parts: Iterator[Document | Problem], capture: Capture) -> 
 
 def _in_context(document: Document, capture: Capture) -> Document:
     """The document as JSON-LD in the context that its answer names; the same where it names none."""
-    told, found = bare_type(capture.told_type), document.media_type
-    is_json = found == "application/json" or (found.endswith("+json") and found not in _OWN_MEANING)
-    if not is_json or told == JSON_LD or document.member is not None or not capture.hops:
+    found = document.media_type
+    if found != "application/json" and (not found.endswith("+json") or found in _OWN_MEANING):
+        return document
+    if bare_type(capture.told_type) == JSON_LD or document.member is not None or not capture.hops:
         return document
     target = json_ld_context(capture.hops[-1].headers)
     if target is None:

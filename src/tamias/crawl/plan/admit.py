@@ -73,18 +73,20 @@ class Admission:
             return [], self._cut_by_depth(found)
         fresh: dict[str, Item] = {}
         known, followed, cut = self._known_in(found.crawl), False, 0
+        base, depth, kind = found.base, found.depth, found.kind
         for reference in found.references:
-            url = resolved(reference, found.base)
-            if url is None:
+            try:
+                url = resolve(reference, base)
+            except UrlError:
                 continue
-            near = known.within(kind_key(url, found.kind), found.depth)
+            near = known.within(url if kind is None else kind_key(url, kind), depth)
             # Most links are known as they stand: only the others are searched for session parameters.
             if not near and (plain := without_session(url, self._session_names)) != url:
-                url, near = plain, known.within(kind_key(plain, found.kind), found.depth)
+                url, near = plain, known.within(kind_key(plain, kind), depth)
             if near or url in fresh:
                 followed |= near
                 continue
-            refused_by = self._refused_by(url, found.depth)
+            refused_by = self._refused_by(url, depth)
             if refused_by is None:
                 fresh[url] = self._found_item(url, found)
             else:
