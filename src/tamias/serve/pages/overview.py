@@ -73,7 +73,7 @@ def live_part(service: Service) -> Answered:
     """The part of the page that is fetched again and again."""
 
     async def answer(_: Request) -> Response:
-        return html("live.html", {"view": await _live(service)})
+        return html("parts/live.html", {"view": await _live(service)})
 
     return answer
 

@@ -214,5 +214,9 @@ def _table(view: DatasetView) -> CsvTable:
 
 
 PAGE = HtmlPage(
-    path="/dataset/{id}", template="dataset.html", view=dataset, data="/dataset/{id}.json", table=_table
+    path="/dataset/{id}",
+    template="datasets/dataset.html",
+    view=dataset,
+    data="/dataset/{id}.json",
+    table=_table,
 )

@@ -108,7 +108,7 @@ def _table(view: Difference) -> CsvTable:
 
 PAGE = HtmlPage(
     path="/dataset/{id}/diff",
-    template="difference.html",
+    template="datasets/difference.html",
     view=difference,
     data="/dataset/{id}/diff.json",
     table=_table,

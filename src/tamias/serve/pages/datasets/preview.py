@@ -177,7 +177,7 @@ def _table(view: PreviewPage) -> CsvTable:
 
 PAGE = HtmlPage(
     path="/dataset/{id}/preview",
-    template="preview.html",
+    template="datasets/preview.html",
     view=preview_page,
     data="/dataset/{id}/preview.json",
     table=_table,

@@ -150,7 +150,7 @@ def _table(view: VersionPage) -> CsvTable:
 
 PAGE = HtmlPage(
     path="/dataset/{id}/{number}",
-    template="version.html",
+    template="datasets/version.html",
     view=version_page,
     data="/dataset/{id}/{number}.json",
     table=_table,
