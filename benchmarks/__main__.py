@@ -293,12 +293,19 @@ def portal(place: CommonOptions, datasets: int, small: int) -> int:
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="The same seed gives the same experiment."
 )
+@click.option("--continuous", is_flag=True, help="A continuous crawl on the real frontier, with a budget.")
 @common
-def schedule(place: CommonOptions, pages: int, days: int, seed: int) -> int:
+def schedule(place: CommonOptions, pages: int, days: int, seed: int, continuous: bool) -> int:
     """Freshness and versions caught by each rule of visiting at the same budget, beside an oracle.
 
     Example: python -m benchmarks schedule --pages 500 --days 120
+
+    Example: python -m benchmarks schedule --continuous --pages 100000 --days 30
     """
+    if continuous:
+        from benchmarks.schedule import continuous as month
+
+        return _print_report(place, month.run(pages, days, seed, out=_out(place)))
     from benchmarks.schedule import run
 
     return _print_report(place, run(pages, days, seed, out=_out(place)))

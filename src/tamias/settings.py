@@ -40,6 +40,12 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
             "disk space"
         ),
     ] = 600.0
+    continuous: Annotated[bool, _about("go on: visit every URL again when it is due")] = False
+    budget: Annotated[float | None, _about("visits a day of a continuous crawl; default: no limit")] = None
+    new_share: Annotated[
+        float,
+        _about("share of the budget for URLs never visited before; the rest is for revisits", ge=0, le=1),
+    ] = 0.3
     workers: Annotated[int | None, _about("worker processes; default: one for each core")] = None
     retries: Annotated[int, _about("retry a URL this many times if that can help", ge=0)] = 3
     retry_wait: Annotated[float, _about("seconds before the first retry; doubled each time", ge=0)] = 10.0
@@ -279,7 +285,7 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When watched resources are visited again."""
+    """When watched resources, and the URLs of a continuous crawl, are visited again."""
 
     rule: Annotated[
         str,
@@ -311,6 +317,19 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):
     gone_wait: Annotated[
         float, _about("seconds before revisiting a resource that is gone; doubled each time", gt=0)
     ] = 86_400.0
+    gone_visits: Annotated[
+        int, _about("leave a URL of a continuous crawl alone after so many visits that found it gone", ge=1)
+    ] = 5
+    failed_visits: Annotated[
+        int, _about("leave a URL of a continuous crawl alone after so many visits that failed", ge=1)
+    ] = 12
+    importance: Annotated[
+        tuple[str, ...],
+        _about(
+            "what is worth more visits: 'tag=NAME 2' and 'score 2' for URLs of continuous crawls,"
+            " 'portal=URL 2' and 'quality=METRIC 2' for watched resources"
+        ),
+    ] = ()
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):

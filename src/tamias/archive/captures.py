@@ -59,19 +59,19 @@ def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> li
     return [attempt for attempt in told if attempt[2].id in changed]
 
 
-def current_extents(session: Session) -> list[Extent]:
-    """Where the quads stand that documents hold now."""
-    return _extents(session, "current_extents")
+def current_extents(session: Session, since: int = 0) -> list[Extent]:
+    """Where the quads stand that documents hold now; of documents that were read since a time."""
+    return _extents(session, "current_extents", since)
 
 
-def all_extents(session: Session) -> list[Extent]:
+def all_extents(session: Session, since: int = 0) -> list[Extent]:
     """Where the quads of every capture stand."""
-    return _extents(session, "all_extents")
+    return _extents(session, "all_extents", since)
 
 
-def all_captures(session: Session) -> Iterator[CaptureRecord]:
-    """Every attempt, oldest first, without holding them all."""
-    return map(_record, session.rows(_SQL["all_captures"].text))
+def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
+    """Every attempt since a time, oldest first, without holding them all."""
+    return map(_record, session.rows(_SQL["all_captures"].text, {"since": since}))
 
 
 def corpus_figures(session: Session) -> CorpusFigures:
@@ -87,8 +87,9 @@ def corpus_figures(session: Session) -> CorpusFigures:
     return session.transact(read)
 
 
-def _extents(session: Session, name: str) -> list[Extent]:
-    rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text).fetchall())
+def _extents(session: Session, name: str, since: int) -> list[Extent]:
+    asked = {"since": since}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
     return [Extent(*row) for row in rows]
 
 

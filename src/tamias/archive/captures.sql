@@ -60,23 +60,24 @@ WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
 
 -- name: current_extents
 -- Where the quads that documents hold now stand, in the order of the files. A document may have come by way of
--- hosts in several buckets: the latest whole reading stands for it.
+-- hosts in several buckets: the latest whole reading stands for it. Of these, what was read since a time.
 SELECT latest.segment, latest.frame, latest.start, latest.length
 FROM (SELECT DISTINCT ON (known.document_key) known.* FROM current_document AS known
       ORDER BY known.document_key, known.cut, known.started_at DESC, known.capture DESC) AS latest
-WHERE latest.segment IS NOT NULL
+WHERE latest.segment IS NOT NULL AND latest.started_at >= %(since)b::int8
 ORDER BY latest.segment, latest.frame, latest.start
 
 -- name: all_extents
 -- The same for every capture.
 SELECT capture.segment, capture.frame, capture.start, capture.length
-FROM capture WHERE capture.segment IS NOT NULL
+FROM capture WHERE capture.segment IS NOT NULL AND capture.started_at >= %(since)b::int8
 ORDER BY capture.segment, capture.frame, capture.start
 
 -- name: all_captures
 -- Every attempt, oldest first.
 SELECT crawl.name, capture.url, {selected}
 FROM capture JOIN crawl ON crawl.crawl = capture.crawl
+WHERE capture.started_at >= %(since)b::int8
 ORDER BY capture.started_at, capture.capture
 
 -- name: corpus_figures

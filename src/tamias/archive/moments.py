@@ -32,6 +32,18 @@ def milliseconds(moment: Moment) -> int:
         ) from None
 
 
+def first_millisecond(moment: str) -> int:
+    """The first millisecond of a moment, as `milliseconds` is the last.
+
+    >>> first_millisecond("2023-11-14T22:13:20.123Z"), first_millisecond("2023-11-14")
+    (1700000000123, 1699920000000)
+    """
+    last, text = milliseconds(moment), moment.strip()
+    if _DATE.fullmatch(text):
+        return last - _DAY_MS + 1
+    return last if "." in text else last - 999
+
+
 def _read(text: str) -> int:
     if _DIGITS.fullmatch(text):
         return _since_epoch(datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)) + 999

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
 FLAGS = {
-    "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers"),
+    "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers", "continuous", "budget", "new_share"),
     "filters": ("scope", "include", "exclude"),
     "fetch": ("delay", "concurrency", "contact", "resolve"),
     "frontier": ("require", "forbid"),
@@ -77,6 +77,21 @@ FLAGS = {
 @click.option("--forbid", multiple=True, metavar="TAG", help="Skip URLs that have this tag.")
 @click.option(
     "--recrawl", is_flag=True, help="Revisit watched resources that are due; URLs you name are visited now."
+)
+@click.option(
+    "--continuous/--no-continuous",
+    default=None,
+    help="Go on: visit every URL again when it is due, by how often it changes.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    help="With --continuous: visits a day. [no limit]",
+)
+@click.option(
+    "--new-share",
+    type=click.FloatRange(0, 1),
+    help="With --budget: share of the visits for URLs never visited before. [0.3]",
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 if some URLs failed permanently.")
 @click.option("--dry-run", is_flag=True, help="Show what would be fetched, and why the rest is skipped.")
@@ -343,6 +358,7 @@ def check_kinds(seeds: Iterable[Seed]) -> None:
 def _flags(words: dict[str, Any]) -> dict[str, Any]:
     """Flags under the names of their settings; what was not given is None."""
     given = {f"{table}__{name}": _given(words[name]) for table, names in FLAGS.items() for name in names}
+    given["crawl__continuous"] = words["continuous"]
     given["permit__robots"] = False if words["no_robots"] else None
     return given
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 
 import click
 
+from tamias.archive.moments import first_millisecond
 from tamias.cli.console.archive import archive_at
 from tamias.cli.console.options import CommonOptions, common
 from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
@@ -46,6 +47,11 @@ PACKAGES = ("bagit", "ro-crate")
 )
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
 @click.option(
+    "--since",
+    metavar="TIME",
+    help="Only documents that were new or had changed at a visit since then: RFC 3339 or a date.",
+)
+@click.option(
     "--url",
     "urls",
     multiple=True,
@@ -60,12 +66,21 @@ PACKAGES = ("bagit", "ro-crate")
 )
 @common
 def command(
-    place: CommonOptions, form: Any, graph: str, history: bool, urls: tuple[str, ...], output: Path | None
+    place: CommonOptions,
+    *,
+    form: Any,
+    graph: str,
+    history: bool,
+    since: str | None,
+    urls: tuple[str, ...],
+    output: Path | None,
 ) -> None:
     """Writes the crawled quads, one named graph for each document; or requests, responses and versions.
 
     Example: tamias export --format trig -o found.trig
     """
+    if since is not None and form in (*EXCHANGES, *PACKAGES, "urlfrontier"):
+        raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
     if form in EXCHANGES:
         _exchanges(place, form, urls, output)
     elif form in PACKAGES:
@@ -76,10 +91,12 @@ def command(
     elif urls:
         raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
-        _quads(place, form, graph, history, output)
+        _quads(place, form, graph, history, output, first_millisecond(since) if since else 0)
 
 
-def _quads(place: CommonOptions, form: Any, graph: str, history: bool, output: Path | None) -> None:
+def _quads(
+    place: CommonOptions, form: Any, graph: str, history: bool, output: Path | None, since: int
+) -> None:
     from tamias.database.connect import Database
 
     with (
@@ -87,9 +104,9 @@ def _quads(place: CommonOptions, form: Any, graph: str, history: bool, output: P
         closing(database.session()) as session,
     ):
         lost: list[Extent] = []
-        chunks = _chunks(session, place.data, graph, history, lost)
+        chunks = _chunks(session, place.data, graph, history, lost, since)
         if form == "parquet":
-            _parquet(chunks, database, output)
+            _parquet(chunks, database, output, since)
         else:
             _written(_statements(chunks, form), output)
         if lost:
@@ -190,7 +207,7 @@ def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output:
         _written(write, output)
 
 
-def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None) -> None:
+def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None, since: int) -> None:
     from tamias.archive.captures import all_captures
     from tamias.sinks.files.parquet import export_parquet
 
@@ -198,15 +215,17 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None)
         raise UsageError("parquet writes two files: name a folder for them with -o")
     # The captures come row by row within a transaction, so they need a session of their own.
     with closing(database.session()) as session:
-        export_parquet(chunks, all_captures(session), output)
+        export_parquet(chunks, all_captures(session, since), output)
 
 
-def _chunks(session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]") -> Iterator[bytes]:
+def _chunks(
+    session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]", since: int
+) -> Iterator[bytes]:
     from tamias.crawl.verbs.export.corpus import data_quads, metadata_quads
 
     parts = []
     if graph != "metadata":
-        parts.append(data_quads(session, data, history=history, lost=lost))
+        parts.append(data_quads(session, data, history=history, lost=lost, since=since))
     if graph != "data":
-        parts.append(metadata_quads(session))
+        parts.append(metadata_quads(session, since))
     return chain.from_iterable(parts)

@@ -11,7 +11,7 @@ from tamias.cli.console.options import CommonOptions, common, say_json
 if TYPE_CHECKING:
     from tamias.crawl.plan.policy import CrawlPolicy
     from tamias.serve.http.secret import Secret
-    from tamias.serve.run import ServicePlan
+    from tamias.serve.run import NamedCrawl, ServicePlan
 
 
 @click.command()
@@ -68,7 +68,7 @@ def command(
     place.settings(**given)
     secret = find_secret(place.data, secret_file)
     check_place(host, port, secret)
-    policy = _policy(place, given)
+    policy, others = _policies(place, given)
     settings = place.settings(**{**policy.flags, **given}).settings
     plan = ServicePlan(
         data=place.data.absolute(),
@@ -78,22 +78,33 @@ def command(
         host=host,
         port=port,
         crawl=not no_crawl,
+        others=others,
     )
     run(plan, secret, lambda: _tell(place, plan, secret))
     return 0
 
 
-def _policy(place: CommonOptions, given: dict[str, Any]) -> "CrawlPolicy":
-    """What a crawl on the same data was told, for the workers go on with that as well."""
-    from tamias.crawl.plan.policy import read_policy
+def _policies(place: CommonOptions, given: dict[str, Any]) -> "tuple[CrawlPolicy, tuple[NamedCrawl, ...]]":
+    """What a crawl on the same data was told, for the workers go on with that as well.
+
+    And the crawls with names that go on.
+    """
+    from tamias.crawl.plan.policy import CRAWL, read_policies
     from tamias.database.connect import Database
+    from tamias.serve.run import NamedCrawl
 
     buckets = place.settings(**given).settings.frontier.buckets
     with (
         closing(Database(place.data, place.db, buckets=buckets)) as database,
         closing(database.session()) as session,
     ):
-        return read_policy(session)
+        policies = read_policies(session)
+    others = [
+        NamedCrawl(number, place.settings(**{**policy.flags, **given}).settings, policy.seeds)
+        for number, policy in policies.items()
+        if number != CRAWL
+    ]
+    return policies[CRAWL], tuple(each for each in others if each.settings.crawl.continuous)
 
 
 def _tell(place: CommonOptions, plan: "ServicePlan", secret: "Secret") -> None:

@@ -132,13 +132,15 @@ class Session:
         """The same, never asking the database: for other threads than the session's own."""
         return max(self._latest, int(self._offset + time.monotonic() * 1000))
 
-    def rows(self, statement: bytes, at_once: int = 5000) -> Iterator[tuple[Any, ...]]:
+    def rows(
+        self, statement: bytes, parameters: dict[str, Any] | None = None, at_once: int = 5000
+    ) -> Iterator[tuple[Any, ...]]:
         """A long answer, row by row, without holding it all. Not repeated when the server is lost."""
         connection = self._open()
         try:
             with connection.transaction(), connection.cursor("rows", binary=True) as cursor:
                 cursor.itersize = at_once
-                yield from cursor.execute(statement)
+                yield from cursor.execute(statement, parameters)
         except psycopg.Error as error:
             self.close()
             raise DatabaseUnavailable(f"the database was lost while reading: {_sentence(error)}") from error

@@ -15,7 +15,7 @@ GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
-       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable
+       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable, revisit, visit_budget
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.

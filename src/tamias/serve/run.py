@@ -5,7 +5,7 @@ import ipaddress
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from starlette.types import ASGIApp
 
+from tamias.crawl.plan.policy import CRAWL
 from tamias.crawl.revisit.housekeeping import keep_house
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.database.connect import Database
@@ -45,6 +46,14 @@ GRACE_SECONDS = 3.0
 """For answers that are under way when the service stops."""
 
 
+class NamedCrawl(msgspec.Struct, frozen=True):
+    """A crawl with a name that goes on."""
+
+    number: int
+    settings: Settings
+    seeds: tuple[str, ...]
+
+
 class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run."""
 
@@ -56,6 +65,8 @@ class ServicePlan(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     crawl: bool
+    others: tuple[NamedCrawl, ...] = ()
+    """Crawls beside the first that go on while the service runs."""
 
 
 def check_place(host: str, port: int, secret: Secret) -> None:
@@ -98,10 +109,10 @@ def run(plan: ServicePlan, secret: Secret, ready: Callable[[], None]) -> None:
         sparql = stack.enter_context(closing(SparqlSide(plan.data, owner, settings.serve)))
         database = stack.enter_context(closing(_database(plan, Role.SERVICE)))
         pool = stack.enter_context(closing(SessionPool(database, plan.data, settings)))
-        crawl = stack.enter_context(closing(_supervisor(plan))) if plan.crawl else None
+        crawls = [stack.enter_context(closing(each)) for each in _supervisors(plan)] if plan.crawl else []
         service = Service(plan.data, settings, pool, secret)
         web = application(service, sparql.endpoints)
-        uvloop.run(_run(plan, web, service, background, crawl, ready))
+        uvloop.run(_run(plan, web, service, background, crawls, ready))
 
 
 def _database(plan: ServicePlan, role: Role | None = None) -> Database:
@@ -118,10 +129,13 @@ def _addressed(plan: ServicePlan) -> ServeSettings:
     return msgspec.structs.replace(serve, address=f"http://{host}:{plan.port}")
 
 
-def _supervisor(plan: ServicePlan) -> Supervisor:
-    supervisor = Supervisor(plan.data, plan.db, plan.settings, plan.seeds, until=Until.STOPPED)
-    supervisor.put_seeds(())
-    return supervisor
+def _supervisors(plan: ServicePlan) -> Iterator[Supervisor]:
+    for each in (NamedCrawl(CRAWL, plan.settings, plan.seeds), *plan.others):
+        supervisor = Supervisor(
+            plan.data, plan.db, each.settings, each.seeds, until=Until.STOPPED, crawl=each.number
+        )
+        supervisor.put_seeds(())
+        yield supervisor
 
 
 async def _run(
@@ -129,13 +143,13 @@ async def _run(
     app: ASGIApp,
     service: Service,
     background: SessionPool,
-    crawl: Supervisor | None,
+    crawls: Sequence[Supervisor],
     ready: Callable[[], None],
 ) -> None:
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
-    other = asyncio.create_task(_stopped() if crawl is None else _crawled(service, background, crawl))
+    other = asyncio.create_task(_crawled(service, background, crawls) if crawls else _stopped())
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
     sending = asyncio.create_task(sender.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
@@ -158,8 +172,8 @@ async def _stopped() -> None:
     await stop.wait()
 
 
-async def _crawled(service: Service, background: SessionPool, crawl: Supervisor) -> None:
-    """The crawl, which ends at a signal, and its schedule."""
+async def _crawled(service: Service, background: SessionPool, crawls: Sequence[Supervisor]) -> None:
+    """The crawls, which end together at a signal, and the schedule. The first one is shown."""
     latest: CrawlSnapshot | None = None
 
     def show(now: CrawlSnapshot) -> None:
@@ -168,10 +182,18 @@ async def _crawled(service: Service, background: SessionPool, crawl: Supervisor)
 
     service.crawl = lambda: latest
     schedule = asyncio.create_task(_schedule(background))
+    running = [asyncio.create_task(each.run(show if each is crawls[0] else _show_nothing)) for each in crawls]
     try:
-        await crawl.run(show)
+        await asyncio.wait(running, return_when="FIRST_COMPLETED")
+        for each in crawls:
+            each.stop()
+        await asyncio.gather(*running)
     finally:
         schedule.cancel()
+
+
+def _show_nothing(_now: CrawlSnapshot) -> None:
+    """Of crawls beside the first: the pages read their figures from the database."""
 
 
 async def _schedule(background: SessionPool) -> None:

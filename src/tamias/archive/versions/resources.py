@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from tamias.archive.versions.judgement import KnownState
-from tamias.database.columns import storable
+from tamias.database.columns import Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.resource import Resource, Source, State, Version
@@ -59,7 +59,8 @@ class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     state: State
     now: int
-    next_visit: int
+    next_visit: int | None
+    """None leaves what is known."""
     fails: int
     history: bytes | None = None
     change_rate: float | None = None
@@ -190,6 +191,13 @@ def list_watched(
     rows = session.transact(lambda cursor: cursor.execute(_SQL["list_watched"].text, asked).fetchall())
     names = WatchedResource.__struct_fields__
     return [WatchedResource(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def promise_visits(cursor: Cursor, due: dict[str, int]) -> None:
+    """When a crawl that goes on visits resources again that nobody watches; `NEVER` for those it does not."""
+    if due:
+        told = {"resource": Texts(due), "next_visit": Longs(due.values())}
+        cursor.execute(_SQL["promise_visits"].text, told)
 
 
 def stop_resources(session: Session, resources: Sequence[str]) -> None:

@@ -80,9 +80,17 @@ SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE %(state)b::
     history = coalesce(%(history)b::bytea, resource.history),
     change_rate = coalesce(%(change_rate)b::float8, resource.change_rate),
     visited_at = coalesce(%(visited_at)b::int8, resource.visited_at), tried_at = %(now)b::int8,
-    next_visit = CASE WHEN resource.state = 'stopped' THEN NULL ELSE %(next_visit)b::int8 END,
+    next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
+                      ELSE coalesce(%(next_visit)b::int8, resource.next_visit) END,
     fails = %(fails)b::int4, trouble = %(trouble)b::text
 WHERE resource.resource = %(resource)b::text
+
+-- name: promise_visits
+-- When a crawl that goes on visits resources again; what the archive's own schedule visits is left to it.
+UPDATE resource SET next_visit = nullif(new.next_visit, 9223372036854775807)
+FROM unnest(%(resource)b::text[], %(next_visit)b::int8[]) AS new (resource, next_visit)
+WHERE resource.resource = new.resource
+  AND NOT EXISTS (SELECT FROM source WHERE source.resource = resource.resource)
 
 -- name: read_resources
 -- Resources by name, with all that the archive says of them.

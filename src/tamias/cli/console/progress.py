@@ -68,6 +68,7 @@ def summary(end: "CrawlSnapshot", data: Path) -> Iterator[str]:
     ways = ", ".join(f"{count:,} {word}" for word, count in sorted(end.outcomes.items()))
     again = f", {end.put_off:,} will be retried later" if end.put_off else ""
     again += f", {end.again:,} fetched again (a shorter path was found)" if end.again else ""
+    again += f", {end.revisited:,} of them visited before" if end.revisited else ""
     urls = "1 URL" if end.visited == 1 else f"{end.visited:,} URLs"
     yield f"{urls} visited in {end.seconds:.1f} s: {ways or 'none'}{again}; {end.quads:,} quads"
     yield from _reasons(end)

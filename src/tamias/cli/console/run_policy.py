@@ -13,7 +13,10 @@ from tamias.settings import Settings
 if TYPE_CHECKING:
     from tamias.database.connect import Database
 
-KEPT = ("crawl__depth", "fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__")
+KEPT = (
+    *("crawl__depth", "crawl__continuous", "crawl__budget", "crawl__new_share"),
+    *("fetch__delay", "fetch__contact", "fetch__resolve", "filters__", "permit__"),
+)
 """Flags that are the crawl's own: they hold for later runs until others are given; the rest is this run's."""
 
 

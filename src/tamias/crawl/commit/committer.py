@@ -15,10 +15,18 @@ import msgspec
 from tamias.archive.blobs import Prepared, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.segments import Durable, commit_segments
+from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.listing import SitemapPuts
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.revisit.archiver import SEEN, ArchiveResult
+from tamias.crawl.revisit.continuing import (
+    ContinuousSchedule,
+    FinishedVisit,
+    PlannedVisit,
+    write_planned,
+)
 from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.worker_store import After, Sinks, Tally
@@ -26,6 +34,9 @@ from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread
+from tamias.frontier.due.make_due import make_due_known
+from tamias.frontier.due.waiting import WAITING
+from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
@@ -65,6 +76,10 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
     prepared: Prepared | None = None
     """A body for the archive, written and soon durable; its row comes before all that refers to it."""
+    archived: ArchiveResult | None = None
+    """What the archive made of it."""
+    planned: PlannedVisit | None = None
+    """When it is visited again, in a crawl that goes on."""
     also: Callable[[Cursor], None] | None = None
     """What else becomes true in the same transaction."""
     afterwards: Callable[[bool], None] | None = None
@@ -80,7 +95,9 @@ def count_visit(tally: Tally, visited: Visited) -> None:
         tally.again += 1
         return
     tally.quads += visited.record.quads
-    if visited.done.due < NEVER and not _seen_under_watch(visited.done):
+    if visited.planned is not None and visited.done.task.status is not Outcome.NEW:
+        tally.revisited += 1
+    if visited.done.due < NEVER and visited.planned is None and not _seen_under_watch(visited.done):
         tally.put_off += 1
     else:
         record = visited.record
@@ -152,6 +169,9 @@ class Committer:
         self._strategist = Strategist(
             session, self._frontier, self._admission, settings.strategy, not_of=[WATCH]
         )
+        continuous = settings.crawl.continuous
+        self._schedule = ContinuousSchedule(session, settings) if continuous else None
+        self._new_wait = continuous and settings.crawl.budget is not None
         self._visited: list[Visited] = []
         self._released: list[HeldLease] = []
         self._news = asyncio.Event()
@@ -190,6 +210,8 @@ class Committer:
         self._news.clear()
         handed_over, self._visited = self._visited, []
         released, self._released = self._released, []
+        if self._schedule is not None and handed_over:
+            handed_over = await self._thread.run(self._planned, self._schedule, handed_over)
         ours = _newest([*(each.held for each in handed_over if each.parked is None), *released])
         committed: list[Visited] = []
         parked = [each for each in handed_over if each.parked is not None]
@@ -317,6 +339,25 @@ class Committer:
         reached("after-commit")
         return [each for each in visited if each.held.lease.qid in held]
 
+    def _planned(self, schedule: ContinuousSchedule, visited: list[Visited]) -> list[Visited]:
+        """With their next visits, in a crawl that goes on."""
+        ended = [each for each in visited if each.record is not None]
+        plans = iter(schedule.plan([_finished(each) for each in ended]))
+        planned = [each if each.record is None else _with_plan(each, next(plans)) for each in visited]
+        for each in planned:
+            self._make_targets_due(each)
+        return planned
+
+    def _make_targets_due(self, visited: Visited) -> None:
+        """Where an address moved to for good may be known only as the end of a redirect."""
+        if visited.planned is None or visited.planned.moved_due is None or visited.record is None:
+            return
+        for item in visited.items:
+            if item.url == visited.record.final_url:
+                qid, uid = host_hash(item.host), hash64(item.key)
+                bucket = bucket_of(qid, self._frontier.buckets)
+                make_due_known(self._thread.session, self._frontier, bucket, [(qid, item.crawl, uid)])
+
     def _record(self, cursor: Any, kept: list[Visited], durable: Sequence[Durable] = ()) -> None:
         """What visits brought, in the transaction that makes it true."""
         tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
@@ -329,12 +370,17 @@ class Committer:
         for each in kept:
             if each.also is not None:
                 each.also(cursor)
+        if planned := [each for each in kept if each.planned is not None]:
+            write_planned(cursor, [each.planned for each in planned if each.planned is not None])
+            promise_visits(
+                cursor, {each.archived.watched.id: each.done.due for each in planned if each.archived}
+            )
         reached("before-commit")
 
     def _put(self, items: list[Item]) -> int:
         """Returns how many were new."""
         nearest: dict[tuple[int, str], Item] = {}
-        for item in items:
+        for item in map(_waiting, items) if self._new_wait else items:
             other = nearest.get((item.crawl, item.key))
             # Of equals the last: redirects' targets come after links and are not to be visited again.
             if other is None or item.depth <= other.depth:
@@ -345,6 +391,44 @@ class Committer:
             new += self._frontier.put(batch).new
             self._admission.remember(batch)
         return new
+
+
+def _finished(visited: Visited) -> FinishedVisit:
+    assert visited.record is not None
+    seen = None if visited.archived is None else SEEN[visited.archived.judgement.meaning]
+    return FinishedVisit(lease=visited.held.lease, done=visited.done, record=visited.record, seen=seen)
+
+
+def _with_plan(visited: Visited, planned: PlannedVisit | None) -> Visited:
+    """A body that was read before is no news; where an address moved to has its visits from now on."""
+    if planned is None:
+        return visited
+    done, record, items = visited.done, visited.record, visited.items
+    assert record is not None
+    done = msgspec.structs.replace(done, due=planned.due, fails=0)
+    if record.outcome is Outcome.GONE:
+        done = msgspec.structs.replace(done, etag=None, last_modified=None)
+    elif record.outcome in {Outcome.FAILED, Outcome.REFUSED}:
+        task = done.task
+        done = msgspec.structs.replace(done, etag=task.etag, last_modified=task.last_modified)
+    if planned.same and visited.archived is None:
+        record = msgspec.structs.replace(
+            record, outcome=Outcome.UNCHANGED, extent=None, read=False, quads=0, reason="same content"
+        )
+        done = msgspec.structs.replace(done, outcome=Outcome.UNCHANGED)
+    if planned.moved_due is not None:
+        items = tuple(
+            msgspec.structs.replace(item, due=planned.moved_due) if item.url == record.final_url else item
+            for item in items
+        )
+    return msgspec.structs.replace(visited, done=done, record=record, items=items, planned=planned)
+
+
+def _waiting(item: Item) -> Item:
+    """A new URL waits for its share of the budget; what others wait for does not."""
+    if item.crawl == WATCH or item.due == NEVER or kind_of(item.tags) is not None:
+        return item
+    return msgspec.structs.replace(item, due=WAITING)
 
 
 def _noting(visited: Visited, cuts: list[int]) -> Visited:

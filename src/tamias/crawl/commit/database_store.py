@@ -17,6 +17,8 @@ from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
 from tamias.crawl.plan.admit import Admission, open_frontier
 from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
+from tamias.crawl.revisit.continuing import CrawlHints
+from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
 from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.store.steps import step, write_steps
@@ -25,6 +27,7 @@ from tamias.database.connect import Database
 from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
+from tamias.frontier.service.state import WATCH
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
@@ -71,6 +74,9 @@ class DatabaseStore:
         self.sinks = sinks
         self.now = context.now
         self.hints = ChangeHints(thread.session, context.frontier, admission)
+        self._crawl_hints = CrawlHints(thread.session, context.frontier, admission)
+        self._continuous = settings.crawl.continuous
+        self._budget = budget_of(thread.session, settings, lease_filter)
         self._database = database
         self._committer = committer = Committer(context)
         self.put, self.put_links = committer.put, committer.put_links
@@ -123,6 +129,8 @@ class DatabaseStore:
     ) -> None:
         if result.found.hints:
             await self.thread.run(self.hints.take, said_by_sitemap(result.found.hints))
+            if self._continuous and task.crawl != WATCH:
+                await self.thread.run(self._crawl_hints.take, task.crawl, result.found.hints)
         visited = await self._settler.settle(result, task, held)
         await self._committer.add(
             visited if parked is None else msgspec.structs.replace(visited, parked=parked)
@@ -153,7 +161,7 @@ class DatabaseStore:
     def _lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
         self._space.check()
         with step("lease"):
-            leases = self.context.frontier.lease(hosts, per_host, seconds)
+            leases = self._budget.lease(self.context.frontier, hosts, per_host, seconds)
             self.context.coverage.refresh()
             return leases
 

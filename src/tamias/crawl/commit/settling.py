@@ -86,6 +86,7 @@ class Settler:
             ),
             items=(*result.items, *news.items, *self._reached(capture, task, result.found)),
             prepared=result.archived.prepared if result.archived else None,
+            archived=result.archived,
             also=_all(
                 result.also,
                 _context(result, task, settled=done.due == NEVER),

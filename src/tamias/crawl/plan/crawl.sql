@@ -4,6 +4,10 @@
 -- What a crawl was told when its seeds were named.
 SELECT crawl.policy FROM crawl WHERE crawl.crawl = %(crawl)b::int4
 
+-- name: read_policies
+-- The same of all crawls that are not paused.
+SELECT crawl.crawl, crawl.policy FROM crawl WHERE crawl.state <> 'paused' OR crawl.crawl = 1 ORDER BY crawl.crawl
+
 -- name: write_policy
 -- The same, from now on.
 UPDATE crawl SET policy = %(policy)b::jsonb WHERE crawl.crawl = %(crawl)b::int4

@@ -54,6 +54,12 @@ def read_policy(session: Session, crawl: int = CRAWL) -> CrawlPolicy:
     return msgspec.convert(_value(session, "read_policy", {"crawl": crawl}), CrawlPolicy)
 
 
+def read_policies(session: Session) -> dict[int, CrawlPolicy]:
+    """Of all crawls but the archive's own, by their numbers."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_policies"].text).fetchall())
+    return {number: msgspec.convert(policy, CrawlPolicy) for number, policy in rows if number != WATCH}
+
+
 def write_policy(session: Session, policy: CrawlPolicy, crawl: int = CRAWL) -> None:
     """What holds from now on."""
     told = {"crawl": crawl, "policy": msgspec.json.encode(policy).decode()}

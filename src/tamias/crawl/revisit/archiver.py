@@ -38,13 +38,13 @@ from tamias.model.lease import Task
 from tamias.model.resource import Resource, resource_id
 from tamias.model.url import host, without_password
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, said_changed, told_by_http
-from tamias.schedule.history import pack, unpack
+from tamias.schedule.history import Seen, pack, unpack
 from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit
 
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
 
-_SEEN = {
+SEEN: dict[AttemptMeaning, Seen] = {
     AttemptMeaning.CHANGED: "changed",
     AttemptMeaning.NOISE: "noise",
     AttemptMeaning.UNCHANGED: "unchanged",
@@ -68,6 +68,8 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     trust: Trust | None
     """In the dates that the host's sitemaps and catalogues tell, after this visit."""
     is_new: bool
+    is_watched: bool
+    """Whether the archive's own schedule visits it again; else whoever crawls it says when that is."""
     now: int
 
     @property
@@ -112,7 +114,7 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             resource=self.watched.id,
             state=state,
             now=self.now,
-            next_visit=self.next.due_ms,
+            next_visit=self.next.due_ms if self.is_watched else None,
             fails=self.next.history.fails,
             history=pack(self.next.history),
             change_rate=self.next.rate,
@@ -233,6 +235,7 @@ class Archiver:
             next=self._next(watched, judgement, capture),
             trust=self._tested(watched, judgement, capture.ended_at),
             is_new=is_new,
+            is_watched=task.crawl == WATCH,
             now=self._session.now(),
         )
 
@@ -289,7 +292,7 @@ class Archiver:
         history = unpack(watched.history)
         found = next_visit(
             history,
-            _SEEN[judgement.meaning],  # type: ignore[arg-type]
+            SEEN[judgement.meaning],
             capture.ended_at,
             expected_days=self._expected(watched, capture) if history.visited_at is None else None,
             threshold=self._timetable.threshold(watched.host),

@@ -60,11 +60,11 @@ PROFILES_AT_ONCE = 100
 
 def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
     """All of it, once. Each part may be repeated, and is harmless when two do it at the same time."""
+    measure_resources(session)
     set_thresholds(session, settings.schedule)
     while profile_some(session, blobs):
         pass
     find_joins(session)
-    measure_resources(session)
     measure_portals(session)
 
 

@@ -4,8 +4,9 @@ import time
 
 import msgspec
 
-from tamias.archive.sources.rates import read_figure, read_rates, write_figure
+from tamias.archive.sources.rates import read_figure, read_rates, set_importances, write_figure
 from tamias.database.connect import Session
+from tamias.schedule.importance import parse_importance
 from tamias.schedule.value import Thresholds
 from tamias.schedule.visit import VisitPolicy, policy_of
 from tamias.settings import ScheduleSettings
@@ -46,6 +47,8 @@ def policy_from(settings: ScheduleSettings) -> VisitPolicy:
 
 def set_thresholds(session: Session, settings: ScheduleSettings) -> Thresholds:
     """Computes the thresholds from all that is known, for everybody."""
+    rules = parse_importance(settings.importance)
+    set_importances(session, rules.named("portal"), rules.named("quality"))
     rows = read_rates(session)
     found = Thresholds(0.0)
     if rows:

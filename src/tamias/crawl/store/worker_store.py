@@ -64,6 +64,8 @@ class Tally(msgspec.Struct):
     """Attempts that will be repeated."""
     again: int = 0
     """Visits of URLs that were visited before, since a shorter way to them was found."""
+    revisited: int = 0
+    """URLs that were visited before, in a crawl that goes on."""
     quads: int = 0
     bytes: int = 0
     outcomes: dict[str, int] = msgspec.field(default_factory=dict)

@@ -137,7 +137,7 @@ class VisitRunner:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
             return VisitResult(skipped, put_off=not covering.had)
         # A seed is never a trap: a user named it.
-        if task.depth and (trap := self._trap(task.url, held)) is not None:
+        if task.depth and not _is_revisit(task) and (trap := self._trap(task.url, held)) is not None:
             return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP))
         held.visits += _is_first(task, kind)
         capture = await self._fetcher.fetch(_request(task, kind), task, held)
@@ -279,6 +279,11 @@ def _request(task: Task, kind: str | None) -> Request:
     if task.reopened:
         return Request(url=task.url, accept=accept)
     return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)
+
+
+def _is_revisit(task: Task) -> bool:
+    """Whether it was read before and is asked again whether it changed: no trap grows by that."""
+    return task.status in _READ and not task.reopened
 
 
 def _is_first(task: Task, kind: str | None) -> bool:

@@ -20,6 +20,7 @@ from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, te
 from tamias.crawl.plan.reopening import Reopened, reopen_widened
 from tamias.crawl.plan.seed_outcomes import SeedOutcome, unfetched_seeds
 from tamias.crawl.plan.widening import Options
+from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
@@ -65,6 +66,8 @@ class CrawlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts that are repeated later."""
     again: int
     """Visits of URLs that were visited before, since a shorter way to them was found."""
+    revisited: int
+    """Of those visited: URLs that a crawl that goes on had visited before."""
     outcomes: dict[str, int]
     reasons: list[ReasonCount] = []
     """Of refusals, failures and skips in this run, the most frequent first."""
@@ -146,6 +149,7 @@ class Supervisor:
             count=settings.crawl.workers or os.cpu_count() or 1,
         )
         self._tending = Tending(self._session, self._frontier, settings, near)
+        self._continuing = self._continuing_crawl()
         self._deferred: tuple[str, ...] = ()
         self._seeds: list[Item] = []
         self.undelivered = 0
@@ -156,6 +160,8 @@ class Supervisor:
         items = self._seeds = seed_items(self._settings, seeds, self._crawl)
         recover(self._database, self._session, self._frontier, self._data)
         self._frontier.resume_deferred()
+        if self._continuing is not None:
+            self._continuing.open()
         batches = (items[start : start + PUT_BATCH] for start in range(0, len(items), PUT_BATCH))
         return sum(self._frontier.put(batch).new for batch in batches)
 
@@ -163,11 +169,16 @@ class Supervisor:
         """Opens what the settings allow, and those of the run before did not."""
         return reopen_widened(self._session, self._frontier, self._crawl, before, self._settings)
 
+    def _continuing_crawl(self) -> Continuing | None:
+        if not self._settings.crawl.continuous or self._until is Until.VISITED:
+            return None
+        return Continuing(self._session, self._frontier, self._settings, self._crawl)
+
     async def run(self, show: Callable[[CrawlSnapshot], None]) -> CrawlSnapshot:
         """Crawls until nothing is left, a limit is reached, or somebody says stop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._interrupt)
+            loop.add_signal_handler(number, self.stop)
         self._deliveries.start()
         figures = await self._thread.run(self._figures)
         self._ended = self._ended or self._verdict(figures)
@@ -253,12 +264,15 @@ class Supervisor:
                 raise
             return before
 
-    def _interrupt(self) -> None:
+    def stop(self) -> None:
+        """Lets `run` come to its end."""
         self._ended = Ended.INTERRUPTED
         self._pool.stop()
 
     def _figures(self) -> CrawlStats:
         self._tending.step()
+        if self._continuing is not None:
+            self._continuing.step()
         crawl = self._crawl if self._until is Until.DONE else WATCH
         found = (each for each in self._frontier.figures().crawls if each.crawl == crawl)
         return next(found, NOTHING)
@@ -266,10 +280,11 @@ class Supervisor:
     def _verdict(self, figures: CrawlStats) -> Ended | None:
         if self._until is Until.STOPPED:
             return None
+        if self._continuing is not None and figures.open > 0:
+            return Ended.LIMIT if self._is_over_time() else None
         if figures.open <= 0 or (self._until is Until.VISITED and self._rests(figures)):
             return Ended.DONE
-        limit = self._settings.crawl.max_time
-        if limit is not None and time.monotonic() - self._begun > limit:
+        if self._is_over_time():
             return Ended.LIMIT
         wait = self._settings.crawl.max_wait * 1000
         if (
@@ -279,6 +294,10 @@ class Supervisor:
         ):
             return Ended.PAUSED if figures.next_at is None else Ended.WAITING
         return None
+
+    def _is_over_time(self) -> bool:
+        limit = self._settings.crawl.max_time
+        return limit is not None and time.monotonic() - self._begun > limit
 
     def _in_flight(self) -> int:
         """Visits under way, also those whose hosts were given back before their documents were read."""
@@ -315,6 +334,7 @@ class Supervisor:
             visited=sum(each.tally.visited for each in all_progress),
             put_off=sum(each.tally.put_off for each in all_progress),
             again=sum(each.tally.again for each in all_progress),
+            revisited=sum(each.tally.revisited for each in all_progress),
             outcomes=outcomes,
             reasons=reasons.top(),
             quads=sum(each.tally.quads for each in all_progress),

@@ -36,15 +36,27 @@ def make_due_unread(
 
     The places are queues, crawls and URLs by their numbers.
     """
-    qids, crawls, uids = zip(*places, strict=True)
-    wanted = {"qid": Longs(qids), "crawl": Ints(crawls), "uid": Longs(uids)}
+    wanted = _wanted(bucket, places)
 
     def work(cursor: Cursor) -> int:
         now = frontier.now()
-        cursor.execute(_SQL["forget_answers"].text, {"bucket": bucket, **wanted})
-        return _make_due(cursor, {"bucket": bucket, "now": now, **wanted}, now)
+        cursor.execute(_SQL["forget_answers"].text, wanted)
+        return _make_due(cursor, {"now": now, **wanted}, now)
 
     return session.transact(work)
+
+
+def make_due_known(
+    session: Session, frontier: PostgresFrontier, bucket: int, places: Sequence[tuple[int, int, int]]
+) -> int:
+    """Makes known URLs due now, to be asked whether they changed; returns how many were not due."""
+    wanted, now = _wanted(bucket, places), frontier.now()
+    return session.transact(lambda cursor: _make_due(cursor, {"now": now, **wanted}, now))
+
+
+def _wanted(bucket: int, places: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+    qids, crawls, uids = zip(*places, strict=True)
+    return {"bucket": bucket, "qid": Longs(qids), "crawl": Ints(crawls), "uid": Longs(uids)}
 
 
 def _make_bucket_due(bucket: int, offered: list[Offered], clock: Callable[[], int], cursor: Cursor) -> int:

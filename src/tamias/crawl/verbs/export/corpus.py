@@ -17,24 +17,29 @@ RECORDS_AT_ONCE = 500
 
 
 def data_quads(
-    session: Session, data: Path, *, history: bool = False, lost: list[Extent] | None = None
+    session: Session,
+    data: Path,
+    *,
+    history: bool = False,
+    lost: list[Extent] | None = None,
+    since: int = 0,
 ) -> Iterator[bytes]:
-    """The crawled quads as N-Quads: of the latest capture of each document, or of all.
+    """The crawled quads as N-Quads: of the latest capture of each document, or of all, read since a time.
 
     Documents that cannot be read to their end are left out and noted in `lost`. Raises `SegmentError` where
     there is no such list.
     """
     with SegmentReader(data / "rdf", committed_lengths(session)) as reader:
-        for extent in all_extents(session) if history else current_extents(session):
+        for extent in all_extents(session, since) if history else current_extents(session, since):
             if lost is None or reader.holds(extent):
                 yield from reader.read(extent)
             else:
                 lost.append(extent)
 
 
-def metadata_quads(session: Session) -> Iterator[bytes]:
-    """The metadata graph as N-Quads: what was attempted, when, and how it ended."""
-    records = all_captures(session)
+def metadata_quads(session: Session, since: int = 0) -> Iterator[bytes]:
+    """The metadata graph as N-Quads: what was attempted since a time, when, and how it ended."""
+    records = all_captures(session, since)
     while batch := list(islice(records, RECORDS_AT_ONCE)):
         quads = [quad for record in batch for quad in activity_quads(record)]
         yield serialize(quads, format=RdfFormat.N_QUADS) or b""

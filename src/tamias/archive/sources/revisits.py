@@ -1,0 +1,127 @@
+"""What a crawl that goes on knows of its URLs: rows, written in the transaction of the visit."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from tamias.database.columns import Bools, Digests, Floats, Ints, Longs, Texts, storable
+from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
+
+_SQL = statements("tamias.archive.sources", "revisits.sql")
+
+
+class UrlPlace(msgspec.Struct, frozen=True, order=True):
+    """Where a URL stands in the frontier."""
+
+    bucket: int
+    qid: int
+    crawl: int
+    uid: int
+
+
+class KnownUrl(msgspec.Struct, frozen=True):
+    """What earlier visits and others' words say of a URL."""
+
+    sha256: str | None = None
+    history: bytes | None = None
+    visited_at: int | None = None
+    hint_at: int | None = None
+    frequency: str | None = None
+    priority: float | None = None
+    moved: bool = False
+
+
+class Revisit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a URL after a visit."""
+
+    place: UrlPlace
+    sha256: str | None
+    """None leaves what is known."""
+    history: bytes
+    rate: float | None
+    """Changes a day; None where no further visits are planned."""
+    importance: float
+    visited_at: int | None
+    moved: bool = False
+
+
+class UrlHint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sitemap says of a URL."""
+
+    place: UrlPlace
+    changed_at: int | None
+    frequency: str | None
+    priority: float | None
+
+
+def read_revisits(session: Session, places: Sequence[UrlPlace]) -> dict[UrlPlace, KnownUrl]:
+    """What is known; URLs of which nothing is are left out."""
+    found: dict[UrlPlace, KnownUrl] = {}
+    for bucket, group in groupby(sorted(places), key=lambda place: place.bucket):
+        asked = {"bucket": bucket, **_places(list(group))}
+        for qid, crawl, uid, *known in session.transact(partial(_rows, "read_revisits", asked)):
+            found[UrlPlace(bucket, qid, crawl, uid)] = KnownUrl(*known)
+    return found
+
+
+def write_revisits(cursor: Cursor, revisits: Sequence[Revisit]) -> None:
+    """Inside the transaction of the visits. The same news twice is harmless."""
+    latest = {each.place: each for each in revisits}
+    for bucket, group in groupby(sorted(latest), key=lambda place: place.bucket):
+        news = [latest[place] for place in group]
+        cursor.execute(
+            _SQL["write_revisits"].text,
+            {
+                "bucket": bucket,
+                **_places([each.place for each in news]),
+                "sha256": Digests([each.sha256 for each in news]),
+                "history": Digests([each.history for each in news]),
+                "rate": Floats([each.rate for each in news]),
+                "importance": Floats([each.importance for each in news]),
+                "visited_at": Longs([each.visited_at for each in news]),
+                "moved": Bools([each.moved for each in news]),
+            },
+        )
+
+
+def note_url_hints(
+    session: Session, hints: Sequence[UrlHint]
+) -> list[tuple[UrlPlace, int | None, int | None]]:
+    """Keeps what a sitemap says; returns each URL with its last visit and when it is said to have changed."""
+    latest = {each.place: each for each in hints}
+    found: list[tuple[UrlPlace, int | None, int | None]] = []
+    for bucket, group in groupby(sorted(latest), key=lambda place: place.bucket):
+        news = [latest[place] for place in group]
+        told = {
+            "bucket": bucket,
+            **_places([each.place for each in news]),
+            "hint_at": Longs([each.changed_at for each in news]),
+            "frequency": Texts([storable(each.frequency) for each in news]),
+            "priority": Floats([each.priority for each in news]),
+        }
+        crawl = news[0].place.crawl
+        rows = session.transact(partial(_rows, "note_url_hints", told))
+        found += [(UrlPlace(bucket, qid, crawl, uid), visited_at, at) for qid, uid, visited_at, at in rows]
+    return found
+
+
+def crawl_rates(session: Session, crawl: int, buckets: int) -> list[tuple[float, float, str]]:
+    """Changes a day, importance and host of every URL of a crawl that is visited again."""
+    asked = [{"bucket": bucket, "crawl": crawl} for bucket in range(buckets)]
+    return [row for each in asked for row in session.transact(partial(_rows, "crawl_rates", each))]
+
+
+def _places(places: Sequence[UrlPlace]) -> dict[str, list[int | None]]:
+    return {
+        "qid": Longs([place.qid for place in places]),
+        "crawl": Ints([place.crawl for place in places]),
+        "uid": Longs([place.uid for place in places]),
+    }
+
+
+def _rows(name: str, parameters: dict[str, Any], cursor: Cursor) -> list[tuple[Any, ...]]:
+    return cursor.execute(_SQL[name].text, parameters).fetchall()

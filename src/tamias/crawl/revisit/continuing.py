@@ -1,0 +1,250 @@
+"""When the URLs of a crawl that goes on are due again: by what visits saw, and by what sitemaps say.
+
+For the database's thread: what is read here is written in the transaction of the visits.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from tamias.archive.sources.hints import read_trust, write_trust
+from tamias.archive.sources.revisits import (
+    KnownUrl,
+    Revisit,
+    UrlHint,
+    UrlPlace,
+    note_url_hints,
+    read_revisits,
+    write_revisits,
+)
+from tamias.crawl.plan.admit import Admission
+from tamias.crawl.revisit.timetable import policy_from
+from tamias.crawl.revisit.visit_budget import ContinuousPlan, read_plan
+from tamias.database.connect import Cursor, Session
+from tamias.frontier.due.make_due import make_due_known
+from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.frontier.postgres import PostgresFrontier
+from tamias.frontier.service.state import WATCH
+from tamias.model.capture import CaptureRecord, Outcome
+from tamias.model.item import NEVER
+from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, kind_key, kind_of
+from tamias.model.lease import Done, Lease
+from tamias.model.site import Hint
+from tamias.model.url import host
+from tamias.schedule.hints import ResourceHints, Trust, first_interval, importance_told, said_changed
+from tamias.schedule.history import DAY_MS, Seen, pack, unpack
+from tamias.schedule.importance import parse_importance
+from tamias.schedule.visit import NextVisit, next_visit
+from tamias.settings import Settings
+
+_FRESH_SECONDS: Final = 2.0
+_PERMANENT: Final = (301, 308)
+_ONCE: Final = frozenset({CONTEXT, ROBOTS, DUMP})
+"""What belongs to other documents is fetched when they are."""
+BATCH: Final = 1000
+
+
+class PlannedVisit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit leaves behind in a crawl that goes on."""
+
+    revisit: Revisit
+    due: int
+    same: bool
+    """Whether the body is the one that was read before."""
+    moved_due: int | None = None
+    """When the address is due that a permanent redirect led to."""
+    trust: tuple[str, Trust] | None = None
+    """In the dates of the host's sitemaps, after this visit."""
+
+
+class FinishedVisit(msgspec.Struct, frozen=True, kw_only=True):
+    """A visit as the schedule sees it."""
+
+    lease: Lease
+    done: Done
+    record: CaptureRecord
+    seen: Seen | None = None
+    """What the archive made of it, where it looked."""
+
+
+class ContinuousSchedule:
+    """Plans the next visits."""
+
+    def __init__(self, session: Session, settings: Settings, *, plan_seconds: float = _FRESH_SECONDS) -> None:
+        """`plan_seconds`: how long a plan is believed before it is read anew."""
+        self._session = session
+        self._plan_seconds = plan_seconds
+        self._policy = policy_from(settings.schedule)
+        self._harvests_ms = int(settings.schedule.harvests * 1000)
+        self._gone_visits = settings.schedule.gone_visits
+        self._failed_visits = settings.schedule.failed_visits
+        self._importance = parse_importance(settings.schedule.importance)
+        self._plans: dict[int, tuple[float, ContinuousPlan]] = {}
+
+    def plan(self, visits: Sequence[FinishedVisit]) -> list[PlannedVisit | None]:
+        """One for each visit; None for what is not visited again, or is tried again soon anyway."""
+        places = [_place(each) if _goes_on(each) else None for each in visits]
+        known = read_revisits(self._session, [place for place in places if place is not None])
+        hosts = {host(each.done.task.url) for each in visits if each.record}
+        tested = any(each.hint_at is not None for each in known.values())
+        trust = read_trust(self._session, list(hosts)) if tested else {}
+        return [
+            None if place is None else self._planned(each, place, known.get(place, KnownUrl()), trust)
+            for each, place in zip(visits, places, strict=True)
+        ]
+
+    def _planned(
+        self,
+        visit: FinishedVisit,
+        place: UrlPlace,
+        known: KnownUrl,
+        trust: dict[str, tuple[int, int]],
+    ) -> PlannedVisit:
+        record, task = visit.record, visit.done.task
+        same = record.sha256 is not None and record.sha256 == known.sha256
+        seen = visit.seen or _seen(record, same)
+        importance = self._importance.of_url(task.tags, task.score) * importance_told(known.priority)
+        before = unpack(known.history)
+        found = next_visit(
+            before,
+            seen,
+            record.ended_at,
+            expected_days=self._expected(known, record.ended_at) if before.visited_at is None else None,
+            threshold=self._plan_of(task.crawl).thresholds.of(visit.lease.host),
+            importance=importance,
+            policy=self._policy,
+            chance=random.random(),
+        )
+        moved = _is_moved(record)
+        due = self._due(visit, known, found, seen, moved)
+        return PlannedVisit(
+            revisit=Revisit(
+                place=place,
+                sha256=record.sha256 if record.outcome is Outcome.OK else None,
+                history=pack(found.history),
+                rate=None if due == NEVER or moved else found.rate,
+                importance=importance,
+                visited_at=found.history.visited_at,
+                moved=moved,
+            ),
+            due=due,
+            same=same and record.outcome is Outcome.OK and not task.reopened,
+            moved_due=found.due_ms if moved else None,
+            trust=_tested(known, seen, record.ended_at, host(task.url), trust),
+        )
+
+    def _due(self, visit: FinishedVisit, known: KnownUrl, found: NextVisit, seen: Seen, moved: bool) -> int:
+        """What moved for good is looked at once more, after the longest time; its target has the visits."""
+        if moved:
+            longest = visit.record.ended_at + int(self._policy.terms.maximum * DAY_MS)
+            return NEVER if known.moved else longest
+        allowed = self._gone_visits if seen == "gone" else self._failed_visits
+        if seen in {"gone", "failed"} and found.history.fails >= allowed:
+            return NEVER
+        if visit.record.sha256 is None and visit.record.outcome is Outcome.OK:
+            return visit.record.ended_at + self._harvests_ms  # a harvest, or a redirect to elsewhere
+        return found.due_ms
+
+    def _expected(self, known: KnownUrl, now: int) -> float | None:
+        told = ResourceHints(frequency=known.frequency, modified_at=known.hint_at)
+        return first_interval(told, now, self._policy.terms)
+
+    def _plan_of(self, crawl: int) -> ContinuousPlan:
+        read_at, plan = self._plans.get(crawl, (float("-inf"), ContinuousPlan()))
+        if time.monotonic() > read_at + self._plan_seconds:
+            plan = read_plan(self._session, crawl)
+            self._plans[crawl] = (time.monotonic(), plan)
+        return plan
+
+
+def write_planned(cursor: Cursor, planned: Sequence[PlannedVisit]) -> None:
+    """Inside the transaction of the visits."""
+    write_revisits(cursor, [each.revisit for each in planned])
+    for name, trust in dict(each.trust for each in planned if each.trust is not None).items():
+        write_trust(cursor, name, trust.right, trust.checked)
+
+
+class CrawlHints:
+    """Takes what sitemaps say of the URLs of a crawl, and makes due what a trusted host says has changed."""
+
+    def __init__(self, session: Session, frontier: PostgresFrontier, admission: Admission) -> None:
+        self._session = session
+        self._frontier = frontier
+        self._admission = admission
+
+    def take(self, crawl: int, hints: Sequence[Hint]) -> int:
+        """Returns how many URLs became due by it."""
+        wanted = [each for each in hints if self._admission.refusal(each.url, 1) is None]
+        return sum(self._take(crawl, wanted[start : start + BATCH]) for start in range(0, len(wanted), BATCH))
+
+    def _take(self, crawl: int, hints: Sequence[Hint]) -> int:
+        places = {self._place_of(crawl, each.url): each for each in hints}
+        said = [
+            UrlHint(
+                place=place, changed_at=each.lastmod_ms, frequency=each.changefreq, priority=each.priority
+            )
+            for place, each in places.items()
+        ]
+        known = note_url_hints(self._session, said)
+        trust = read_trust(self._session, list({host(each.url) for each in hints}))
+        now = self._session.now()
+        due: dict[int, list[tuple[int, int, int]]] = {}
+        for place, visited_at, changed_at in known:
+            if visited_at is None or changed_at is None or not said_changed(changed_at, visited_at, now):
+                continue
+            if Trust(*trust.get(host(places[place].url), (0, 0))).earned:
+                due.setdefault(place.bucket, []).append((place.qid, place.crawl, place.uid))
+        return sum(
+            make_due_known(self._session, self._frontier, bucket, urls) for bucket, urls in due.items()
+        )
+
+    def _place_of(self, crawl: int, url: str) -> UrlPlace:
+        qid = host_hash(self._admission.queue(url))
+        uid = hash64(kind_key(self._admission.key(url), None))
+        return UrlPlace(bucket_of(qid, self._frontier.buckets), qid, crawl, uid)
+
+
+def _place(visit: FinishedVisit) -> UrlPlace:
+    task, lease = visit.done.task, visit.lease
+    return UrlPlace(lease.bucket, lease.qid, task.crawl, task.uid)
+
+
+def _goes_on(visit: FinishedVisit) -> bool:
+    """Whether the URL is one of those that are visited again and again, and this visit has ended."""
+    kind, outcome = kind_of(visit.done.task.tags), visit.record.outcome
+    if visit.done.task.crawl == WATCH or visit.done.due < NEVER or kind in _ONCE:
+        return False
+    if kind == PROBE:
+        return outcome in {Outcome.OK, Outcome.UNCHANGED}
+    return outcome is not Outcome.SKIPPED
+
+
+def _seen(record: CaptureRecord, same: bool) -> Seen:
+    if record.outcome is Outcome.OK:
+        return "unchanged" if same else "changed"
+    if record.outcome is Outcome.UNCHANGED:
+        return "unchanged"
+    return "gone" if record.outcome is Outcome.GONE else "failed"
+
+
+def _is_moved(record: CaptureRecord) -> bool:
+    """Whether the address was redirected for good, to a document that answers or to another host."""
+    if record.outcome not in {Outcome.OK, Outcome.UNCHANGED} or not record.hops:
+        return False
+    first = record.hops[0]
+    return first.status in _PERMANENT and first.location is not None
+
+
+def _tested(
+    known: KnownUrl, seen: Seen, now: int, name: str, trust: dict[str, tuple[int, int]]
+) -> tuple[str, Trust] | None:
+    """What the visit says about the dates of the host's sitemaps, if one was put to the test."""
+    if known.hint_at is None or known.visited_at is None or seen not in {"changed", "unchanged", "noise"}:
+        return None
+    said = said_changed(known.hint_at, known.visited_at, now)
+    after = Trust(*trust.get(name, (0, 0))).after(said, seen == "changed")
+    trust[name] = (after.right, after.checked)
+    return name, after
