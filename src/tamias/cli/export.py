@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
+SITEMAP = "semantic-sitemap"
 
 
 @click.command()
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier"]),
+    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier", SITEMAP]),
     default="nquads",
     show_default=True,
     help="Output format.",
@@ -56,7 +57,8 @@ PACKAGES = ("bagit", "ro-crate")
     "urls",
     multiple=True,
     metavar="URL",
-    help="Only the versions of this resource, in warc, wacz, bagit and ro-crate. May be repeated.",
+    help="Only the versions of this resource, in warc, wacz, bagit and ro-crate; the site of a"
+    " semantic-sitemap. May be repeated.",
 )
 @click.option(
     "-o",
@@ -79,7 +81,7 @@ def command(
 
     Example: tamias export --format trig -o found.trig
     """
-    if since is not None and form in (*EXCHANGES, *PACKAGES, "urlfrontier"):
+    if since is not None and form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP):
         raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
     if form in EXCHANGES:
         _exchanges(place, form, urls, output)
@@ -88,6 +90,8 @@ def command(
             _package(archive, form, urls, output)
     elif form == "urlfrontier":
         _frontier(place, output)
+    elif form == SITEMAP:
+        _semantic_sitemap(place, urls, output)
     elif urls:
         raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
@@ -140,6 +144,22 @@ def _frontier(place: CommonOptions, output: Path | None) -> None:
         closing(database.session()) as session,
     ):
         _written(lambda out: out.writelines(urlfrontier_lines(session)), output)
+
+
+def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path | None) -> None:
+    """What a site declares, or what was found there, for its operator to publish."""
+    from tamias.crawl.verbs.export.site_sitemap import site_datasets
+    from tamias.database.connect import Database
+    from tamias.sinks.semantic_sitemap import semantic_sitemap
+
+    if not sites:
+        raise UsageError(f"{SITEMAP} is about one site: name it with --url")
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        datasets = [each for site in sites for each in site_datasets(session, site)]
+    _written(lambda out: out.writelines(line.encode() for line in semantic_sitemap(datasets)), output)
 
 
 def _written(write: Write, output: Path | None) -> None:

@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
 from pyoxigraph import Quad, serialize
@@ -11,6 +13,10 @@ from tamias.cli.console.options import CommonOptions, common, printable, say, sa
 from tamias.content.formats import FORMATS, JSON_LD, NQUADS, TRIG, TURTLE, syntax_of
 from tamias.crawl.verbs.read import Reading, read_with
 from tamias.sinks.segments.naming import sound
+
+if TYPE_CHECKING:
+    from tamias.model.site import SemanticDataset
+    from tamias.settings import Settings
 
 BATCH = 1000
 
@@ -31,6 +37,11 @@ WRITTEN = {FORMATS[kind].writer or kind: syntax_of(kind) for kind in (NQUADS, TU
     show_default=True,
     help="Output format.",
 )
+@click.option(
+    "--one",
+    is_flag=True,
+    help="SOURCE is an IRI: print what is said about it, by the cheapest way its publisher declares.",
+)
 @click.option("--rules", multiple=True, type=click.Path(), help="Scraping rules for pages.")
 @click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses.")
 @common
@@ -44,6 +55,7 @@ def command(  # noqa: PLR0917 (click passes them by name)
     form: str,
     rules: tuple[str, ...],
     allow_private: bool,
+    one: bool,
 ) -> int:
     """Opens and analyses files or URLs as the crawler would and prints their quads. No database is started.
 
@@ -52,6 +64,8 @@ def command(  # noqa: PLR0917 (click passes them by name)
     settings = place.settings(
         permit__allow_private=allow_private or None, analyse__rules=rules or None
     ).settings
+    if one:
+        return max(_read_one(place, settings, iri, form) for iri in sources)
     bad = 0
     for source in sources:
         reading = read_with(settings, source, base=base, media_type=media_type)
@@ -65,6 +79,35 @@ def command(  # noqa: PLR0917 (click passes them by name)
         _tell_problems(source, reading, to_stdout=problems)
         bad += bool(reading.problems and reading.media_type is None)
     return 1 if bad else 0
+
+
+def _read_one(place: CommonOptions, settings: "Settings", iri: str, form: str) -> int:
+    """With what is declared in the data directory, if there is one; else the IRI's own site is asked."""
+    from tamias.crawl.verbs.read_one import read_one
+
+    found = read_one(settings, iri, _declared(place, iri))
+    if place.json:
+        say_json({"iri": iri, "quads": [str(quad) for quad in found.quads], "tried": found.tried})
+    else:
+        _print(iter(found.quads), form)
+    for each in found.tried:
+        became = f"{each.statements} statements" if each.statements else f"nothing: {each.problem}"
+        click.echo(printable(f"{each.kind} {each.url}: {each.why}; {became}"), err=True)
+    return 0 if found.quads else 1
+
+
+def _declared(place: CommonOptions, iri: str) -> "list[tuple[SemanticDataset, frozenset[str]]] | None":
+    from tamias.archive.sources.declared import declared_datasets
+    from tamias.database.connect import Database
+
+    if not (place.db or (place.data / "pg").is_dir()):
+        return None
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        found = [(each.dataset, each.confirmed) for each in declared_datasets(session, iri)]
+    return found or None
 
 
 def _as_json(source: str, reading: Reading) -> dict[str, object]:

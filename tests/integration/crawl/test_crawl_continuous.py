@@ -1,5 +1,6 @@
 """A crawl that goes on: what changes is read again, what does not is asked for, what is gone is let go."""
 
+import socket
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -156,3 +157,19 @@ def test_a_budget_holds_and_new_urls_have_their_share(quick, site):
     # An hour's worth may be made at once, so the sum is not held to the second; new ones are.
     assert 0 < new <= 200 / 60 * seconds + 10
     assert len(asked) > new
+
+
+def test_crawls_with_names_that_go_on_do_so_while_the_service_runs(quick, pages):
+    words = ("--continuous", "--crawl", "news", "--max-urls", "1", "--scope", "host")
+    assert quick.crawl(*words, pages.site.url("/start.ttl")).returncode == 5
+    before = pages.visits
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serve = ("--port", str(port), "--allow-private", "--delay", "0", "--workers", "1")
+    service = quick.start("serve", *serve)
+    try:
+        quick.wait_until(lambda: pages.visits > before + 1)
+    finally:
+        service.terminate()
+        _, told = service.communicate(timeout=60)
+    assert service.returncode == 0, told

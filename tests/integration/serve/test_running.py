@@ -178,26 +178,3 @@ def test_connections_that_the_database_cuts_are_mended(client, filled):
     for path in ("/api/v1/stats/basic", "/api/v1/get/dataset/http://data.example/a.csv", "/api/v1/hosts"):
         filled.run(b"SELECT pg_terminate_backend(pid) " + others)
         assert client.get(path).status_code == 200
-
-
-def test_crawls_with_names_that_go_on_do_so_while_the_service_runs(starting, tamias, site):
-    visits = []
-
-    def answer(handler):
-        visits.append(time.monotonic())
-        body = f'<#it> <http://e/is> "{len(visits)}" .'.encode()
-        handler.send_response(200)
-        handler.send_header("Content-Type", "text/turtle")
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    site.pages["/data.ttl"] = answer
-    tamias.env["TAMIAS_SCHEDULE__RULE"] = "fixed:1"
-    (tamias.data.parent / "tamias.toml").write_text('[schedule]\nrule = "fixed:1"\nmin_interval = 1\n')
-    words = ("--continuous", "--crawl", "news", "--max-urls", "1", "--scope", "host", site.url("/data.ttl"))
-    assert tamias.crawl(*words).returncode == 5
-    before = len(visits)
-    config = str(tamias.data.parent / "tamias.toml")
-    starting(tamias.data, "--allow-private", "--delay", "0", "--workers", "1", "--config", config)
-    tamias.wait_until(lambda: len(visits) > before + 1)

@@ -6,7 +6,12 @@ One named graph for each resource, catalogue and description, so that what chang
 from tamias.archive.catalogue.measures import measure_quads, metric_quads
 from tamias.archive.catalogue.profiles import profile_quads
 from tamias.archive.catalogue.resource import resource_quads
-from tamias.archive.catalogue.stream import catalogue_quads, quads_of_portals, quads_of_resources
+from tamias.archive.catalogue.stream import (
+    catalogue_quads,
+    quads_of_declared,
+    quads_of_portals,
+    quads_of_resources,
+)
 from tamias.archive.catalogue.terms import ARC, PREFIXES, CatalogueBases, catalogue_graph
 
 __all__ = [
@@ -18,6 +23,7 @@ __all__ = [
     "measure_quads",
     "metric_quads",
     "profile_quads",
+    "quads_of_declared",
     "quads_of_portals",
     "quads_of_resources",
     "resource_quads",

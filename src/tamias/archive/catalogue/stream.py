@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from pyoxigraph import NamedNode, Quad
 
+from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.resource import resource_quads
@@ -35,6 +36,7 @@ def catalogue_quads(session: Session, bases: CatalogueBases) -> Iterator[list[Qu
     """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads."""
     yield _whole(bases) + metric_quads()
     yield from _portals(session)
+    yield from declared_quads(session)
     after = ""
     while page := page_of_resources(session, after, AT_ONCE):
         yield [quad for quads in _graphs(session, page, bases).values() for quad in quads]
@@ -52,6 +54,11 @@ def quads_of_resources(
 def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Quad]]:
     """The graphs of some portals and of their descriptions, in batches of whole named graphs."""
     return _portals(session, urls)
+
+
+def quads_of_declared(session: Session, sitemaps: Collection[str]) -> Iterator[list[Quad]]:
+    """The graphs of the datasets that some sitemaps declare."""
+    return declared_quads(session, sitemaps)
 
 
 def _whole(bases: CatalogueBases) -> list[Quad]:

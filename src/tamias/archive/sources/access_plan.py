@@ -6,6 +6,7 @@ Pure: chance is given. The rules are those of the Semantic Sitemap extension.
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Literal
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -45,7 +46,7 @@ def access_plan(
     if task == "one":
         return _one(dataset, chance, iri, among)
     copies = [*_dumps(dataset.dumps, chance, among), *_fragments(dataset, among)]
-    endpoints = _endpoints(dataset.endpoints, chance, among)
+    endpoints = _endpoints(dataset, chance, among)
     if task == "query":
         return [*endpoints, *copies]
     return [*copies, *endpoints, *_dereference(dataset, among)]
@@ -57,7 +58,7 @@ def _one(
     if iri is None:
         raise ValueError("the task 'one' wants an iri")
     itself = Access("dereference", (iri,), "one IRI's update: no dump is loaded again for it")
-    return [itself, *_endpoints(dataset.endpoints, chance, among)]
+    return [itself, *_endpoints(dataset, chance, among)]
 
 
 def _dumps(dumps: Sequence[Location], chance: Random, among: frozenset[str] | None) -> list[Access]:
@@ -106,12 +107,28 @@ def _fragments(dataset: SemanticDataset, among: frozenset[str] | None) -> list[A
     return [Access("fragments", urls, f"the dump in {len(urls)} fragments, which are one whole")]
 
 
-def _endpoints(endpoints: Sequence[Location], chance: Random, among: frozenset[str] | None) -> list[Access]:
-    order = _drawn(_usable(endpoints, among), chance)
+def _endpoints(dataset: SemanticDataset, chance: Random, among: frozenset[str] | None) -> list[Access]:
+    order = _drawn(_usable(dataset.endpoints, among), chance)
     return [
-        Access("sparql", (endpoint.url,), f"the endpoint, {_reason(endpoint, turn, len(order))}")
+        Access(
+            "sparql",
+            (endpoint_of_graphs(endpoint.url, dataset.graph_names),),
+            f"the endpoint, {_reason(endpoint, turn, len(order))}",
+        )
         for turn, endpoint in enumerate(order)
     ]
+
+
+def endpoint_of_graphs(url: str, graphs: Sequence[str]) -> str:
+    """An endpoint, limited to the graphs that hold the dataset in the words of the SPARQL protocol.
+
+    >>> endpoint_of_graphs("http://example.org/sparql", ["http://example.org/g"])
+    'http://example.org/sparql?named-graph-uri=http%3A%2F%2Fexample.org%2Fg'
+    """
+    if not graphs:
+        return url
+    named = urlencode([("named-graph-uri", graph) for graph in graphs])
+    return f"{url}{'&' if '?' in url else '?'}{named}"
 
 
 def _dereference(dataset: SemanticDataset, among: frozenset[str] | None) -> list[Access]:

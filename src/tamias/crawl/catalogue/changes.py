@@ -26,6 +26,8 @@ class CatalogueChanges(msgspec.Struct, frozen=True):
 
     resources: list[str]
     portals: list[str]
+    sitemaps: list[str]
+    """Whose declared datasets have changed."""
     seen: str
 
 
@@ -71,6 +73,7 @@ class Changes:
         return CatalogueChanges(
             sorted({name for _, kind, name in fresh if kind == "resource"}),
             sorted({name for _, kind, name in fresh if kind == "portal"}),
+            sorted({name for _, kind, name in fresh if kind == "declared"}),
             seen,
         )
 

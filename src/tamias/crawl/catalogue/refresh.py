@@ -2,12 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
-from tamias.archive.catalogue import CatalogueBases, catalogue_graph, quads_of_portals, quads_of_resources
+from tamias.archive.catalogue import (
+    CatalogueBases,
+    catalogue_graph,
+    quads_of_declared,
+    quads_of_portals,
+    quads_of_resources,
+)
 from tamias.crawl.catalogue.changes import (
     CatalogueChanges,
     Changes,
@@ -127,10 +134,11 @@ class Refresher:
         return len(news.resources)
 
     def _write_portals(self, news: CatalogueChanges) -> int:
-        if not news.portals:
-            return 0
+        """And what sites declare."""
         written = 0
-        for quads in quads_of_portals(self._session, frozenset(news.portals)):
+        portals = quads_of_portals(self._session, frozenset(news.portals)) if news.portals else ()
+        declared = quads_of_declared(self._session, frozenset(news.sitemaps)) if news.sitemaps else ()
+        for quads in chain(portals, declared):
             contents = {graph: ntriples(some) for graph, some in by_graph(quads).items()}
             replace_all(self._store.graphs, contents)
             written += len(contents)

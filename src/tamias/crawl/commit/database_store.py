@@ -16,7 +16,7 @@ from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
 from tamias.crawl.plan.admit import Admission, open_frontier
-from tamias.crawl.revisit.change_hints import ChangeHints, said_by_sitemap
+from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
 from tamias.crawl.revisit.continuing import CrawlHints
 from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
@@ -28,6 +28,7 @@ from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
+from tamias.model.kind import DUMP
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
@@ -131,6 +132,10 @@ class DatabaseStore:
             await self.thread.run(self.hints.take, said_by_sitemap(result.found.hints))
             if self._continuous and task.crawl != WATCH:
                 await self.thread.run(self._crawl_hints.take, task.crawl, result.found.hints)
+        if hints := dump_hints(result.found.semantic, result.capture.final_url):
+            await self.thread.run(self.hints.take, said_by_sitemap(hints))
+            if self._continuous and task.crawl != WATCH:
+                await self.thread.run(self._crawl_hints.take, task.crawl, hints, DUMP)
         visited = await self._settler.settle(result, task, held)
         await self._committer.add(
             visited if parked is None else msgspec.structs.replace(visited, parked=parked)

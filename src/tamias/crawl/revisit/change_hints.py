@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from tamias.archive.sources.catalogues import note_datasets
+from tamias.archive.sources.claim import authoritative
 from tamias.archive.sources.hints import Said, note_hints, read_trust
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Cursor, Session
@@ -12,7 +13,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset
 from tamias.model.errors import UrlError
-from tamias.model.site import Hint
+from tamias.model.site import Hint, SemanticDataset
 from tamias.model.url import fetch_url
 from tamias.schedule.hints import Trust, said_changed
 
@@ -59,6 +60,17 @@ class ChangeHints:
 def said_by_sitemap(hints: Sequence[Hint]) -> list[Said]:
     """What a sitemap says of the addresses it may speak for."""
     return [Said(hint.url, hint.lastmod_ms, hint.changefreq) for hint in hints]
+
+
+def dump_hints(datasets: Sequence[SemanticDataset], sitemap: str) -> list[Hint]:
+    """What a Semantic Sitemap says of the dumps of its own host: they change when their dataset does."""
+    return [
+        Hint(url=place.url, lastmod_ms=dataset.lastmod_ms, changefreq=dataset.changefreq)
+        for dataset in datasets
+        if dataset.lastmod_ms is not None or dataset.changefreq is not None
+        for place in (*dataset.dumps, *dataset.fragments)
+        if place.url in authoritative(dataset, sitemap, ())
+    ]
 
 
 def said_by_catalogue(datasets: Sequence[Dataset]) -> list[Said]:

@@ -30,7 +30,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.item import NEVER
-from tamias.model.kind import CONTEXT, DUMP, PROBE, ROBOTS, kind_key, kind_of
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_key, kind_of
 from tamias.model.lease import Done, Lease
 from tamias.model.site import Hint
 from tamias.model.url import host
@@ -42,7 +42,7 @@ from tamias.settings import Settings
 
 _FRESH_SECONDS: Final = 2.0
 _PERMANENT: Final = (301, 308)
-_ONCE: Final = frozenset({CONTEXT, ROBOTS, DUMP})
+_ONCE: Final = frozenset({CONTEXT, ROBOTS})
 """What belongs to other documents is fetched when they are."""
 BATCH: Final = 1000
 
@@ -175,13 +175,15 @@ class CrawlHints:
         self._frontier = frontier
         self._admission = admission
 
-    def take(self, crawl: int, hints: Sequence[Hint]) -> int:
-        """Returns how many URLs became due by it."""
+    def take(self, crawl: int, hints: Sequence[Hint], kind: str | None = None) -> int:
+        """Returns how many URLs, all of one kind, became due by it."""
         wanted = [each for each in hints if self._admission.refusal(each.url, 1) is None]
-        return sum(self._take(crawl, wanted[start : start + BATCH]) for start in range(0, len(wanted), BATCH))
+        return sum(
+            self._take(crawl, wanted[start : start + BATCH], kind) for start in range(0, len(wanted), BATCH)
+        )
 
-    def _take(self, crawl: int, hints: Sequence[Hint]) -> int:
-        places = {self._place_of(crawl, each.url): each for each in hints}
+    def _take(self, crawl: int, hints: Sequence[Hint], kind: str | None) -> int:
+        places = {self._place_of(crawl, each.url, kind): each for each in hints}
         said = [
             UrlHint(
                 place=place, changed_at=each.lastmod_ms, frequency=each.changefreq, priority=each.priority
@@ -201,9 +203,9 @@ class CrawlHints:
             make_due_known(self._session, self._frontier, bucket, urls) for bucket, urls in due.items()
         )
 
-    def _place_of(self, crawl: int, url: str) -> UrlPlace:
+    def _place_of(self, crawl: int, url: str, kind: str | None) -> UrlPlace:
         qid = host_hash(self._admission.queue(url))
-        uid = hash64(kind_key(self._admission.key(url), None))
+        uid = hash64(kind_key(self._admission.key(url), kind))
         return UrlPlace(bucket_of(qid, self._frontier.buckets), qid, crawl, uid)
 
 

@@ -20,15 +20,17 @@ from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
 from tamias.crawl.plan.admit import Admission, resolved
 from tamias.crawl.request.lone import LoneClient
-from tamias.model.capture import Body, Capture, Request
+from tamias.model.capture import Body, Capture, Outcome, Request
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Links, Problem, Quads
 from tamias.model.profile import Profile
+from tamias.model.site import SemanticDataset, SemanticDatasets
 from tamias.protocols import Analyser
 from tamias.settings import FiltersSettings, Settings, resolve
 
 MOST_READ_TWICE = 16 << 20
 """A larger document is not read again when a JSON-LD context is at hand."""
+MOST_TEXT = 512_000
 _WITH_CONTEXTS = frozenset({JSON_LD, "text/html", "application/xhtml+xml"})
 
 Source = bytes | str | os.PathLike[str] | BinaryIO
@@ -44,6 +46,7 @@ class Reading:
         self._problems: list[Problem] = []
         self._media_type: str | None = None
         self._profile: Profile | None = None
+        self._declared: list[SemanticDataset] = []
         self._findings = self._read(parts)
         self._first = next(self._findings, None)
 
@@ -72,6 +75,12 @@ class Reading:
         return list(self._problems)
 
     @property
+    def declared(self) -> list[SemanticDataset]:
+        """The datasets that a Semantic Sitemap declares. Reads to the end."""
+        self._finish()
+        return list(self._declared)
+
+    @property
     def profile(self) -> Profile | None:
         """Of the first table, workbook or Parquet file; None where there is none. Reads to the end."""
         self._finish()
@@ -93,6 +102,8 @@ class Reading:
             self._links.update((url, None) for url in found if url is not None)
         elif isinstance(finding, Problem):
             self._problems.append(finding)
+        elif isinstance(finding, SemanticDatasets):
+            self._declared += finding.datasets
         return finding is not None
 
     def _read(self, parts: Iterator[Document | Problem]) -> Iterator[Finding]:
@@ -218,6 +229,15 @@ def _reading_of(
         name=name,
     )
     return Reading(in_linked_context(parts, capture), Analysers(settings, contexts))
+
+
+def fetch_text(settings: Settings, url: str) -> str:
+    """What stands at an address, as text, up to a limit; empty if it cannot be had."""
+    with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
+        capture = asyncio.run(_fetch(url, settings, Path(spool)))
+        if capture.body is None or capture.outcome is not Outcome.OK:
+            return ""
+        return (_in_memory(capture.body).data or b"")[:MOST_TEXT].decode("utf-8", "replace")
 
 
 async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:

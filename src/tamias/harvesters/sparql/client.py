@@ -1,7 +1,7 @@
 """Sends queries to one endpoint in the way it accepts them; whatever goes wrong becomes one `QueryFailed`."""
 
 from typing import Literal
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from pyoxigraph import Quad, RdfFormat, parse
@@ -10,6 +10,8 @@ from tamias.harvesters.sparql.answers import Row, SparqlAnswer, UnreadableAnswer
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.protocols import PoliteClient
 
+NAMED = "named-graph-uri"
+"""How the SPARQL protocol names a graph that a query is about."""
 LONG_QUERY = 2_000
 """Characters of a URL that every server takes."""
 MOST_GET = 6_000
@@ -77,13 +79,29 @@ class EndpointDialect(msgspec.Struct, omit_defaults=True):
     requests: int = 0
 
 
+def without_graphs(url: str) -> tuple[str, frozenset[str]]:
+    """The address of an endpoint, and the graphs that are meant, if it names any as the protocol has it.
+
+    >>> without_graphs("http://example.org/sparql?a=b&named-graph-uri=http%3A%2F%2Fexample.org%2Fg")
+    ('http://example.org/sparql?a=b', frozenset({'http://example.org/g'}))
+    """
+    address, mark, query = url.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True) if f"{NAMED}=" in query else []
+    graphs = frozenset(value for name, value in pairs if name == NAMED)
+    if not graphs:
+        return url, graphs
+    others = urlencode([(name, value) for name, value in pairs if name != NAMED])
+    return (f"{address}{mark}{others}" if others else address), graphs
+
+
 class EndpointClient:
     """Queries one endpoint, through a polite client."""
 
     def __init__(self, http: PoliteClient, url: str, dialect: EndpointDialect, most_bytes: int) -> None:
         """What is learned goes into the dialect; a response has at most `most_bytes`."""
         self.http = http
-        self.url = url
+        self.url, self.graphs = without_graphs(url)
+        """Only these named graphs are meant; none: all of the endpoint."""
         self.dialect = dialect
         self._most_bytes = most_bytes
         self.last_seconds = 0.0
@@ -156,7 +174,7 @@ class EndpointClient:
 
     async def _send(self, query: str, accept: str, *, post: bool) -> Capture:
         self.dialect.requests += 1
-        form = urlencode({"query": query})
+        form = urlencode([("query", query), *((NAMED, graph) for graph in sorted(self.graphs))])
         if post:
             kind = "application/x-www-form-urlencoded"
             return await self.http.ask(

@@ -54,7 +54,8 @@ async def list_graphs(
         except QueryFailed as failure:
             if failure.final or not failure.lasting:
                 raise
-            return GraphListing(Span(), [ListedGraph(name, None) for name in state.graph_names])
+            names = sorted(client.graphs) or state.graph_names
+            return GraphListing(Span(), [ListedGraph(name, None) for name in names])
         if (len(rows) < limit and not proven) or await _are_all(client, state, span, len(rows), limit):
             break
         if span.width == 1:
@@ -62,6 +63,8 @@ async def list_graphs(
         span = span.resized(0.5)
     graphs = [ListedGraph(row["g"].text, _number(row)) for row in rows if _has_name(row)]
     unnamed = sum("g" in row and not _has_name(row) for row in rows)
+    if client.graphs:
+        graphs, unnamed = [graph for graph in graphs if graph.name in client.graphs], 0
     return GraphListing(span, sorted(graphs), 0 if proven else len(rows), unnamed)
 
 

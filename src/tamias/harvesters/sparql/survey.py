@@ -83,7 +83,7 @@ async def survey(client: EndpointClient, state: CopyState) -> GraphListing:
     listing = await list_graphs(client, state, Span(), proven=False)
     if listing.graphs or listing.unnamed:
         state.listing = listing.span
-    state.default = await default_graph(client, state, listing)
+    state.default = None if client.graphs else await default_graph(client, state, listing)
     if state.labels == "change":
         await _check_shared_blanks(client, state, listing)
     return listing

@@ -1,0 +1,79 @@
+"""Declared datasets in the catalogue: VoID and DCAT of what a sitemap says, with its sitemap as source."""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tamias.archive.catalogue.terms import GraphBuilder, address, catalogue_graph, moment, text
+from tamias.archive.sources.declared import DeclaredDataset, declared_datasets
+from tamias.database.connect import Session
+
+_FREQUENCY: Final = "http://publications.europa.eu/resource/authority/frequency/"
+_FREQUENCIES: Final = {
+    "always": "CONT",
+    "hourly": "HOURLY",
+    "daily": "DAILY",
+    "weekly": "WEEKLY",
+    "monthly": "MONTHLY",
+    "yearly": "ANNUAL",
+    "never": "NEVER",
+}
+
+
+def declared_quads(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:
+    """One graph for each declared dataset; only those of some sitemaps, if these are named."""
+    for each in declared_datasets(session):
+        if only is None or each.sitemap in only:
+            yield _quads(each)
+
+
+def _quads(declared: DeclaredDataset) -> list[Quad]:
+    dataset, name = declared.dataset, f"declared:{declared.key.hex()}"
+    told = GraphBuilder(catalogue_graph("declared", declared.key.hex()))
+    node = address(dataset.uri) or catalogue_graph(name)
+    told.are([node], "void:Dataset", "dcat:Dataset")
+    frequency = _FREQUENCIES.get(dataset.changefreq or "")
+    told.each(
+        node,
+        {
+            "dct:title": text(dataset.label),
+            "prov:wasDerivedFrom": address(declared.sitemap),
+            "prov:generatedAtTime": moment(declared.seen_at),
+            "dct:modified": None if dataset.lastmod_ms is None else moment(dataset.lastmod_ms),
+            "dct:accrualPeriodicity": NamedNode(_FREQUENCY + frequency) if frequency else None,
+        },
+    )
+    for prefix in dataset.prefixes:
+        told.add(node, "void:uriSpace", Literal(prefix.iri))
+    for sample in dataset.samples:
+        told.add(node, "void:exampleResource", address(sample))
+    for place in (*dataset.dumps, *dataset.fragments):
+        _tell_dump(told, node, place.url)
+    for place in dataset.endpoints:
+        _tell_endpoint(told, node, place.url, dataset.graph_names)
+    return told.quads
+
+
+def _tell_dump(told: GraphBuilder, node: NamedNode, url: str) -> None:
+    place = address(url)
+    if place is None:
+        return
+    told.add(node, "void:dataDump", place)
+    form = NamedNode(f"{place.value}#distribution")
+    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    told.each(form, {"dcat:downloadURL": place, "dcat:accessURL": place})
+
+
+def _tell_endpoint(told: GraphBuilder, node: NamedNode, url: str, graphs: tuple[str, ...]) -> None:
+    place = address(url)
+    if place is None:
+        return
+    told.add(node, "void:sparqlEndpoint", place)
+    form, service = NamedNode(f"{place.value}#distribution"), NamedNode(f"{place.value}#service")
+    told.typed(node, "dcat:distribution", form, "dcat:Distribution")
+    told.add(form, "dcat:accessURL", place)
+    told.typed(form, "dcat:accessService", service, "dcat:DataService")
+    told.each(service, {"dcat:endpointURL": place, "dcat:servesDataset": node})
+    for graph in graphs:
+        told.add(service, "sd:namedGraph", address(graph))

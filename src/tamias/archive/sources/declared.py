@@ -1,0 +1,133 @@
+"""Datasets as their publishers declare them in Semantic Sitemaps: who says what, where an IRI is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tamias.archive.sources.access_plan import endpoint_of_graphs
+from tamias.archive.sources.claim import authoritative, claims
+from tamias.archive.sources.sites import others_claims
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.site import SemanticDataset
+
+_SQL = statements("tamias.archive.sources", "declared.sql")
+
+
+class DeclaredDataset(msgspec.Struct, frozen=True, kw_only=True):
+    """A dataset, and the sitemap that declares it."""
+
+    key: bytes
+    sitemap: str
+    state: str
+    """Of the crawl's own copy: claimed, copying, had, released."""
+    dataset: SemanticDataset
+    seen_at: int
+    confirmed: frozenset[str]
+    """Prefixes and locations that count: on the sitemap's own host, or declared by their own host too."""
+
+
+class ServedAt(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an IRI is served."""
+
+    kind: str
+    """`document`, `sparql`, `dump` or `fragment`."""
+    url: str
+    by: str
+    """Who says so: a sitemap, a VoID description, or the crawl itself."""
+    dataset: str | None = None
+    graphs: tuple[str, ...] = ()
+    slicing: str | None = None
+    confirmed: bool = True
+    """Whether the host that it is about says so too."""
+
+
+class SiteDocument(msgspec.Struct, frozen=True):
+    """A document that holds statements, and when it was read."""
+
+    url: str
+    read_at: int
+
+
+def declared_datasets(session: Session, iri: str | None = None) -> list[DeclaredDataset]:
+    """All of them, or those to which an IRI belongs; each once, whichever crawl met it."""
+    rows = _rows(session, "declared", {}) if iri is None else _rows(session, "declared_for", {"iri": iri})
+    found: dict[tuple[str, bytes], DeclaredDataset] = {}
+    for crawl, key, sitemap, state, description, seen_at in rows:
+        dataset = msgspec.convert(description, SemanticDataset)
+        others = others_claims(session, crawl, claims(dataset, sitemap))
+        declared = DeclaredDataset(
+            key=bytes(key),
+            sitemap=sitemap,
+            state=state,
+            dataset=dataset,
+            seen_at=seen_at,
+            confirmed=authoritative(dataset, sitemap, others),
+        )
+        found.setdefault((sitemap, declared.key), declared)
+    return list(found.values())
+
+
+def served_by(declared: DeclaredDataset, iri: str) -> list[ServedAt]:
+    """Where a declared dataset says that an IRI of its own is served, the cheapest place first."""
+    dataset, name = declared.dataset, declared.dataset.uri or declared.dataset.label
+    found = [
+        ServedAt(
+            kind="document",
+            url=iri.partition("#")[0],
+            by=declared.sitemap,
+            dataset=name,
+            slicing=prefix.slicing,
+            confirmed=prefix.iri in declared.confirmed,
+        )
+        for prefix in dataset.prefixes
+        if iri.startswith(prefix.iri)
+    ][:1]
+    for kind, locations in (
+        ("sparql", dataset.endpoints),
+        ("dump", dataset.dumps),
+        ("fragment", dataset.fragments),
+    ):
+        found += [
+            ServedAt(
+                kind=kind,
+                url=location.url,
+                by=declared.sitemap,
+                dataset=name,
+                graphs=dataset.graph_names if kind == "sparql" else (),
+                slicing=location.slicing,
+                confirmed=location.url in declared.confirmed,
+            )
+            for location in locations
+        ]
+    return found
+
+
+def copied_from(declared: DeclaredDataset) -> list[str]:
+    """The addresses by which a crawl may have the dataset: documents of a copy are called so."""
+    dataset = declared.dataset
+    graphs = [endpoint_of_graphs(each.url, dataset.graph_names) for each in dataset.endpoints]
+    return [*graphs, *(each.url for each in (*dataset.dumps, *dataset.fragments))]
+
+
+def documents_at(session: Session, urls: Sequence[str]) -> list[SiteDocument]:
+    """Which of these addresses are documents that hold statements, as far as they were crawled."""
+    rows = _rows(session, "documents_at", {"url": list(urls)})
+    return [SiteDocument(document, read_at) for document, read_at, holds in rows if holds]
+
+
+def led_to(session: Session, bucket: int, qid: int, uid: int) -> str | None:
+    """Where an address led, by its place in the frontier; None if it was never visited with success."""
+    rows = _rows(session, "led_to", {"bucket": bucket, "qid": qid, "uid": uid})
+    return rows[0][0] if rows else None
+
+
+def site_documents(session: Session, prefix: str, most: int) -> list[SiteDocument]:
+    """Documents of a site that hold statements, those read last first."""
+    rows = _rows(session, "site_documents", {"prefix": prefix, "most": most})
+    return [SiteDocument(*row) for row in rows]
+
+
+def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -1,0 +1,162 @@
+"""One IRI's description by the cheapest way that its publisher declares, without a dump if that can be.
+
+The ways are those of the Semantic Sitemap extension: the IRI itself, an endpoint, and only then a dump.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import msgspec
+from pyoxigraph import BlankNode, NamedNode, Quad
+
+from tamias.archive.sources.access_plan import Access, access_plan
+from tamias.archive.sources.claim import authoritative
+from tamias.crawl.verbs.read import Reading, fetch_text, read_with
+from tamias.model.site import SemanticDataset, covers
+from tamias.model.url import authority
+from tamias.settings import Settings
+
+MOST_SITEMAPS: Final = 5
+_LOOKED_UP: Final = ("/sitemap.xml",)
+_SITEMAP: Final = "sitemap:"
+_NAMED: Final = "named-graph-uri"
+
+Read = Callable[[str], Reading]
+
+
+class WayTried(msgspec.Struct, frozen=True):
+    """One attempt, and what became of it."""
+
+    kind: str
+    url: str
+    why: str
+    statements: int
+    problem: str | None = None
+
+
+class OneIri(msgspec.Struct):
+    """What is said about an IRI, and by which way that was had."""
+
+    iri: str
+    quads: list[Quad]
+    tried: list[WayTried]
+
+
+def read_one(
+    settings: Settings, iri: str, declared: Sequence[tuple[SemanticDataset, frozenset[str]]] | None = None
+) -> OneIri:
+    """Reads about one IRI. `declared`: datasets, and what counts of them; None: its site is asked."""
+
+    def read(url: str) -> Reading:
+        return read_with(settings, url)
+
+    if declared is None:
+        declared = _declared_by_site(settings, read, iri)
+    found = OneIri(iri, [], [])
+    for dataset, access in _ways(declared, iri):
+        found.quads, problem = _had(read, access, dataset, iri)
+        found.tried.append(WayTried(access.kind, access.urls[0], access.why, len(found.quads), problem))
+        if found.quads:
+            break
+    return found
+
+
+def _ways(
+    declared: Iterable[tuple[SemanticDataset, frozenset[str]]], iri: str
+) -> list[tuple[SemanticDataset, Access]]:
+    """All ways, the cheap ones of every dataset before any dump."""
+    chance, own = Random(iri), [each for each in declared if covers(each[0], iri, each[1])]
+    cheap = [
+        (dataset, access)
+        for dataset, among in own
+        for access in access_plan(dataset, "one", chance, iri=iri, among=among)
+    ]
+    large = [
+        (dataset, access)
+        for dataset, among in own
+        for access in access_plan(dataset, "query", chance, among=among)
+        if access.kind in {"dump", "fragments"}
+    ]
+    if not own:
+        return [(SemanticDataset(), Access("dereference", (iri,), "nothing is declared about it"))]
+    itself = [each for each in cheap if each[1].kind == "dereference"]
+    return [*itself[:1], *(each for each in cheap if each[1].kind != "dereference"), *large]
+
+
+def _had(read: Read, access: Access, dataset: SemanticDataset, iri: str) -> tuple[list[Quad], str | None]:
+    urls = access.urls
+    if access.kind == "sparql":
+        urls = tuple(_question(url, iri, _slicing(dataset, url)) for url in urls)
+    quads: list[Quad] = []
+    problem: str | None = None
+    for url in urls:
+        reading = read(url)
+        quads += _about(reading.quads, iri) if access.kind in {"dump", "fragments"} else list(reading.quads)
+        problem = problem or next((each.what for each in reading.problems), None)
+    if not any(NamedNode(iri) in (quad.subject, quad.object) for quad in quads):
+        return [], problem or "it says nothing about the IRI"
+    return quads, problem
+
+
+def _slicing(dataset: SemanticDataset, url: str) -> str | None:
+    place = url.partition("?")[0]
+    found = (each.slicing for each in dataset.endpoints if each.url.partition("?")[0] == place)
+    return next(found, None)
+
+
+def _question(endpoint: str, iri: str, slicing: str | None) -> str:
+    """The address that asks an endpoint for the description, as its slicing says that it is made."""
+    address, _, query = endpoint.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    graphs = "".join(f" FROM <{graph}>" for name, graph in pairs if name == _NAMED)
+    others = [pair for pair in pairs if pair[0] != _NAMED]
+    node = f"<{iri}>"
+    if slicing in {"cbd", "scbd", "msg"}:
+        asked = f"DESCRIBE {node}{graphs}"
+    elif slicing == "subject-object":
+        asked = (
+            f"CONSTRUCT {{ {node} ?p ?o . ?s ?q {node} }}{graphs} "
+            f"WHERE {{ {{ {node} ?p ?o }} UNION {{ ?s ?q {node} }} }}"
+        )
+    else:
+        asked = f"CONSTRUCT {{ {node} ?p ?o }}{graphs} WHERE {{ {node} ?p ?o }}"
+    return f"{address}?{urlencode([*others, ('query', asked)])}"
+
+
+def _about(quads: Iterable[Quad], iri: str) -> list[Quad]:
+    """The statements about an IRI in a dump, with those about the blank nodes that they name."""
+    wanted: set[NamedNode | BlankNode] = {NamedNode(iri)}
+    blank: dict[BlankNode, list[Quad]] = {}
+    found: list[Quad] = []
+    for quad in quads:
+        if quad.subject in wanted:
+            found.append(quad)
+        elif isinstance(quad.subject, BlankNode):
+            blank.setdefault(quad.subject, []).append(quad)
+    for quad in found:
+        if isinstance(quad.object, BlankNode):
+            found += blank.pop(quad.object, [])
+    return found
+
+
+def _declared_by_site(
+    settings: Settings, read: Read, iri: str
+) -> list[tuple[SemanticDataset, frozenset[str]]]:
+    """What the sitemaps of its host declare: of other hosts only what is on the sitemap's own counts."""
+    if urlsplit(iri).scheme not in {"http", "https"}:
+        return []
+    place = authority(iri)
+    found = []
+    for sitemap in _sitemaps(settings, place):
+        found += [(each, authoritative(each, sitemap, ())) for each in read(sitemap).declared]
+    return found
+
+
+def _sitemaps(settings: Settings, place: str) -> list[str]:
+    """Those that robots.txt names, and where one usually is."""
+    lines = fetch_text(settings, f"{place}/robots.txt").splitlines()
+    named = [line[len(_SITEMAP) :].strip() for line in lines if line.lower().startswith(_SITEMAP)]
+    usual = [place + path for path in _LOOKED_UP]
+    return list(dict.fromkeys([*named, *usual]))[:MOST_SITEMAPS]
