@@ -6,6 +6,7 @@ missing=""
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx-light"
 command -v ip >/dev/null 2>&1 || missing="$missing iproute2"
 command -v wget >/dev/null 2>&1 || missing="$missing wget"
+command -v rapper >/dev/null 2>&1 || missing="$missing raptor2-utils"
 command -v wrk >/dev/null 2>&1 || missing="$missing wrk"
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
 [ -n "$missing" ] || exit 0

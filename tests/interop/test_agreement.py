@@ -1,4 +1,7 @@
-"""rapper and riot as standing references: RDF files are read alike, or the difference is explained."""
+"""rapper and riot as standing references: RDF files are read alike, or the difference is explained.
+
+With every test run: a sample of real files. `make interop`: all files of the suites, and damaged ones.
+"""
 
 import os
 import sys
@@ -21,7 +24,11 @@ from servers.packages import NotRun, maven, program  # noqa: E402
 NOTES = tomllib.loads((HERE / "agreement" / "explained.toml").read_text())
 EXPLAINED = msgspec.convert(NOTES["explained"], list[Explanation])
 READ_NOTHING = {(each["mutation"], reader) for each in NOTES["damaged"] for reader in each["readers"]}
+FULL = bool(os.environ.get("TAMIAS_INTEROP"))
 LARGEST_MUTATED = 100_000
+LARGEST_SAMPLED = 50_000
+ONE_OF = 5
+"""Of so many real files, one is in the sample."""
 REAL = "real-rdf-files"
 SUITES = [
     REAL,
@@ -38,11 +45,12 @@ SUITES = [
 """All that hold RDF files."""
 
 
+whole = pytest.mark.skipif(not FULL, reason="takes minutes, and is a part of `make interop`")
+
+
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory):
     """`readings(file, name)`: what is read by us, and what by rapper and riot, by their names."""
-    if not os.environ.get("TAMIAS_INTEROP"):
-        pytest.skip("not run: takes minutes, and is a part of `make interop`")
     try:
         program("rapper")
         maven("org.apache.jena:jena-fuseki-server:4.10.0:jar")
@@ -68,10 +76,10 @@ def lines_of(table):
     ]
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_files_are_read_alike_or_the_difference_is_explained(suites, readings, agreement, suite):
+def compare(suite, files, readings):
+    """The table of verdicts, what no explanation covers, and the explanations that were used."""
     table, unexplained, used = Counter(), [], set()
-    for file in rdf_files(suites(suite)):
+    for file in files:
         mine, theirs = readings(file.path, file.name)
         for reader, result in theirs.items():
             key = f"{suite}/{file.place}"
@@ -83,12 +91,28 @@ def test_files_are_read_alike_or_the_difference_is_explained(suites, readings, a
                 used |= {(each.why, reader) for each in found}
             if verdict == "DIFFERENT":
                 unexplained.append((key, reader, result.problem, mine.problem))
+    return table, unexplained, used
+
+
+def test_a_sample_of_real_files_is_read_alike_or_the_difference_is_explained(suites, readings):
+    files = [each for each in rdf_files(suites(REAL)) if each.path.stat().st_size < LARGEST_SAMPLED]
+    table, unexplained, _ = compare(REAL, files[::ONE_OF], readings)
+    assert unexplained == []
+    read = Counter(reader for _, reader, _ in table.elements())
+    assert min(read["rapper"], read["riot"]) >= 30, read
+
+
+@whole
+@pytest.mark.parametrize("suite", SUITES)
+def test_files_are_read_alike_or_the_difference_is_explained(suites, readings, agreement, suite):
+    table, unexplained, used = compare(suite, rdf_files(suites(suite)), readings)
     agreement += lines_of(table)
     assert unexplained == []
     here = {(each.why, reader) for each in EXPLAINED if each.is_of(suite) for reader in each.readers}
     assert here <= used, "explained, but read alike"
 
 
+@whole
 @pytest.mark.parametrize("mutation", [*MUTATIONS, "wrong type"])
 def test_of_a_damaged_file_nothing_differs_in_silence(suites, readings, agreement, tmp_path, mutation):
     """Where ours reads something else than a reader without a complaint, ours has one."""
