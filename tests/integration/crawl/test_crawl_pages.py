@@ -1,6 +1,9 @@
 """Pages lead on as browsers are led on: by meta refresh, by choices, without session ids."""
 
+import re
+
 import pytest
+import zstandard
 
 PAGE = b"<html><body>a page</body></html>"
 
@@ -64,3 +67,32 @@ def test_what_a_server_cannot_do_is_not_asked_again(tamias, site, reply, status,
     site.pages["/"] = reply(status)
     tamias.crawl(site.url("/"))
     assert site.asked("/") == times
+
+
+def titled(charset=""):
+    return f"<html><head>{charset}<meta property='og:title' content='Café'></head>"
+
+
+ENCODED = {
+    "/mark": (b"\xef\xbb\xbf" + titled("<meta charset=latin1>").encode(), {"Content_Type": "text/html"}),
+    "/header": (
+        titled("<meta charset=utf-8>").encode("cp1252"),
+        {"Content_Type": "text/html; charset=latin1"},
+    ),
+    "/meta": (titled("<meta charset=iso-8859-15>").encode("iso-8859-15"), {"Content_Type": "text/html"}),
+    "/nothing": (titled().encode("cp1252"), {"Content_Type": "text/html"}),
+    "/zstd": (
+        zstandard.ZstdCompressor().compress(titled().encode()),
+        {"Content_Type": "text/html; charset=utf-8", "Content_Encoding": "zstd"},
+    ),
+}
+
+
+def test_pages_are_decoded_as_browsers_decode_them(tamias, site, reply):
+    """By a byte order mark, the header, a meta element, and else as windows-1252; zstd by ourselves."""
+    site.pages |= {path: reply(200, body, **headers) for path, (body, headers) in ENCODED.items()}
+    assert tamias.crawl(*map(site.url, ENCODED), "--depth", 0).returncode == 0
+    titles = {
+        graph: value for value, graph in re.findall(r'title> "(.*)" <(.*)> \.', "\n".join(tamias.quads()))
+    }
+    assert titles == {site.url(path): "Café" for path in ENCODED}

@@ -7,6 +7,7 @@ import pytest
 from backports import zstd
 
 from tamias.database.connect import Database
+from tamias.database.embedded.binaries import newest
 
 OIDS = """
 SELECT relname FROM pg_class WHERE relnamespace = 'tamias'::regnamespace AND oid < 16384
@@ -91,3 +92,15 @@ def test_the_number_of_buckets_can_be_chosen_in_a_copy(template, tmp_path):
     ):
         row = session.transact(lambda cursor: cursor.execute("SELECT buckets FROM meta").fetchone())
     assert row == (8,)
+
+
+def test_programs_that_are_only_the_server_and_initdb_make_the_same_schema(
+    template, place_at, tmp_path, monkeypatch
+):
+    wanted = schema(place_at(tmp_path / "first").user())
+    few = tmp_path / "bin"
+    few.mkdir()
+    for name in ("postgres", "initdb"):
+        (few / name).symlink_to(newest().program(name))
+    monkeypatch.setenv("TAMIAS_PG_BIN", str(few))
+    assert schema(place_at(tmp_path / "other").user()) == wanted != []

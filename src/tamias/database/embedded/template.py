@@ -30,7 +30,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def make_cluster(cluster: Path, programs: Binaries, account: ServerAccount) -> None:
-    """Fills an empty folder with a cluster that has the schema of this version."""
+    """Fills an empty folder with a cluster that has the schema of this version.
+
+    Some folders of programs have no more than the server and initdb; then the first session makes the schema.
+    """
+    if not os.access(programs.program("pg_resetwal"), os.X_OK):
+        run_initdb(cluster, programs, account)
+        return
     template = _template(programs)
     if template is not None and _unpack(template, cluster, account):
         return
