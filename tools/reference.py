@@ -18,7 +18,7 @@ from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.routes import sparql_endpoints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-COMMON = {"--data", "--db", "--config", "--json", "-q", "-v", "--help"}
+COMMON = {"--data", "--db", "--config", "--json", "--log", "-q", "-v", "--help"}
 
 
 def commands() -> str:

@@ -16,6 +16,11 @@ __all__ = ["Archive", "Reading", "read"]
 __version__ = "0.1.0"
 
 
+def __dir__() -> list[str]:
+    """The public names, for completion; `__version__` beside them."""
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     """The public names are loaded when they are first used, so that `tamias --help` stays quick."""
     if name == "Archive":

@@ -111,6 +111,7 @@ def test_settings_and_flags_use_the_same_words():
         "db",
         "config",
         "as_json",
+        "log",
         "quiet",
         "verbose",
         "dry_run",

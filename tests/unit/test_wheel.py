@@ -47,3 +47,10 @@ def test_the_product_has_no_verb_for_benchmarks():
         [sys.executable, "-m", "tamias", "bench"], check=False, capture_output=True, text=True
     )
     assert (done.returncode, "No such command" in done.stderr) == (2, True), done.stderr
+
+
+def test_the_package_shows_its_public_names():
+    import tamias
+
+    assert set(dir(tamias)) == {*tamias.__all__, "__version__"}
+    assert all(getattr(tamias, name) for name in tamias.__all__)

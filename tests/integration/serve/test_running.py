@@ -1,5 +1,6 @@
 """`tamias serve` as a process: the secret, where it listens, how it crawls, how it stops."""
 
+import json
 import os
 import re
 import signal
@@ -178,3 +179,13 @@ def test_connections_that_the_database_cuts_are_mended(client, filled):
     for path in ("/api/v1/stats/basic", "/api/v1/get/dataset/http://data.example/a.csv", "/api/v1/hosts"):
         filled.run(b"SELECT pg_terminate_backend(pid) " + others)
         assert client.get(path).status_code == 200
+
+
+def test_each_request_is_a_line_of_json_in_the_log_without_its_query(starting, filled):
+    running = starting(filled.data, "--no-crawl", "-v", "--log", "json")
+    httpx.get(f"{running.address}/api/v1/resources?secret=whisper")
+    lines = [json.loads(line) for line in running.stop()[2].splitlines() if line.startswith("{")]
+    told = [each for each in lines if "/api/v1/resources" in each["message"]]
+    assert [(each["level"], each["logger"]) for each in told] == [("info", "tamias.serve.access")]
+    assert told[0]["message"].startswith("GET /api/v1/resources 200 ")
+    assert (told[0]["time"][-1], "whisper" in str(lines)) == ("Z", False)

@@ -3,6 +3,7 @@
 import functools
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,23 @@ def common(function: Function) -> Function:
         "--config", type=click.Path(path_type=Path), help="Settings file [default: tamias.toml if present]"
     )
     @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+    @click.option(
+        "--log", type=click.Choice(["text", "json"]), default="text", help="Format of log lines. [text]"
+    )
     @click.option("-q", "--quiet", count=True, help="Print less.")
     @click.option("-v", "--verbose", count=True, help="Print more.")
     @functools.wraps(function)
     def wrapped(
-        data: Path, db: str | None, config: Path | None, as_json: bool, quiet: int, verbose: int, **words: Any
+        data: Path,
+        db: str | None,
+        config: Path | None,
+        as_json: bool,
+        log: str,
+        quiet: int,
+        verbose: int,
+        **words: Any,
     ) -> Any:
-        _logging(verbose - quiet)
+        _logging(verbose - quiet, as_json=log == "json")
         place = CommonOptions(data, db or None, config or _usual_config(), as_json, verbose - quiet)
         return function(place=place, **words)
 
@@ -77,7 +88,22 @@ def _usual_config() -> Path | None:
     return usual if usual.exists() else None
 
 
-def _logging(verbosity: int) -> None:
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and the traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        told = {"time": at.replace("+00:00", "Z"), "level": record.levelname.lower(), "logger": record.name}
+        told["message"] = record.getMessage()
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(told).decode()
+
+
+def _logging(verbosity: int, *, as_json: bool) -> None:
     levels = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO, 2: logging.DEBUG}
     level = levels[max(-1, min(2, verbosity))]
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
