@@ -32,7 +32,7 @@ def run(setup: ExperimentSetup) -> Result:
         full_at = time.monotonic()
         time.sleep(FULL_SECONDS)
         stopped = max(visit.at for visit in web.pages()) - full_at
-        asked, said = len(web.pages()), "no room left" in machine.said()
+        asked, said = len(web.pages()), "no disk space left" in machine.said()
         disk.free()
         resumed = wait_until(lambda: len(web.pages()) > asked, 60, "the crawl went on")
         code = crawl.wait(300)
