@@ -52,8 +52,9 @@ class MappingCoverage(msgspec.Struct, kw_only=True):
         kept = _Values(extras)
         self.records += 1
         for field, value in source_values(source):
-            verdict = "mapped" if value in said else "extra" if value in kept else ""
-            verdict = verdict or ("dropped" if field in dropped else "lost")
+            # Small numbers stand in some statement by chance: what is listed as dropped is dropped.
+            found = "mapped" if value in said else "extra" if value in kept else "lost"
+            verdict = "dropped" if field in dropped else found
             told = self.fields.setdefault(field, FieldCoverage(field=field, reason=dropped.get(field)))
             for counts in (self, told):
                 counts.values += 1

@@ -315,10 +315,5 @@ def _file(url: str, formats: tuple[str, ...]) -> Distribution:
     return Distribution(url=url, media_type=kind, format=extension[1].upper() if extension else None)
 
 
-_DROPPED: Final = {
-    "metadata.dc.@schemaLocation": "where the XML's schema is",
-    "metadata.resource.@schemaLocation": "where the XML's schema is",
-    "metadata.oai_datacite.@schemaLocation": "where the XML's schema is",
-}
-MAPPING: Final = RecordMapping("oai-pmh", mapped_dataset, _DROPPED)
+MAPPING: Final = RecordMapping("oai-pmh", mapped_dataset)
 RDF_MAPPING: Final = RecordMapping("oai-rdf", mapped_dataset)

@@ -95,6 +95,7 @@ def test_no_value_of_a_real_oai_record_disappears(suites):
     for each in oai_records(suites("real-portal-records")):
         found.add(each.source, each.quads, OAI_MAPPING.dropped)
     assert [(each.field, each.lost) for each in found.fields.values() if each.lost] == []
+    assert found.dropped <= MOST_DROPPED * found.values
     assert found.records >= 4
 
 
