@@ -220,7 +220,7 @@ class Proxy:
         self.refuses = None
         """A pattern: queries in which it is found are answered with 400."""
         self.slow = None
-        """A pattern: queries in which it is found take more than a second."""
+        """A pattern: queries in which it is found take more than two seconds."""
         self.faults = {}
         """The number of an answer, counted from 1, or a function of it, to the way it fails."""
         self.gives = {}
@@ -275,7 +275,7 @@ class Proxy:
         else:
             self.asked.append(query)
             if self.slow is not None and re.search(self.slow, query):
-                time.sleep(1.1)
+                time.sleep(2.1)
             status, kind, body = self._answer(query, accept)
         fault = self.faults(len(self.asked)) if callable(self.faults) else self.faults.get(len(self.asked))
         if fault is not None and query is not None:
