@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# Hundreds of commands are run: each would compile all of Tamias where the machine forbids to keep bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))
 
