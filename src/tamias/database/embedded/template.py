@@ -45,9 +45,8 @@ def make_cluster(cluster: Path, programs: Binaries, account: ServerAccount) -> N
     make_owner(cluster, programs, account)
     _make_schema(cluster, programs, account)
     if template is not None:
-        with suppress(
-            OSError
-        ):  # there is no room, or it may not be written: the next one is made as this was
+        # Where it cannot be written, for want of room or rights, the next cluster is made as this one was.
+        with suppress(OSError):
             _pack(cluster, template)
 
 
@@ -112,7 +111,8 @@ def _unpack(template: Path, cluster: Path, account: ServerAccount) -> bool:
         for path in cluster.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         return False
-    os.utime(template)
+    with suppress(OSError):  # others may have removed it meanwhile
+        os.utime(template)
     return True
 
 
