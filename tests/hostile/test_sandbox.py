@@ -313,7 +313,7 @@ class TestEscapes:
         """On a busy machine it may get no processor for long."""
         extracted(sandbox, TURTLE)
         monkeypatch.setattr("tamias.crawl.sandbox.sandbox.SILENCE_PART", 0.5)
-        assert "took 2 s of processor time" in told(sandbox, "spin").limit
+        assert "took 2 s of CPU time" in told(sandbox, "spin").limit
         assert "silent for 1.0 s" in told(sandbox, "sleep").limit
 
     def test_a_large_body_is_read_though_its_file_cannot_be_opened_by_name(self, sandbox, tmp_path):
