@@ -242,7 +242,7 @@ class TestStores:
 
     def test_a_store_without_room_is_a_full_disk(self, loopback, tmp_path):
         loopback.answers = [507]
-        with pytest.raises(DiskFull, match="no disk space left"):
+        with pytest.raises(DiskFull, match="the store is full"):
             written(at_loopback(loopback, tmp_path), ONE, b"body")
 
     def test_a_store_that_is_away_is_told(self, tmp_path):
