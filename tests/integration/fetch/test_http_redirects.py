@@ -78,7 +78,7 @@ def test_a_redirect_with_a_password_is_refused(web):
 
 def test_a_redirect_to_nonsense_is_a_failure(web):
     web.answers["/a"] = redirect(b"http://[::")
-    assert "no URL" in web.fetch("/a").reason
+    assert "not a URL" in web.fetch("/a").reason
 
 
 def test_a_redirect_without_location_is_a_failure(web):

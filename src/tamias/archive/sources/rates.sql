@@ -7,13 +7,14 @@ WHERE resource.state <> 'stopped' AND resource.change_rate IS NOT NULL
   AND EXISTS (SELECT FROM source WHERE source.resource = resource.resource)
 
 -- name: set_importances
--- What watched resources count, by the portals that name them and by measures of their quality.
+-- What watched resources count: by the user's word, the portals that name them and measures of their quality.
 UPDATE resource SET importance = wanted.importance
 FROM (SELECT resource.resource,
-             (coalesce((SELECT max(rule.factor)
-                        FROM source JOIN unnest(%(portal)b::text[], %(portal_factor)b::float8[])
-                             AS rule (portal, factor) ON rule.portal = source.portal
-                        WHERE source.resource = resource.resource), 1)
+             (coalesce(resource.priority, 1)
+              * coalesce((SELECT max(rule.factor)
+                          FROM source JOIN unnest(%(portal)b::text[], %(portal_factor)b::float8[])
+                               AS rule (portal, factor) ON rule.portal = source.portal
+                          WHERE source.resource = resource.resource), 1)
               * coalesce((SELECT exp(sum(ln(greatest(1 + (rule.factor - 1) * measure.value, 0.001))))
                           FROM measure JOIN unnest(%(metric)b::text[], %(metric_factor)b::float8[])
                                AS rule (metric, factor) ON rule.metric = measure.metric

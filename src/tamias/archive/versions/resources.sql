@@ -3,8 +3,9 @@
 -- name: put_resources
 -- Makes resources known. A known one takes a title or a promise that it lacked, and what the user says of visits;
 -- one that was stopped is active again if the user names it.
-INSERT INTO resource (resource, url, host, title, expected, added_at, every, importance)
-SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8, new.every, coalesce(new.priority, 1)
+INSERT INTO resource (resource, url, host, title, expected, added_at, every, priority, importance)
+SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8, new.every, new.priority,
+       coalesce(new.priority, 1)
 FROM unnest(%(resource)b::text[], %(url)b::text[], %(host)b::text[], %(title)b::text[], %(expected)b::text[],
             %(every)b::int8[], %(priority)b::float8[])
      AS new (resource, url, host, title, expected, every, priority)
@@ -14,8 +15,8 @@ SET title = coalesce(resource.title, excluded.title),
     expected = CASE WHEN resource.versions = 0 THEN coalesce(excluded.expected, resource.expected)
                     ELSE resource.expected END,
     every = coalesce(excluded.every, resource.every),
-    importance = CASE WHEN %(by_user)b::bool AND excluded.importance <> 1 THEN excluded.importance
-                      ELSE resource.importance END,
+    priority = coalesce(excluded.priority, resource.priority),
+    importance = CASE WHEN excluded.priority IS NULL THEN resource.importance ELSE excluded.importance END,
     state = CASE WHEN %(by_user)b::bool AND resource.state = 'stopped' THEN 'active' ELSE resource.state END
 RETURNING resource, xmax = 0 AS inserted
 
@@ -116,7 +117,7 @@ WHERE resource.resource = ANY(%(resource)b::text[]) AND resource.state <> 'stopp
 -- Resources after a given one, with how their visits go.
 SELECT resource.resource, resource.url, resource.title, resource.media_type, resource.state, resource.added_at,
        resource.versions, resource.tried_at, resource.next_visit, resource.change_rate, resource.every,
-       resource.importance::float8, resource.trouble
+       coalesce(resource.priority, 1)::float8, resource.trouble
 FROM resource
 WHERE resource.resource > %(after)b::text
   AND (%(host)b::text IS NULL OR resource.host = %(host)b::text)

@@ -2,6 +2,8 @@
 ALTER TABLE resource ADD COLUMN every int8 CHECK (every > 0),
 -- When somebody last asked for a visit: one that began before does not answer that.
                      ADD COLUMN wanted_at int8,
+-- What it counts beside others, by the user's word; null leaves it to the settings.
+                     ADD COLUMN priority real CHECK (priority > 0),
 -- Why the latest visit brought nothing; null when it did.
                      ADD COLUMN trouble text;
 UPDATE resource SET trouble = CASE WHEN state = 'gone' THEN 'gone' ELSE 'the last visit gave no usable answer' END
