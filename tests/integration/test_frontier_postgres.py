@@ -212,7 +212,7 @@ def test_a_long_held_snapshot_of_somebody_else_hides_nothing_from_the_lease(make
     frontier = make()
     frontier.put([item for host in range(5) for item in items(40, f"h{host}")])
     with closing(clean_database.session()) as holder:
-        rows = holder.rows(b"SELECT generate_series(1, 100000)", 10)
+        rows = holder.rows(b"SELECT generate_series(1, 100000)", at_once=10)
         next(rows)
         seen = set()
         while leases := frontier.lease(2, per_host=3):
