@@ -159,7 +159,7 @@ def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path
         closing(database.session()) as session,
     ):
         datasets = [each for site in sites for each in site_datasets(session, site)]
-    _written(lambda out: out.writelines(line.encode() for line in semantic_sitemap(datasets)), output)
+    _written(lambda out: out.writelines([semantic_sitemap(datasets)]), output)
 
 
 def _written(write: Write, output: Path | None) -> None:
