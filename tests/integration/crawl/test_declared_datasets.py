@@ -1,6 +1,7 @@
 """Datasets as declared: an endpoint, a dump and a Linked Data site that a sitemap and VoID tell of."""
 
 import json
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -160,3 +161,20 @@ def test_one_iri_is_read_by_the_cheapest_way_that_works(tamias_at, site):
     assert statements(last.stdout) == {each for each in expected if each.subject == NamedNode(iri)}
     assert "dump" in last.stderr
     assert tamias.run("read", "--one", "--allow-private", iri + "none").returncode == 1
+
+
+def test_what_a_site_names_is_asked_for_one_iri_as_robots_txt_and_the_delay_allow(tamias_at, site):
+    publisher = Publisher(site, dump=True)
+    site.pages["/robots.txt"] = b"User-agent: *\nDisallow: /sparql\n"
+    tamias, iri = tamias_at("none"), f"{publisher.base}/resource/striatus"
+    done = tamias.run("read", "--one", "--allow-private", iri)
+    assert done.returncode == 0, done.stderr
+    asked = [path.partition("?")[0] for path, _ in site.log]
+    assert ("/sparql" in asked, "/dump.nt" in asked) == (False, True)
+    named = [at for path, at in site.log if path in ("/sitemap.xml", "/dump.nt")]
+    assert min(after - before for before, after in pairwise(sorted(named))) >= 1.0
+
+
+def test_what_is_no_iri_is_said_at_once(tamias_at):
+    done = tamias_at("none").run("read", "--one", "http://a.test/> } INSERT {")
+    assert (done.returncode, "is not an IRI" in done.stderr) == (2, True)

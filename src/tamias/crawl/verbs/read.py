@@ -139,12 +139,20 @@ def read(source: Source, *, base: str | None = None, media_type: str | None = No
 
 
 def read_with(
-    settings: Settings, source: Source, *, base: str | None = None, media_type: str | None = None
+    settings: Settings,
+    source: Source,
+    *,
+    base: str | None = None,
+    media_type: str | None = None,
+    by_user: bool = True,
 ) -> Reading:
-    """The same under given settings, such as scraping rules."""
+    """The same under given settings, such as scraping rules.
+
+    Not `by_user` is a URL that a site named: filters, robots.txt and the delay hold for it, as in a crawl.
+    """
     try:
         if isinstance(source, str) and "://" in source:
-            return _read_url(source, base, media_type, settings)
+            return _read_url(source, base, media_type, settings, by_user=by_user)
         return _reading(_body(source), base or _base(source), media_type, settings, _name(source))
     except OSError as error:
         return Reading(iter([Problem(f"cannot read {source!r}: {error.strerror or error}")]), {})
@@ -182,16 +190,19 @@ def _name(source: object) -> str | None:
     return Path(path).name if isinstance(path, str | os.PathLike) else None
 
 
-def _read_url(url: str, base: str | None, media_type: str | None, settings: Settings) -> Reading:
+def _read_url(
+    url: str, base: str | None, media_type: str | None, settings: Settings, *, by_user: bool
+) -> Reading:
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
-        return asyncio.run(_read_with_contexts(url, base, media_type, settings, Path(spool)))
+        named = _as_user_named(settings) if by_user else settings
+        capture = asyncio.run(_fetch(url, named, Path(spool)))
+        return asyncio.run(_read_with_contexts(capture, base, media_type, settings, Path(spool)))
 
 
 async def _read_with_contexts(
-    url: str, base: str | None, media_type: str | None, settings: Settings, spool: Path
+    capture: Capture, base: str | None, media_type: str | None, settings: Settings, spool: Path
 ) -> Reading:
     """What stands at an address; JSON-LD contexts that it names are fetched, and it is read again."""
-    capture = await _fetch(url, settings, spool)
     if capture.body is None:
         return Reading(iter([Problem(f"{capture.outcome.word}: {capture.reason}")]), {})
     body, contexts = _in_memory(capture.body), ContextCache()
@@ -234,17 +245,20 @@ def _reading_of(
 def fetch_text(settings: Settings, url: str) -> str:
     """What stands at an address, as text, up to a limit; empty if it cannot be had."""
     with tempfile.TemporaryDirectory(prefix="tamias-") as spool:
-        capture = asyncio.run(_fetch(url, settings, Path(spool)))
+        capture = asyncio.run(_fetch(url, _as_user_named(settings), Path(spool)))
         if capture.body is None or capture.outcome is not Outcome.OK:
             return ""
         return (_in_memory(capture.body).data or b"")[:MOST_TEXT].decode("utf-8", "replace")
 
 
-async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:
+def _as_user_named(settings: Settings) -> Settings:
     """What the user named is asked for, whatever a crawl's filters and robots.txt say."""
     permit = msgspec.structs.replace(settings.permit, robots=False)
     fetch = msgspec.structs.replace(settings.fetch, delay=0.0)
-    settings = msgspec.structs.replace(settings, filters=FiltersSettings(), permit=permit, fetch=fetch)
+    return msgspec.structs.replace(settings, filters=FiltersSettings(), permit=permit, fetch=fetch)
+
+
+async def _fetch(url: str, settings: Settings, spool: Path) -> Capture:
     client = LoneClient(settings, spool, Admission(settings, []))
     try:
         return await client.ask(Request(url=url))

@@ -3,6 +3,7 @@
 The ways are those of the Semantic Sitemap extension: the IRI itself, an endpoint, and only then a dump.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final
@@ -14,6 +15,8 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 from tamias.archive.sources.access_plan import Access, access_plan
 from tamias.archive.sources.claim import authoritative
 from tamias.crawl.verbs.read import Reading, fetch_text, read_with
+from tamias.harvesters.kit.descriptions import is_iri
+from tamias.model.errors import UsageError
 from tamias.model.site import SemanticDataset, covers
 from tamias.model.url import authority
 from tamias.settings import Settings
@@ -49,8 +52,14 @@ def read_one(
 ) -> OneIri:
     """Reads about one IRI. `declared`: datasets, and what counts of them; None: its site is asked."""
 
+    if not is_iri(iri):
+        raise UsageError(f"{iri!r} is not an IRI")
+
     def read(url: str) -> Reading:
-        return read_with(settings, url)
+        if url == iri:
+            return read_with(settings, url)
+        time.sleep(settings.fetch.delay)
+        return read_with(settings, url, by_user=False)
 
     if declared is None:
         declared = _declared_by_site(settings, read, iri)
@@ -110,7 +119,7 @@ def _question(endpoint: str, iri: str, slicing: str | None) -> str:
     """The address that asks an endpoint for the description, as its slicing says that it is made."""
     address, _, query = endpoint.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
-    graphs = "".join(f" FROM <{graph}>" for name, graph in pairs if name == _NAMED)
+    graphs = "".join(f" FROM <{graph}>" for name, graph in pairs if name == _NAMED and is_iri(graph))
     others = [pair for pair in pairs if pair[0] != _NAMED]
     node = f"<{iri}>"
     if slicing in {"cbd", "scbd", "msg"}:

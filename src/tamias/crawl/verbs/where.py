@@ -16,6 +16,7 @@ from tamias.archive.sources.declared import (
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.harvesters.kit.descriptions import is_iri
 from tamias.model.errors import UrlError, UsageError
 from tamias.model.url import fetch_url
 
@@ -37,7 +38,7 @@ Ask = Callable[[str], list[dict[str, str]]]
 
 def where_is(session: Session, admission: Admission, buckets: int, ask: Ask, iri: str) -> list[ServedAt]:
     """All places, those that were crawled first. Raises `UsageError` for what is no IRI."""
-    if ":" not in iri or any(each.isspace() or each in '<>"{}|\\\\^`' for each in iri):
+    if not is_iri(iri):
         raise UsageError(f"{iri!r} is not an IRI")
     declared = declared_datasets(session, iri)
     found = _crawled(session, admission, buckets, iri)
