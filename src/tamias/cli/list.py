@@ -76,9 +76,11 @@ def _row(each: "WatchedResource") -> dict[str, object]:
 
 
 def _write_csv(rows: Iterator[dict[str, object]]) -> None:
-    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    from tamias.serve.pages.html.tables import cell
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([cell(row[name]) for name in COLUMNS] for row in rows)
 
 
 def _write_table(rows: Iterator[dict[str, object]]) -> None:

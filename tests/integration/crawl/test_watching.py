@@ -50,6 +50,12 @@ def test_a_list_tells_visits_and_trouble_and_what_has_succeeded_since_has_none(t
     assert "          gone: 404 Not Found" in table.splitlines()
 
 
+def test_no_cell_of_a_list_is_a_formula_for_a_spreadsheet(tamias, site):
+    assert tamias.run("add", site.url("/a.csv"), "--title", "=1+1").returncode == 0
+    [row] = csv.DictReader(tamias.run("list", "--format", "csv").stdout.splitlines())
+    assert row["title"] == "'=1+1"
+
+
 def test_what_is_removed_is_not_visited_and_keeps_its_history_until_it_is_added_again(tamias, site, listed):
     site.pages |= {"/a.csv": TABLE, "/b.csv": TABLE + b"2,two\n"}
     assert tamias.run("add", site.url("/a.csv"), site.url("/b.csv"), "--every", "1m").returncode == 0

@@ -31,16 +31,16 @@ def csv_answer(table: CsvTable) -> Response:
     """
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow([_cell(name) for name in table.columns])
-    lines.writerows([_cell(value) for value in row] for row in table.rows)
+    lines.writerow([cell(name) for name in table.columns])
+    lines.writerows([cell(value) for value in row] for row in table.rows)
     headers = {"Cache-Control": "no-cache", "Content-Disposition": 'inline; filename="tamias.csv"'}
     return Response(text.getvalue(), headers=headers, media_type="text/csv; header=present")
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A text that a spreadsheet would take for a formula begins with an apostrophe.
 
-    >>> _cell("=1+1"), _cell(-1), _cell(None)
+    >>> cell("=1+1"), cell(-1), cell(None)
     ("'=1+1", -1, '')
     """
     if value is None:
