@@ -74,6 +74,8 @@ _DETAILS = re.compile(
     r"\b\w+://\S+|'[^']*'|\"[^\"]*\"|\b[\w-]+(?:\.[\w-]+)+(?::\d+)?|\[[0-9a-f:.]+\]|\d[\d.,:]*"
 )
 _LONGEST_KIND = 80
+_LONGEST_REASON = 1000
+"""Characters that are looked at: servers write parts of it, and some patterns go back over what they read."""
 
 
 def kind_of_reason(reason: str) -> tuple[str, str]:
@@ -92,6 +94,7 @@ def kind_of_reason(reason: str) -> tuple[str, str]:
     >>> kind_of_reason("connection to 10.2.3.4:80 failed: curl error 56")[0]
     'connection to … failed: curl error …'
     """
+    reason = reason[:_LONGEST_REASON]
     for pattern, kind, advice in _PATTERNS:
         if found := pattern.search(reason):
             return found.expand(kind), found.expand(advice)

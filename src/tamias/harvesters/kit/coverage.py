@@ -13,7 +13,7 @@ import msgspec
 from lxml import etree
 from pyoxigraph import Literal, NamedNode, Quad
 
-from tamias.harvesters.kit.mapping import FIELDS
+from tamias.harvesters.kit.mapping import FIELDS, MOST_SEARCHED
 from tamias.model.finding import SourceRecord
 
 _TOKEN = re.compile(r"[-+]?\w[\w.+-]*")
@@ -127,8 +127,12 @@ class _Values:
                     if term.value[:1] in "[{" or "(" in term.value:
                         self._tokens.update(_TOKEN.findall(term.value))
         self._text = "\n".join(self._whole)
+        self._searches = MOST_SEARCHED // (len(self._text) + 1)
 
     def __contains__(self, value: str) -> bool:
         if value in self._whole or value.lower() in self._whole or value in self._tokens:
             return True
-        return len(value) > 3 and value not in ("true", "false") and value in self._text
+        if len(value) <= 3 or value in ("true", "false") or self._searches <= 0:
+            return False
+        self._searches -= 1
+        return value in self._text

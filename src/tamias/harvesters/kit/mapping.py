@@ -26,6 +26,8 @@ FIELDS: Final = "https://w3id.org/tamias/field#"
 
 _SHORT = 4
 """A shorter text may stand in a longer one by chance."""
+MOST_SEARCHED = 200_000_000
+"""Characters looked through for the values of one record; in a larger one only whole values are found."""
 _NOTATION: Final = frozenset({"key", "typeName", "typeClass", "multiple"})
 """Members that only name and type the `value` beside them."""
 
@@ -154,13 +156,17 @@ class SaidValues:
             last_segment(term.value).lower() for term in terms if isinstance(term, NamedNode)
         }
         self._text = "\n".join(values)
+        self._searches = MOST_SEARCHED // (len(self._text) + 1)
 
     def has(self, value: Any) -> bool:
         """Whether a statement has it: as it stands, as the end of an IRI, or within a longer text."""
         text = _as_text(value).strip()
         if text in self._values or text.lower() in self._values:
             return True
-        return len(text) >= _SHORT and not isinstance(value, bool) and text in self._text
+        if len(text) < _SHORT or isinstance(value, bool) or self._searches <= 0:
+            return False
+        self._searches -= 1
+        return text in self._text
 
 
 def _extras(mapping: RecordMapping, kept: Iterator[Leaf], record: str, catalogue: str) -> list[Quad]:
