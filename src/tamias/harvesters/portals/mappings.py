@@ -7,7 +7,7 @@ from pyoxigraph import Quad
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.mapping import RecordMapping, map_element, map_record
-from tamias.harvesters.portals import arcgis, ckan, dkan, opendatasoft, socrata, udata, zenodo
+from tamias.harvesters.portals import arcgis, ckan_records, dkan, opendatasoft, socrata, udata, zenodo
 from tamias.harvesters.portals.dataverse import SEARCH_MAPPING, export_mapping
 from tamias.harvesters.portals.oai import rdf_in
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING
@@ -18,7 +18,7 @@ _JSON: Final = {
     mapping.name: mapping
     for mapping in (
         arcgis.MAPPING,
-        ckan.MAPPING,
+        ckan_records.MAPPING,
         dkan.MAPPING,
         opendatasoft.MAPPING,
         pod.MAPPING,

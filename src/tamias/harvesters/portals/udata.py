@@ -12,7 +12,7 @@ from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import count, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
-from tamias.harvesters.portals.ckan import service_kind
+from tamias.harvesters.portals.ckan_records import service_kind
 from tamias.model.capture import Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 from tamias.model.finding import Harvest, HarvestStep

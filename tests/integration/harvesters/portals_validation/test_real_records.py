@@ -10,7 +10,7 @@ from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import FIELDS, map_element, map_record
-from tamias.harvesters.portals import ckan
+from tamias.harvesters.portals import ckan_records as ckan
 from tamias.harvesters.portals.dataverse import export_mapping
 from tamias.harvesters.portals.mappings import map_again
 from tamias.harvesters.portals.oai_records import MAPPING as OAI_MAPPING

@@ -11,7 +11,7 @@ from tamias.harvesters.kit.dcat import dataset_quads
 from tamias.harvesters.kit.mapping import map_record
 from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.terms import day_or_moment, mailbox, sound_iri, text_literal
-from tamias.harvesters.portals import arcgis, ckan, opendatasoft, socrata, udata
+from tamias.harvesters.portals import arcgis, ckan_records, opendatasoft, socrata, udata
 from tamias.model.dataset import Agent, Dataset, Distribution, Period
 
 ROOT = "https://data.example.org/"
@@ -29,7 +29,7 @@ JSON = st.recursive(
 )
 
 RECORDS = {
-    ckan.dataset_of: (
+    ckan_records.dataset_of: (
         "id name title notes url license_url organization groups tags extras resources theme language "
         "spatial metadata_created metadata_modified contact_email publisher_name version"
     ),
@@ -42,7 +42,7 @@ RECORDS = {
 }
 
 
-MAPPINGS = [module.MAPPING for module in (ckan, socrata, opendatasoft, udata, arcgis)]
+MAPPINGS = [module.MAPPING for module in (ckan_records, socrata, opendatasoft, udata, arcgis)]
 
 
 def written(quads):
@@ -133,3 +133,10 @@ def test_a_state_is_small_whatever_the_portal():
     )
     assert len(state_of(place)) < 10_000
     assert msgspec.msgpack.decode(state_of(place), type=Position) == place
+
+
+def test_no_value_is_lost_of_a_record_too_large_to_be_searched(monkeypatch):
+    monkeypatch.setattr("tamias.harvesters.kit.mapping.MOST_SEARCHED", 0)
+    record = {"id": "a", "notes": "A text of several words.", "own_field": "several words"}
+    quads = map_record(ckan_records.MAPPING, msgspec.json.encode(record), ROOT).quads
+    assert any(quad.predicate.value.endswith("#ckan.own_field") for quad in quads)
