@@ -65,16 +65,17 @@ class Stop(msgspec.Struct, frozen=True):
     """What forbids it: bits of `tamias.model.cut`."""
 
 
-class Hop(msgspec.Struct, frozen=True, kw_only=True):
-    """One request and its answer; a redirect makes several."""
+class Hop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request and its answer; a redirect makes several. Its JSON stands in the row of a capture."""
 
     url: str
     status: int
-    headers: tuple[tuple[str, str], ...]
     address: str
     """The peer's IP address."""
     location: str | None = None
     """Where a redirect points, made absolute."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """In a record, kept where the archive keeps what came."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, whatever its case."""
@@ -154,17 +155,6 @@ class Extent(msgspec.Struct, frozen=True):
     """Plain bytes, over as many frames as it takes."""
 
 
-class HopRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request and its answer."""
-
-    url: str
-    status: int
-    address: str
-    location: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    """Kept where the archive keeps what came."""
-
-
 class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt on a URL, and its row of the table `capture`. Times are milliseconds UTC."""
 
@@ -180,7 +170,7 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Annotated[Outcome, Column("int2")]
     reason: Annotated[str, Column("text")]
     depth: Annotated[int, Column("int2")]
-    hops: Annotated[tuple[HopRecord, ...], Column("jsonb")] = ()
+    hops: Annotated[tuple[Hop, ...], Column("jsonb")] = ()
     final_url: Annotated[str, Column("text")]
     status: Annotated[int | None, Column("int2")] = None
     told_type: Annotated[str | None, Column("text")] = None

@@ -8,7 +8,7 @@ import msgspec
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.model import vocabulary as v
-from tamias.model.capture import CaptureRecord, HopRecord, Outcome
+from tamias.model.capture import CaptureRecord, Hop, Outcome
 
 Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
 """Subject, predicate and object; without an object there is nothing to say."""
@@ -105,7 +105,7 @@ class _MetadataTerms:
                 yield node, self._term("position"), _number(position)
                 yield from self._hop(node, hop)
 
-    def _hop(self, node: NamedNode, hop: HopRecord) -> Iterator[Statement]:
+    def _hop(self, node: NamedNode, hop: Hop) -> Iterator[Statement]:
         yield node, self._term("url"), _address(hop.url)
         yield node, self._term("status"), _number(hop.status)
         yield node, self._term("address"), _text(hop.address)

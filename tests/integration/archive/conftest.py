@@ -12,7 +12,7 @@ from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import insert_captures
 from tamias.archive.versions.resources import NewVersion, add_suspect, add_version, put_resources
 from tamias.database.connect import Database
-from tamias.model.capture import Body, CaptureRecord, HopRecord, Outcome, new_capture_id
+from tamias.model.capture import Body, CaptureRecord, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, url_key
@@ -114,9 +114,9 @@ def _lease():
 
 
 def _record(capture, url, when, body, redirect):
-    hops = (HopRecord(url=redirect or url, status=200, address="192.0.2.1"),)
+    hops = (Hop(url=redirect or url, status=200, address="192.0.2.1"),)
     if redirect:
-        hops = (HopRecord(url=url, status=302, address="192.0.2.1", location=redirect), *hops)
+        hops = (Hop(url=url, status=302, address="192.0.2.1", location=redirect), *hops)
     return CaptureRecord(
         id=capture, crawl=1, url=url, started_at=when, ended_at=when + 250, outcome=Outcome.OK, reason="",
         depth=0, hops=hops, final_url=redirect or url, status=200, told_type="text/csv", bytes=body.size,

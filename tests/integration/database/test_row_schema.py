@@ -10,7 +10,7 @@ import pytest
 from tamias.archive.blobs.blob import Blob
 from tamias.archive.captures import all_captures, insert_captures
 from tamias.database.row_schema import RowSchema
-from tamias.model.capture import CaptureRecord, Column, Extent, HopRecord, Outcome, new_capture_id
+from tamias.model.capture import CaptureRecord, Column, Extent, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Signal
 from tamias.sinks.outbox import Edition
@@ -36,7 +36,7 @@ FULL = msgspec.structs.replace(
     started_at=3,
     outcome=Outcome.OK,
     final_url="http://example.org/ö",
-    hops=(HopRecord(url="http://example.org/a", status=200, address="192.0.2.1", headers=(("A", "b"),)),),
+    hops=(Hop(url="http://example.org/a", status=200, address="192.0.2.1", headers=(("A", "b"),)),),
     status=200,
     told_type="text/turtle; charset=ö",
     found_type="text/turtle",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Dataset, NamedNode, RdfFormat, Store, parse, serialize
 
-from tamias.model.capture import CaptureRecord, Extent, HopRecord, Outcome
+from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome
 from tamias.model.errors import UrlError
 from tamias.model.site import Signal
 from tamias.model.url import fetch_url
@@ -26,13 +26,13 @@ RECORD = CaptureRecord(
     reason="200 OK",
     depth=2,
     hops=(
-        HopRecord(
+        Hop(
             url="http://example.org/thing",
             status=303,
             address="192.0.2.1",
             location="http://example.org/data",
         ),
-        HopRecord(url="http://example.org/data", status=200, address="192.0.2.2"),
+        Hop(url="http://example.org/data", status=200, address="192.0.2.2"),
     ),
     final_url="http://example.org/data",
     status=200,
@@ -176,7 +176,7 @@ def test_nothing_a_server_says_breaks_the_quads():
         told_type=hostile,
         reason=hostile,
         problems=(hostile,),
-        hops=(HopRecord(url=RECORD.url, status=302, address="192.0.2.1", location="http://[" + hostile),),
+        hops=(Hop(url=RECORD.url, status=302, address="192.0.2.1", location="http://[" + hostile),),
     )
     quads = activity_quads(record)
     lines = serialize(quads, format=RdfFormat.N_QUADS)

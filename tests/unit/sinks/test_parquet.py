@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
-from tamias.model.capture import CaptureRecord, HopRecord, Outcome
+from tamias.model.capture import CaptureRecord, Hop, Outcome
 from tamias.sinks.files import parquet
 from tamias.sinks.files.graphs import NoQuad
 from tamias.sinks.files.parquet import CAPTURES, QUADS, export_parquet, quad_rows
@@ -99,7 +99,7 @@ class TestFiles:
             assert [row[0] for row in told] == list(columns)
 
     def test_an_attempt_is_read_back(self, tmp_path):
-        hops = (HopRecord(url="http://e/1", status=301, address="192.0.2.1", location="http://e/2"),)
+        hops = (Hop(url="http://e/1", status=301, address="192.0.2.1", location="http://e/2"),)
         record = attempt(1, hops=hops, status=301, problems=("bad",), bytes=2**40, sha256="ab")
         export_parquet([], [record], tmp_path)
         (row,) = rows(
@@ -109,7 +109,7 @@ class TestFiles:
         assert row == ("ok", 301, "192.0.2.1", ["bad"], [hop], 2**40, 1_700_000_000_123)
 
     def test_a_value_that_comes_late_is_kept(self, tmp_path):
-        hops = (HopRecord(url="http://e/1", status=301, address="", location="http://e/2"),)
+        hops = (Hop(url="http://e/1", status=301, address="", location="http://e/2"),)
         late = attempt(5000, status=599, bytes=2**40, problems=("late",), hops=hops, told_type="x")
         export_parquet([], [*(attempt(n) for n in range(5000)), late], tmp_path)
         columns = "status, bytes, problems, hops[1].location, told_type"

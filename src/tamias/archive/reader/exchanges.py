@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.database.sql import statements
-from tamias.model.capture import HopRecord
+from tamias.model.capture import Hop
 
 _SQL = statements("tamias.archive.reader", "library.sql")
 
@@ -24,7 +24,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None
     reason: str
     told_type: str | None
-    hops: tuple[HopRecord, ...]
+    hops: tuple[Hop, ...]
     agent: str
 
 
@@ -46,6 +46,6 @@ def _exchange(row: tuple[Any, ...]) -> Exchange:
         status=status,
         reason=reason,
         told_type=told_type,
-        hops=tuple(msgspec.convert(hops or [], list[HopRecord])),
+        hops=tuple(msgspec.convert(hops or [], list[Hop])),
         agent=agent,
     )

@@ -21,7 +21,7 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Cursor
 from tamias.frontier.service.state import WATCH
-from tamias.model.capture import Capture, CaptureRecord, HopRecord, Outcome, new_capture_id
+from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
 from tamias.model.cut import BELOW, LISTED
 from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, DUMP, ROBOTS, kind_key, kind_of
@@ -289,16 +289,9 @@ def _record(
         outcome=capture.outcome,
         reason=capture.reason,
         depth=task.depth,
-        hops=tuple(
-            HopRecord(
-                url=hop.url,
-                status=hop.status,
-                address=hop.address,
-                location=hop.location,
-                headers=hop.headers if headers else (),
-            )
-            for hop in capture.hops
-        ),
+        hops=capture.hops
+        if headers
+        else tuple(msgspec.structs.replace(hop, headers=()) for hop in capture.hops),
         final_url=without_password(capture.final_url),
         status=capture.status,
         told_type=capture.told_type,

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from tamias import __version__
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.exchanges import Exchange
 from tamias.archive.reader.library import ArchiveReader
 from tamias.crawl.verbs.export.holdings import holdings
-from tamias.model.capture import Body, Capture, Hop, HopRecord, Outcome
+from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.resource import Version
 from tamias.sinks.warc.cdxj import entries, timestamp
 from tamias.sinks.warc.warc_files import WarcPart, warc_parts
@@ -95,18 +97,13 @@ def _body(content: Content, folder: Path) -> Iterator[Body]:
 def _hops(exchange: Exchange | None, url: str, version: Version) -> tuple[Hop, ...]:
     """The answers as far as they are kept: of the headers, the type and where a redirect led."""
     seen = exchange.hops if exchange else ()
-    *before, last = seen or (HopRecord(url=url, status=200, address=""),)
+    *before, last = seen or (Hop(url=url, status=200, address=""),)
     told = (("Content-Type", version.told_type),) if version.told_type else ()
-    redirects = [
-        Hop(
-            url=hop.url, status=hop.status, headers=_location(hop), address=hop.address, location=hop.location
-        )
-        for hop in before
-    ]
+    redirects = [msgspec.structs.replace(hop, headers=_location(hop)) for hop in before]
     return (*redirects, Hop(url=last.url, status=last.status, headers=told, address=last.address))
 
 
-def _location(hop: HopRecord) -> tuple[tuple[str, str], ...]:
+def _location(hop: Hop) -> tuple[tuple[str, str], ...]:
     return (("Content-Length", "0"), *([("Location", hop.location)] if hop.location else []))
 
 
