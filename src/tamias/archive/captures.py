@@ -1,4 +1,4 @@
-"""Attempts as rows: written with the finish that they belong to, read for export and figures."""
+"""Attempts as rows, written with the finish that they belong to; segments: how much of each is durable."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -119,3 +119,40 @@ def _columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:
 def _record(row: tuple[Any, ...]) -> CaptureRecord:
     crawl_name, url, *columns = row
     return _ROWS.decode(columns, crawl_name=crawl_name, final_url=url)
+
+
+class Durable(msgspec.Struct, frozen=True):
+    """A segment and its durable length; sealed when nothing will be added."""
+
+    segment: int
+    committed: int
+    sealed: bool = False
+
+
+def new_segment(session: Session, worker: int) -> int:
+    """The number of a fresh segment for a worker."""
+    row = session.transact(
+        lambda cursor: cursor.execute(_SQL["new_segment"].text, {"worker": worker}).fetchone()
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def commit_segments(cursor: Cursor, news: Sequence[Durable]) -> None:
+    """Writes durable lengths, inside the transaction of what relies on them."""
+    if news:
+        cursor.execute(
+            _SQL["commit_segments"].text,
+            {
+                "segment": Longs([each.segment for each in news]),
+                "committed": Longs([each.committed for each in news]),
+                "sealed": Bools([each.sealed for each in news]),
+            },
+        )
+
+
+def open_segments(session: Session, workers: Sequence[int]) -> list[Durable]:
+    """What these workers left unsealed."""
+    asked = {"workers": list(workers)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["open_segments"].text, asked).fetchall())
+    return [Durable(segment, committed) for segment, committed in rows]

@@ -14,7 +14,7 @@ from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Seed
 from tamias.permit.delay import host_delay_ms
-from tamias.schedule.interval import seconds_of
+from tamias.schedule.rules import seconds_of
 
 if TYPE_CHECKING:
     from tamias.crawl.revisit.watching import Added, Wanted

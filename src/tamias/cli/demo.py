@@ -142,7 +142,7 @@ def _exported(place: CommonOptions) -> list[Quad]:
 
 def _archive(place: CommonOptions, settings: Settings, web: "DataWeb") -> Archived:
     """Puts some documents under watch and visits them each day, on which two of them have changed."""
-    from tamias.demo.watched import put_watched
+    from tamias.demo.expected import put_watched
 
     changing = put_watched(web.web, 0)
     watched = (*changing, *web.seeds)

@@ -60,7 +60,7 @@ def _all(
 
 def _row(each: "WatchedResource") -> dict[str, object]:
     from tamias.archive.moments import rfc3339
-    from tamias.schedule.interval import span_of
+    from tamias.schedule.rules import span_of
 
     return {
         "state": each.state,

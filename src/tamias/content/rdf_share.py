@@ -1,4 +1,7 @@
-"""How much of a text an RDF syntax can read: the parser decides, not the first character. Pure."""
+"""How much of a text an RDF syntax can read: the parser decides, not the first character. Pure.
+
+To cut a text into statements it is read as signs: what hides a sign, and where statements and directives end.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +10,26 @@ from itertools import islice
 from pyoxigraph import RdfFormat, parse
 
 from tamias.content.formats import N3, NQUADS, NTRIPLES, TRIG, TURTLE, syntax_of
-from tamias.content.turtle_text import BOUNDARY_OR_BRACE
+
+_STRING = (
+    rb'"""(?:[^"\\]++|\\.|"(?!""))*(?:"""|\Z)|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*(?:\'\'\'|\Z)'
+    rb'|"(?:[^"\\\n]++|\\.)*["\n]?|\'(?:[^\'\\\n]++|\\.)*[\'\n]?'
+)
+_IRI = rb'<(?:[^<>"{}|^`\\\s]++|\\[uU])*>?'
+ATOM = rb"(?:%b|%b|#[^\n]*|\\.)" % (_STRING, _IRI)
+"""What hides every sign in it; a string that is not closed ends with its line."""
+DIRECTIVES = (
+    rb"(?P<directive>^[ \t]*(?i:prefix[ \t]+[^\s:<]*:\s*<[^<>\s]*>|base\s*<[^<>\s]*>))"
+    rb"|(?P<before>^[ \t]*@(?:prefix|base)\b)"
+)
+DOT = rb"(?P<dot>\.(?![\w:%\\.\-\x80-\xff]))"
+BRACES = rb"(?P<open>\{)|(?P<close>\})"
+BOUNDARY = re.compile(ATOM + rb"|" + DIRECTIVES + rb"|" + DOT, re.DOTALL | re.MULTILINE)
+BOUNDARY_OR_BRACE = re.compile(
+    ATOM + rb"|" + DIRECTIVES + rb"|" + DOT + rb"|" + BRACES, re.DOTALL | re.MULTILINE
+)
+"""Ends of statements and directives, and where a graph or formula begins and ends."""
+
 
 SYNTAXES = {kind: syntax for kind in (NTRIPLES, NQUADS, TURTLE, TRIG, N3) if (syntax := syntax_of(kind))}
 BY_LINE = (NTRIPLES, NQUADS)

@@ -7,7 +7,6 @@ from http import HTTPStatus
 
 import pycurl
 
-from tamias.fetch.attempt import Attempt
 from tamias.fetch.http_transfer import ZSTD, HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
@@ -17,6 +16,7 @@ from tamias.fetch.verdict import (
     REDIRECTS,
     TURNS_TO_GET,
     UNACCEPTABLE,
+    Attempt,
     Verdict,
     failed,
     of_status,

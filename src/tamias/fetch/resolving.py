@@ -1,9 +1,10 @@
-"""What it means that a name does not resolve: there is no such name, or nobody can tell at the moment."""
+"""Names and addresses: what it means that a name does not resolve; one address of a host for a whole run."""
 
 import asyncio
 import ipaddress
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from time import monotonic
 
 from tamias.fetch.verdict import Verdict, failed
@@ -89,3 +90,13 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@lru_cache(maxsize=65536)
+def address_of(name: str) -> str:
+    """One IP address of a host, the same for the whole run; the name itself where it has none now."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return name
+    return str(found[0][4][0])

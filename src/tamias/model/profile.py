@@ -61,7 +61,7 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The shape that most values have: `9{5}`, `A{2}-9{3}`; None where they have no shape in common."""
     meaning: Meaning | None = None
     sketch: bytes = b""
-    """The smallest hashes of the values (`tamias.analyse.profile.sketch`); empty where none is needed."""
+    """The smallest hashes of the values (`tamias.analyse.profile.joins`); empty where none is needed."""
 
     @property
     def datatype_iri(self) -> str:

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from tamias.archive.captures import insert_captures
-from tamias.archive.segments import Durable, commit_segments, new_segment
+from tamias.archive.captures import Durable, commit_segments, insert_captures, new_segment
 from tamias.crawl.verbs.checking import Checkup
 from tamias.model.capture import Body, Capture, CaptureRecord, Hop, Outcome
 from tamias.sinks.segments import segment_files as segments

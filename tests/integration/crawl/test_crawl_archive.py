@@ -9,7 +9,7 @@ import pytest
 
 from tamias.archive.blobs import BlobReader, LocalPacks
 from tamias.archive.catalogue.joins import sketched_columns
-from tamias.archive.catalogue.stored_profiles import read_profile
+from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.versions.resources import all_resources, read_suspects, read_versions
 from tamias.database.connect import Database
 

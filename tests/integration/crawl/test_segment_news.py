@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from tamias.archive.segments import Durable, commit_segments, new_segment, open_segments
+from tamias.archive.captures import Durable, commit_segments, new_segment, open_segments
 
 
 def test_of_several_news_about_one_segment_the_longest_counts(database):

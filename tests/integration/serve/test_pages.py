@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tamias.analyse.profile.body import profile
-from tamias.archive.catalogue.stored_profiles import keep_profile
+from tamias.archive.catalogue.profiles import keep_profile
 from tamias.archive.quality import measure_resources
 from tamias.archive.versions.resources import NewVersion, add_suspect
 from tamias.frontier.keys import bucket_of, host_hash

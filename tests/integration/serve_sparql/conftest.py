@@ -9,8 +9,7 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.captures import insert_captures
-from tamias.archive.segments import Durable, commit_segments, new_segment
+from tamias.archive.captures import Durable, commit_segments, insert_captures, new_segment
 from tamias.archive.versions.resources import NewVersion, add_version, put_resources
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.database.connect import Database

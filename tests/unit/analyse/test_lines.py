@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 
-from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.rdf.analyser import RdfAnalyser
 from tamias.analyse.rdf.plain import plain_lines
-from tamias.analyse.rdf.written import written
-from tamias.content.quad_lines import QuadLines
+from tamias.analyse.rdf.statements import written
+from tamias.content.quad_lines import QuadLines, rdf_links
 from tamias.model.document import Document
 from tamias.model.finding import Quads
 from tamias.sinks.segments.naming import Naming, sound

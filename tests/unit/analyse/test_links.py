@@ -2,7 +2,7 @@
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.links.statements import rdf_links
+from tamias.content.quad_lines import rdf_links
 
 QUADS = [
     Quad(NamedNode("http://s/"), NamedNode("https://p/"), NamedNode("http://o/"), NamedNode("http://g/")),

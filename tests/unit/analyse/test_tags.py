@@ -4,9 +4,17 @@ import random
 
 import pytest
 
-from tamias.analyse.tags.content import LanguageTagger, MarkupTagger, TypeTagger
-from tamias.analyse.tags.likeness import NEAR, distance, page_hash, quarters, simhash
-from tamias.analyse.tags.rules import TagRules
+from tamias.analyse.tags.content import (
+    NEAR,
+    LanguageTagger,
+    MarkupTagger,
+    TagRules,
+    TypeTagger,
+    distance,
+    page_hash,
+    quarters,
+    simhash,
+)
 from tamias.model.document import Page
 from tamias.model.errors import ConfigError
 

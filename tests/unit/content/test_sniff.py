@@ -10,8 +10,7 @@ import zipfile
 import pytest
 import zstandard
 
-from tamias.content.signatures import SHEET
-from tamias.content.sniff import found_charset, found_type
+from tamias.content.sniff import SHEET, found_charset, found_type
 
 RDF_NS = b'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 RDF_XML = b"<rdf:RDF " + RDF_NS + b"></rdf:RDF>"

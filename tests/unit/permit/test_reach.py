@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.model.capture import Unreached
-from tamias.permit.reach import ReachPolicy, failed_again
+from tamias.permit.delay import ReachPolicy, failed_again
 
 POLICY = ReachPolicy(retries=3, retry_wait=10_000, max_wait=600_000, least_tries=3, least_time=24 * 3_600_000)
 START = 1_800_000_000_000

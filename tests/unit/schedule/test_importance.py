@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.model.errors import ConfigError
-from tamias.schedule.importance import parse_importance
+from tamias.schedule.rules import parse_importance
 
 
 @pytest.mark.parametrize(

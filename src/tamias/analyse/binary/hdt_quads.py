@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
-from tamias.analyse.rdf.statements import RdfStatements
-from tamias.analyse.rdf.terms import blank_node, iri, literal
+from tamias.analyse.rdf.statements import RdfStatements, blank_node, iri, literal
 from tamias.content.hdt.layout import Numbers
 from tamias.content.hdt.reader import Hdt, Terms, Triples
 from tamias.model.finding import Finding

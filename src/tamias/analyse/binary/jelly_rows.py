@@ -9,9 +9,8 @@ from pyjelly.jelly import RdfStreamFrame
 from pyjelly.parse.decode import Adapter, Decoder, ParserOptions, options_from_frame
 from pyoxigraph import DefaultGraph, Quad, Triple
 
-from tamias.analyse.rdf.statements import RdfStatements
-from tamias.analyse.rdf.terms import blank_node, literal
-from tamias.analyse.rdf.terms import iri as absolute
+from tamias.analyse.rdf.statements import RdfStatements, blank_node, literal
+from tamias.analyse.rdf.statements import iri as absolute
 from tamias.model.finding import Finding
 
 DAMAGE = (

@@ -12,8 +12,7 @@ from tamias.analyse.jsonld.expand import MissingContexts, Unexpandable, expanded
 from tamias.analyse.jsonld.text import values
 from tamias.analyse.limits import AnalyseLimits, RefusedError
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
-from tamias.analyse.rdf.terms import blank_node
-from tamias.analyse.rdf.written import written
+from tamias.analyse.rdf.statements import blank_node, written
 from tamias.content.quad_lines import QuadLines
 from tamias.model.finding import Problem
 

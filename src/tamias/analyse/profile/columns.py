@@ -7,13 +7,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from tamias.analyse.profile.dialect import Dialect
+from tamias.analyse.profile.joins import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.limits import ProfileLimits
-from tamias.analyse.profile.sketch import HASH_SQL, SIZE, packed
 from tamias.analyse.profile.values.cells import form_of, usual_shape
 from tamias.analyse.profile.values.form import NULLS, TEXT, TYPED_NULLS, ColumnForm
-from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of
+from tamias.analyse.profile.values.meanings import ColumnSample, meaning_of, says
 from tamias.analyse.profile.values.number_forms import decimal_sign
-from tamias.analyse.profile.values.words import says
 from tamias.model.profile import ColumnProfile, Meaning, TopValue
 
 if TYPE_CHECKING:

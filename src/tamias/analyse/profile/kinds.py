@@ -3,7 +3,7 @@
 import mimetypes
 from pathlib import Path
 
-from tamias.analyse.profile.files import zips
+from tamias.analyse.profile.files import members
 from tamias.analyse.profile.limits import ProfileLimit
 from tamias.content.formats import (
     BY_NAME,
@@ -113,10 +113,10 @@ def _is_html(text: bytes) -> bool:
 def _zip_kind(path: Path) -> str | None:
     """Workbooks are zip archives with certain members."""
     try:
-        with zips.opened(path) as archive:
+        with members.opened(path) as archive:
             workbook = any(name.startswith("xl/workbook.") for name in archive.namelist())
-            return SHEET if workbook else zips.spoken_type(archive)
-    except (ProfileLimit, *zips.FAULTS):
+            return SHEET if workbook else members.spoken_type(archive)
+    except (ProfileLimit, *members.FAULTS):
         return None
 
 

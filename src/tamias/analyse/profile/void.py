@@ -7,8 +7,8 @@ from typing import cast
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
 from tamias.analyse.profile.encoding import found_encoding
+from tamias.analyse.profile.joins import Distinct
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
-from tamias.analyse.profile.sketch import Distinct
 from tamias.content.formats import load_analyser
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Problem, Quads

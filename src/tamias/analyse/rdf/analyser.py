@@ -17,9 +17,9 @@ from tamias.analyse.rdf.n3 import N3
 from tamias.analyse.rdf.nesting import JSON, TURTLE, XML, Nesting
 from tamias.analyse.rdf.rdf_xml import if_silent, rdf_xml_quads
 from tamias.analyse.rdf.recover import Faults, Read, batched, read_on
+from tamias.analyse.rdf.statements import written
 from tamias.analyse.rdf.trig import Trig
 from tamias.analyse.rdf.turtle import StatementLines, Turtle, valid_base
-from tamias.analyse.rdf.written import written
 from tamias.analyse.xml.entities import flat_entities
 from tamias.analyse.xml.literals import with_canonical_literals
 from tamias.content.formats import read_by, syntax_of

@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, RdfFormat, parse
 from tamias.analyse.chunks import as_stream
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
 from tamias.analyse.rdf.turtle import Turtle
-from tamias.content.turtle_text import BOUNDARY_OR_BRACE
+from tamias.content.rdf_share import BOUNDARY_OR_BRACE
 
 _BASE = re.compile(rb"^[ \t]*(?:@base\s+<[^<>\s]*>\s*\.|(?i:base)\s+<[^<>\s]*>)", re.MULTILINE)
 _OWN_EMPTY_PREFIX = re.compile(rb"^[ \t]*@?(?i:prefix)[ \t]+:", re.MULTILINE)

@@ -9,8 +9,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from tamias.analyse.chunks import read_chunks, utf8_chunks
 from tamias.analyse.limits import RefusedError
 from tamias.analyse.rdf.nesting import JSON, Nesting
-from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
-from tamias.analyse.rdf.terms import blank_node, iri, literal
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.content.formats import read_by
 from tamias.model.document import Document
 from tamias.model.finding import Finding

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pyoxigraph import RdfFormat, parse
 
 from tamias.analyse.rdf.recover import Faults, Read, TextPlace
-from tamias.analyse.rdf.written import written
+from tamias.analyse.rdf.statements import written
 from tamias.analyse.xml.leniency import Note, has_unheeded, mended
 from tamias.analyse.xml.nodes import Nodes, has_forbidden
 from tamias.content.quad_lines import QuadLines

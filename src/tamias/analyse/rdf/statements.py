@@ -1,13 +1,28 @@
-"""Gathers the statements of one document into batches, and bounds what a small document may say.
+"""Makes terms, gathers the statements of one document into batches, and bounds what a small one may say.
 
 A syntax that names a term once and then points to it can say terabytes in a megabyte.
 """
 
+import re
 from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import groupby, islice
+from operator import attrgetter
 
-from pyoxigraph import Quad
+from pyoxigraph import (
+    BaseDirection,
+    BlankNode,
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    RdfFormat,
+    parse,
+    serialize,
+)
 
 from tamias.analyse.limits import MIB, AnalyseLimits, RefusedError
+from tamias.content.quad_lines import QuadLines
 from tamias.model.document import Document, LimitExceeded
 from tamias.model.finding import Finding, Problem, Quads
 
@@ -83,3 +98,54 @@ class StatementAnalyser:
 
     def _read(self, document: Document, statements: RdfStatements) -> Iterator[Finding]:
         raise NotImplementedError
+
+
+_WRITABLE = re.compile(r'[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*')
+
+
+def iri(text: str) -> NamedNode:
+    """An absolute IRI. Raises `ValueError` for what N-Quads could not say."""
+    try:
+        return NamedNode(text)
+    except ValueError:
+        if not _WRITABLE.fullmatch(text):
+            raise ValueError(f"{text[:200]!r} is not an absolute IRI") from None
+    # Only a parser makes an IRI that breaks a finer rule, such as %zz.
+    line = f"<{text}> <urn:p> <urn:o> .".encode()
+    [quad] = parse(line, format=RdfFormat.N_TRIPLES, lenient=True)
+    return NamedNode(text) if not isinstance(quad.subject, NamedNode) else quad.subject
+
+
+def blank_node(label: str) -> BlankNode:
+    """A blank node; a label that N-Quads does not allow becomes its hash."""
+    try:
+        if ":" not in label:  # which pyoxigraph takes, writes, and cannot read again
+            return BlankNode(label)
+    except ValueError:
+        pass
+    return BlankNode("z" + blake2b(label.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest())
+
+
+def literal(value: str, language: str | None = None, datatype: str | None = None) -> Literal:
+    """A literal; of language and datatype, the language counts. Raises `ValueError` for a bad one."""
+    if language:
+        tag, _, direction = language.partition("--")
+        return Literal(value, language=tag, direction=BaseDirection(direction) if direction else None)
+    return Literal(value, datatype=iri(datatype)) if datatype else Literal(value)
+
+
+_GRAPH = attrgetter("graph_name")
+_DEFAULT = DefaultGraph()
+
+
+def written(parser: Iterator[Quad], *, has_graphs: bool) -> list[QuadLines]:
+    """All quads of a parser that is not lenient, in their order. Its `SyntaxError` passes through."""
+    if not has_graphs:
+        return [QuadLines(text, _DEFAULT) for text in _texts(parser, RdfFormat.N_TRIPLES)]
+    runs = groupby(parser, _GRAPH)
+    return [QuadLines(text, graph) for graph, run in runs for text in _texts(run, RdfFormat.N_QUADS)]
+
+
+def _texts(quads: Iterator[Quad], syntax: RdfFormat) -> Iterator[bytes]:
+    while text := serialize(islice(quads, BATCH), format=syntax):
+        yield text

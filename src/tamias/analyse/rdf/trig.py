@@ -11,7 +11,7 @@ from pyoxigraph import Quad, RdfFormat
 
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, taken_apart
 from tamias.analyse.rdf.turtle import Turtle, statements
-from tamias.content.turtle_text import BOUNDARY_OR_BRACE
+from tamias.content.rdf_share import BOUNDARY_OR_BRACE
 
 _NAME = re.compile(
     rb"(?:\s|#[^\n]*\n)*(?:(?i:graph)\s+)?(?:<[^<>\s]*>|[^\s<>\"'{}\[\]();,]*:[^\s<>\"'{}\[\]();,]*|\[\s*\])?(?:\s|#[^\n]*\n)*"

@@ -7,8 +7,7 @@ from lxml import etree
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 from tamias.analyse.chunks import read_chunks, utf8_chunks
-from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser
-from tamias.analyse.rdf.terms import blank_node, iri, literal
+from tamias.analyse.rdf.statements import RdfStatements, StatementAnalyser, blank_node, iri, literal
 from tamias.analyse.xml.entities import flat_entities
 from tamias.content.formats import read_by
 from tamias.model.document import Document

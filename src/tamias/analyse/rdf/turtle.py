@@ -11,9 +11,9 @@ from pyoxigraph import Quad, RdfFormat, parse
 from tamias.analyse.chunks import as_stream, read_chunks
 from tamias.analyse.rdf.plain import plain_lines
 from tamias.analyse.rdf.recover import Faults, Piece, Read, TextPlace, read_on, taken_apart
-from tamias.analyse.rdf.written import written
+from tamias.analyse.rdf.statements import written
 from tamias.content.quad_lines import QuadLines
-from tamias.content.turtle_text import ATOM, BOUNDARY
+from tamias.content.rdf_share import ATOM, BOUNDARY
 
 BLOCK = 1 << 17
 MAX_STATEMENT = 1 << 22

@@ -10,7 +10,6 @@ from pyoxigraph import Literal, NamedNode
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from tamias.analyse.rules import lines
-from tamias.analyse.rules.names import PREFIXES
 from tamias.analyse.rules.rule import (
     PageRule,
     Pagination,
@@ -20,7 +19,7 @@ from tamias.analyse.rules.rule import (
     Term,
     ValueRule,
 )
-from tamias.analyse.rules.words import RuleFile
+from tamias.analyse.rules.words import PREFIXES, RuleFile
 from tamias.model.errors import ConfigError
 
 MAX_FILE = 1 << 20

@@ -1,17 +1,47 @@
 """Gives bodies back, each checked against its digest."""
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec
-from tamias.archive.blobs.cache import BodyCache
 from tamias.archive.blobs.chunking import listed
-from tamias.archive.blobs.frames import PayloadError
+from tamias.archive.blobs.frames import PayloadError, Text
 from tamias.archive.blobs.packs import PackMissing, Packs
 from tamias.archive.blobs.table import BlobTable, needed_by
-from tamias.archive.blobs.text import Text
 from tamias.archive.blobs.trial import decode
 from tamias.database.connect import Session
+
+
+class BodyCache:
+    """Forgets what was not used for longest."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._bodies: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, sha256: str) -> bytes | None:
+        """A body, if it is at hand."""
+        body = self._bodies.get(sha256)
+        if body is not None:
+            self._bodies.move_to_end(sha256)
+        return body
+
+    def put(self, sha256: str, body: bytes) -> None:
+        """Keeps a body; one that is too large for all the room is left out."""
+        if sha256 in self._bodies or len(body) > self._most:
+            return
+        self._bodies[sha256] = body
+        self._bytes += len(body)
+        while self._bytes > self._most:
+            self._bytes -= len(self._bodies.popitem(last=False)[1])
+
+    def forget(self, sha256: str) -> None:
+        """Drops a body."""
+        body = self._bodies.pop(sha256, None)
+        self._bytes -= len(body) if body is not None else 0
+
 
 CACHE_BYTES = 128 * 1024 * 1024
 _CHUNKS_AT_ONCE = 256

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tamias.archive.blobs.local import LocalPacks
 from tamias.archive.blobs.packs import Packs
-from tamias.archive.sources.rates import read_figure, write_figure
+from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
 

@@ -7,13 +7,13 @@ import msgspec
 from tamias.archive.blobs.blob import Codec
 from tamias.archive.blobs.frames import (
     PayloadError,
+    Text,
     compress,
     compress_delta,
     decompress,
     raw,
     unpack_raw,
 )
-from tamias.archive.blobs.text import Text
 
 WORTH = 0.6
 """A base is used when it makes the payload smaller than this share of plain compression's."""

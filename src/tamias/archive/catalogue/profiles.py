@@ -6,6 +6,7 @@ All of it is named by fragments of the file's IRI; the same profile always gives
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.archive.catalogue.joins import JoinCandidate
@@ -18,7 +19,10 @@ from tamias.archive.catalogue.terms import (
     typed,
     word,
 )
+from tamias.database.connect import Session
+from tamias.database.sql import statements
 from tamias.model import profile as p
+from tamias.model.profile import Profile
 
 MOST_TABLES: Final = 50
 MOST_COLUMNS: Final = 500
@@ -157,3 +161,47 @@ def _column_node(file: NamedNode, table: int, column: int) -> NamedNode:
 
 def _part(file: NamedNode, name: str) -> NamedNode:
     return NamedNode(f"{file.value}#{name}")
+
+
+_SQL = statements("tamias.archive.catalogue", "stored_profiles.sql")
+
+
+class Unprofiled(msgspec.Struct, frozen=True):
+    """A body that nobody has looked into yet."""
+
+    sha256: str
+    media_type: str | None
+    url: str
+
+
+def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
+    """The newest bodies without a profile."""
+    asked = {"limit": limit}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["unprofiled"].text, asked).fetchall())
+    return [Unprofiled(*row) for row in rows]
+
+
+def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> None:
+    """Keeps what a body holds; its tables once more by themselves, for whoever asks only for those."""
+    told = {"content": _json(profile)}
+    if profile.tables:
+        told["table"] = _json(profile.tables)
+    row = {
+        "sha256": bytes.fromhex(sha256),
+        "now": now,
+        "kind": list(told),
+        "profile": list(told.values()),
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["keep_profile"].text, row))
+
+
+def read_profile(session: Session, sha256: str) -> Profile | None:
+    """What a body holds, if somebody has looked into it."""
+    asked = {"sha256": bytes.fromhex(sha256)}
+    row = session.transact(lambda cursor: cursor.execute(_SQL["read_profile"].text, asked).fetchone())
+    return msgspec.convert(row[0], Profile) if row else None
+
+
+def _json(value: object) -> str:
+    """As PostgreSQL can hold it: it has no NUL in text."""
+    return msgspec.json.encode(value).decode().replace("\\u0000", "\\ufffd")

@@ -16,7 +16,7 @@ from tamias.archive.diffs.lines import lines_diff
 from tamias.archive.diffs.rows import rows_diff
 from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.containers.directory import ZipEntry, members
 from tamias.content.containers.packed import looked_at, unpack
 from tamias.content.formats import Form, bare_type, form_of

@@ -12,8 +12,8 @@ import msgspec
 
 from tamias.archive.diffs.alignment import gaps
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
-from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.text import marked_chunks
 
 MAX_DEPTH = 100

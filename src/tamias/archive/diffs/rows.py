@@ -19,7 +19,7 @@ from tamias.archive.diffs.values import (
     fair_shares,
     told_text,
 )
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import FileTable, Row, found_table
 
 

@@ -1,12 +1,33 @@
 """A diff as lines for the terminal. What comes from outside cannot move the cursor or hide itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from tamias.archive.diffs.collections import CollectionDiff
 from tamias.archive.diffs.values import Change, Columns, Diff, What
+
+
+class CollectionDiff(msgspec.Struct, frozen=True):
+    """The resources that came, that have another version, and that are gone."""
+
+    added: list[str]
+    changed: list[str]
+    gone: list[str]
+
+
+def collection_diff(before: Mapping[str, str], after: Mapping[str, str]) -> CollectionDiff:
+    """Compares the current version of every resource at two times.
+
+    >>> collection_diff({"a": "1", "b": "1"}, {"b": "2", "c": "1"})
+    CollectionDiff(added=['c'], changed=['b'], gone=['a'])
+    """
+    return CollectionDiff(
+        added=sorted(after.keys() - before.keys()),
+        changed=sorted(name for name in before.keys() & after.keys() if before[name] != after[name]),
+        gone=sorted(before.keys() - after.keys()),
+    )
+
 
 _SIGNS = {What.ADDED: "+", What.REMOVED: "-", What.CHANGED: "~"}
 

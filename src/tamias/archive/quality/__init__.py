@@ -3,7 +3,6 @@
 Pure functions of what was told (`told`) and what was got (`got`); `rows` joins them with the database.
 """
 
-from tamias.archive.quality.got import Got
 from tamias.archive.quality.metrics import METRICS, Metric
 from tamias.archive.quality.mqa import Rating, points, rating
 from tamias.archive.quality.portal_watch import dataset_metrics
@@ -15,7 +14,7 @@ from tamias.archive.quality.rows import (
     read_measures,
     record_id,
 )
-from tamias.archive.quality.told import ClaimedDescription, ToldForm, told_of
+from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm, told_of
 
 __all__ = [
     "METRICS",

@@ -11,9 +11,8 @@ import msgspec
 
 from tamias.archive.quality import licences
 from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
-from tamias.archive.quality.got import Got
 from tamias.archive.quality.portal_watch import is_web_address
-from tamias.archive.quality.told import ClaimedDescription, ToldForm
+from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm
 from tamias.content.formats import media_type_of
 
 Rating = Literal["excellent", "good", "sufficient", "bad"]

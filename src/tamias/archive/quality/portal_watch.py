@@ -10,8 +10,7 @@ from typing import Final
 
 from tamias.archive.quality import licences
 from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
-from tamias.archive.quality.got import Got, format_is_true, size_is_true
-from tamias.archive.quality.told import ClaimedDescription, ToldForm
+from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm, format_is_true, size_is_true
 
 _DATE: Final = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"

@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.quality.got import NOTHING, Got
 from tamias.archive.quality.mqa import points
 from tamias.archive.quality.portal_watch import dataset_metrics, delivery_metrics
-from tamias.archive.quality.told import ClaimedDescription, ToldForm, told_of
+from tamias.archive.quality.told import NOTHING, ClaimedDescription, Got, ToldForm, told_of
 from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements

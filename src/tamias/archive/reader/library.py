@@ -4,9 +4,12 @@ import os
 import re
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
@@ -14,8 +17,9 @@ from tamias.archive.moments import Moment, milliseconds, rfc3339
 from tamias.archive.reader.content import BodyReader, Content
 from tamias.archive.sources.source_records import RecordBodies, find_record, latest_records, record_versions
 from tamias.archive.versions.resources import page_of_resources, read_resources, read_versions
-from tamias.database.connect import Database
+from tamias.database.connect import Database, Session
 from tamias.database.sql import statements
+from tamias.model.capture import Hop
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.finding import SourceRecord
 from tamias.model.resource import Resource, Version, resource_id
@@ -24,6 +28,7 @@ from tamias.plugins import load_formats
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import CollectionDiff, Diff
+
 
 _SQL = statements("tamias.archive.reader", "library.sql")
 _NAME = re.compile(r"([0-9a-f]{24})(?:_([1-9][0-9]{0,8}))?")
@@ -145,7 +150,7 @@ class ArchiveReader:
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""
         from tamias.archive.diffs import DiffLimits, as_sparql_update, statements_diff
-        from tamias.content.canonical.faults import Unreadable
+        from tamias.content.canonical import Unreadable
         from tamias.content.formats import is_rdf
 
         load_formats()
@@ -228,3 +233,41 @@ def _chosen(resource: Resource, versions: list[Version], at: Moment | None, numb
         first = rfc3339(versions[0].captured_at)
         raise NotArchived(f"there was no version of {resource.url} at {at}; the first is of {first}")
     return versions[place - 1]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt. Times are milliseconds UTC."""
+
+    capture: str
+    url: str
+    final_url: str
+    started_at: int
+    ended_at: int
+    status: int | None
+    reason: str
+    told_type: str | None
+    hops: tuple[Hop, ...]
+    agent: str
+
+
+def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
+    """Attempts by their ids; those that are known."""
+    asked = {"capture": [UUID(capture) for capture in captures]}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_exchanges"].text, asked).fetchall())
+    return {row[0]: _exchange(row) for row in rows}
+
+
+def _exchange(row: tuple[Any, ...]) -> Exchange:
+    capture, url, final_url, started_at, ended_at, status, reason, told_type, hops, agent = row
+    return Exchange(
+        capture=capture,
+        url=url,
+        final_url=final_url or url,
+        started_at=started_at,
+        ended_at=ended_at,
+        status=status,
+        reason=reason,
+        told_type=told_type,
+        hops=tuple(msgspec.convert(hops or [], list[Hop])),
+        agent=agent,
+    )

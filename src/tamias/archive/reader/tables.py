@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import found_table
 from tamias.content.formats import Form, form_of
 from tamias.model.errors import TamiasError

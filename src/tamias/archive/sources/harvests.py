@@ -1,5 +1,7 @@
-"""Harvests as rows: how far each came, so that a killed one goes on where it was."""
+"""Harvests as rows: how far each came, so that a killed one continues; JSON-LD contexts, fetched once."""
 
+from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -77,3 +79,20 @@ def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress)
 def end_harvest(cursor: Cursor, place: HarvestKey, bookmark: bytes | None) -> None:
     """The harvest is committed, in the transaction that says so."""
     cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), "bookmark": bookmark})
+
+
+def read_contexts(session: Session, addresses: Sequence[str], since: int) -> dict[str, bytes | None]:
+    """What has been tried of the wanted ones since a time; None: there was nothing."""
+    asked = {"keys": [_key(address) for address in addresses], "since": since}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_contexts"].text, asked).fetchall())
+    return dict(rows)
+
+
+def keep_context(cursor: Cursor, address: str, body: bytes | None, now: int) -> None:
+    """Keeps one, in the transaction of the visit that brought it."""
+    told = {"key": _key(address), "now": now, "body": body, "url": address}
+    cursor.execute(_SQL["keep_context"].text, told)
+
+
+def _key(address: str) -> bytes:
+    return sha256(address.encode()).digest()

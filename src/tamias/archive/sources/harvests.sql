@@ -18,3 +18,16 @@ DO UPDATE SET started_at = excluded.started_at, progress = excluded.progress
 UPDATE walk SET started_at = NULL, progress = NULL, bookmark = coalesce(%(bookmark)b::bytea, walk.bookmark)
 WHERE walk.bucket = %(bucket)b::int2 AND walk.qid = %(qid)b::int8 AND walk.crawl = %(crawl)b::int4
   AND walk.uid = %(uid)b::int8
+
+-- The JSON-LD contexts that documents asked for.
+
+-- name: read_contexts
+-- Those of the wanted ones that somebody has tried since then.
+SELECT context.url, context.body FROM context
+WHERE context.url_key = ANY(%(keys)b::bytea[]) AND context.fetched_at >= %(since)b::int8
+
+-- name: keep_context
+-- One more; without a body, that there is none to be had.
+INSERT INTO context (url_key, fetched_at, body, url)
+VALUES (%(key)b::bytea, %(now)b::int8, %(body)b::bytea, %(url)b::text)
+ON CONFLICT (url_key) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body

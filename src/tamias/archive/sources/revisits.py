@@ -1,4 +1,4 @@
-"""What a crawl that goes on knows of its URLs: rows, written in the transaction of the visit."""
+"""What the schedule knows: rows of a crawl that goes on, rates of change, figures of the whole archive."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -125,3 +125,32 @@ def _places(places: Sequence[UrlPlace]) -> dict[str, list[int | None]]:
 
 def _rows(name: str, parameters: dict[str, Any], cursor: Cursor) -> list[tuple[Any, ...]]:
     return cursor.execute(_SQL[name].text, parameters).fetchall()
+
+
+def read_rates(session: Session) -> list[tuple[float, float, str]]:
+    """Changes a day, importance and host of every resource under watch that has been seen."""
+    return list(session.rows(_SQL["read_rates"].text))
+
+
+def set_importances(session: Session, portals: dict[str, float], metrics: dict[str, float]) -> None:
+    """What resources count: by factors for the portals that name them, and for measures from 0 to 1."""
+    told = {
+        "portal": Texts(portals),
+        "portal_factor": Floats(portals.values()),
+        "metric": Texts(metrics),
+        "metric_factor": Floats(metrics.values()),
+    }
+    session.transact(lambda cursor: cursor.execute(_SQL["set_importances"].text, told))
+
+
+def read_figure(session: Session, name: str) -> Any:
+    """A figure by its name; None before it was set."""
+    asked = {"name": name}
+    row = session.transact(lambda cursor: cursor.execute(_SQL["read_figure"].text, asked).fetchone())
+    return row[0] if row else None
+
+
+def write_figure(session: Session, name: str, value: Any, now: int) -> None:
+    """Sets a figure."""
+    told = {"name": name, "value": msgspec.json.encode(value).decode(), "now": now}
+    session.transact(lambda cursor: cursor.execute(_SQL["write_figure"].text, told))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.blank_nodes import canonical_lines
 from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
-from tamias.content.canonical.faults import Unreadable
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.canonical.text import CHUNK, marked_chunks, plain_line_ends
 from tamias.content.containers.directory import members

@@ -2,3 +2,7 @@
 
 Read for fingerprints and diffs; nothing here trusts a file, and every reading is bounded.
 """
+
+
+class Unreadable(Exception):
+    """A content is not what its type says, or would cost too much to read; the message says which."""

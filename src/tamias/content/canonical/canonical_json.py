@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 
 SMALL = 1 << 18
 """Texts up to this length become objects at once."""

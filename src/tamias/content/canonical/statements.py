@@ -11,7 +11,7 @@ from xml.parsers import expat
 import msgspec
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.text import marked_chunks
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import load_analyser, syntax_of

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.text import LONGEST_LINE, FoundText, found_text
 
 SAMPLE = 1 << 20

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import msgspec
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.charsets import USUAL, marked_encoding
 
 CHUNK = 1 << 20

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.containers.limits import MAX_DIRECTORY
 from tamias.model.document import LimitExceeded
 

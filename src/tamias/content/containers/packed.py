@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.text import CHUNK, marked_chunks
 from tamias.content.formats import CSV, GZIP, HTML, JSON, NDJSON, NQUADS, RDF_XML, TURTLE, ZIP
 

@@ -9,13 +9,11 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.analyse.links.discovery import kinds_in
 from tamias.analyse.links.header import discovery_links
-from tamias.analyse.links.statements import rdf_links
 from tamias.content.containers.codecs import CODECS
 from tamias.content.containers.documents import ARCHIVES, body_stream, documents
 from tamias.content.containers.streams import HEAD
-from tamias.content.quad_lines import QuadLines
-from tamias.content.signatures import signed_type
-from tamias.content.sniff import found_type
+from tamias.content.quad_lines import QuadLines, rdf_links
+from tamias.content.sniff import found_type, signed_type
 from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.analysing.contexts import ContextCache, in_linked_context
 from tamias.crawl.analysing.quick import quick_lines

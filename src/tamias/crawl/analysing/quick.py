@@ -45,7 +45,7 @@ def quick_lines(
 
 def _lines(data: bytes, syntax: RdfFormat, url: str) -> list[QuadLines]:
     from tamias.analyse.rdf.plain import plain_lines
-    from tamias.analyse.rdf.written import written
+    from tamias.analyse.rdf.statements import written
 
     has_graphs = syntax in _WITH_GRAPHS
     if syntax not in _BY_LINE:

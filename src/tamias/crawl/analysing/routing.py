@@ -8,7 +8,7 @@ from tamias.content.containers.documents import documents
 from tamias.content.containers.limits import OpenLimits
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import HDT, PARQUET, SEVEN_ZIP, bare_type
-from tamias.content.signatures import signed_type
+from tamias.content.sniff import signed_type
 from tamias.crawl.analysing.extractor import PACKED_TYPES, SMALL_BODY, is_small, start_of
 from tamias.model.capture import Body, Capture
 from tamias.model.document import Document, LimitExceeded

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from tamias.archive.blobs import Prepared, insert_blobs
-from tamias.archive.captures import insert_captures
-from tamias.archive.segments import Durable, commit_segments
+from tamias.archive.captures import Durable, commit_segments, insert_captures
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.listing import SitemapPuts

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.blank_nodes import Colours, with_gaps
-from tamias.content.canonical.faults import Unreadable
 
 Pieces = Callable[[], Iterable[bytes]]
 """Reads N-Quads from their beginning, in pieces that may end anywhere."""

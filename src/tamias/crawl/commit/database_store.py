@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tamias.archive.sources.contexts import read_contexts
+from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import CommitContext, Committer

@@ -9,7 +9,7 @@ import msgspec
 
 from tamias.archive.blobs.collect import recover as recover_packs
 from tamias.archive.blobs.store import packs_of
-from tamias.archive.segments import commit_segments, open_segments
+from tamias.archive.captures import commit_segments, open_segments
 from tamias.crawl.analysing.marker import left_by
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened

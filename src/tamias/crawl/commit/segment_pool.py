@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tamias.archive.segments import Durable, new_segment
+from tamias.archive.captures import Durable, new_segment
 from tamias.database.threads import SessionThread
 from tamias.plugins import load
 from tamias.protocols import DocumentSink, Sink

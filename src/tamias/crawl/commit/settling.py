@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 
 from tamias.analyse.links.header import alternates
-from tamias.archive.sources.contexts import keep_context
+from tamias.archive.sources.harvests import keep_context
 from tamias.archive.versions.resources import note_trouble
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, CopyChanges

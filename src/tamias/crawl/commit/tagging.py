@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.analyse.tags.likeness import NEAR, page_hash, quarters
+from tamias.analyse.tags.content import NEAR, page_hash, quarters
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.store.worker_store import VisitResult
 from tamias.database.connect import Cursor

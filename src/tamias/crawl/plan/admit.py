@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tamias.analyse.tags.rules import TagRules
+from tamias.analyse.tags.content import TagRules
 from tamias.database.connect import Session
-from tamias.fetch.names import address_of
+from tamias.fetch.resolving import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES

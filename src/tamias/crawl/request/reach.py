@@ -16,7 +16,7 @@ from tamias.crawl.store.held_lease import HeldLease
 from tamias.model.capture import Capture, Outcome, Unreached
 from tamias.model.lease import Unreachable
 from tamias.model.url import authority
-from tamias.permit.reach import ReachPolicy, failed_again
+from tamias.permit.delay import ReachPolicy, failed_again
 from tamias.settings import Settings
 
 Fetch = Callable[[], Coroutine[Any, Any, Capture]]

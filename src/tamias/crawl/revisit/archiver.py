@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.blobs import BlobWriter, Prepared
-from tamias.archive.sources.hints import read_trust, write_trust
+from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.versions.fingerprints import fingerprint
 from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
 from tamias.archive.versions.resources import (

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from tamias.archive.sources.catalogues import note_datasets
+from tamias.archive.sources.catalogues import Said, note_datasets, note_hints, read_trust
 from tamias.archive.sources.claim import authoritative
-from tamias.archive.sources.hints import Said, note_hints, read_trust
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.due.make_due import make_due

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tamias.archive.sources.hints import read_trust, write_trust
+from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.sources.revisits import (
     KnownUrl,
     Revisit,
@@ -36,7 +36,7 @@ from tamias.model.site import Hint
 from tamias.model.url import host
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, importance_told, said_changed
 from tamias.schedule.history import DAY_MS, Seen, pack, unpack
-from tamias.schedule.importance import parse_importance
+from tamias.schedule.rules import parse_importance
 from tamias.schedule.visit import NextVisit, next_visit
 from tamias.settings import Settings
 

@@ -14,9 +14,9 @@ from tamias.archive.catalogue.joins import (
     newest_table,
     sketched_columns,
 )
-from tamias.archive.catalogue.stored_profiles import Unprofiled, keep_profile, unprofiled
+from tamias.archive.catalogue.profiles import Unprofiled, keep_profile, unprofiled
 from tamias.archive.quality import measure_portals, measure_resources
-from tamias.archive.sources.rates import read_figure, write_figure
+from tamias.archive.sources.revisits import read_figure, write_figure
 from tamias.crawl.revisit.timetable import set_thresholds
 from tamias.database.connect import Session
 from tamias.settings import Settings

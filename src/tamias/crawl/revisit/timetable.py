@@ -4,9 +4,9 @@ import time
 
 import msgspec
 
-from tamias.archive.sources.rates import read_figure, read_rates, set_importances, write_figure
+from tamias.archive.sources.revisits import read_figure, read_rates, set_importances, write_figure
 from tamias.database.connect import Session
-from tamias.schedule.importance import parse_importance
+from tamias.schedule.rules import parse_importance
 from tamias.schedule.value import Thresholds
 from tamias.schedule.visit import VisitPolicy, policy_of
 from tamias.settings import ScheduleSettings

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.archive.sources.rates import read_figure, write_figure
-from tamias.archive.sources.revisits import crawl_rates
+from tamias.archive.sources.revisits import crawl_rates, read_figure, write_figure
 from tamias.crawl.revisit.timetable import policy_from
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements

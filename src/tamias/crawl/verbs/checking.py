@@ -7,9 +7,8 @@ from typing import Literal, Self
 import msgspec
 
 from tamias.archive.blobs import BlobWriter
-from tamias.archive.blobs.check import BlobCheck, Damage
+from tamias.archive.blobs.check import BlobCheck, Damage, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
-from tamias.archive.blobs.repair import repair
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import (
     Holder,

@@ -12,10 +12,10 @@ from typing import BinaryIO
 import msgspec
 from pyoxigraph import Quad
 
-from tamias.analyse.links.statements import rdf_links
 from tamias.analyse.profile import TABULAR, document_profile
 from tamias.content.containers.documents import documents
 from tamias.content.formats import JSON_LD
+from tamias.content.quad_lines import rdf_links
 from tamias.crawl.analysing.analysers import Analysers, open_limits
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, ROUNDS, ContextCache, in_linked_context
 from tamias.crawl.plan.admit import Admission, resolved

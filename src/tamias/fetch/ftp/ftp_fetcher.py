@@ -8,7 +8,6 @@ from functools import partial
 
 import pycurl
 
-from tamias.fetch.attempt import Attempt
 from tamias.fetch.ftp.ftp_address import FtpAddress, ftp_address
 from tamias.fetch.ftp.ftp_connections import FtpConnections
 from tamias.fetch.ftp.ftp_listing import (
@@ -25,7 +24,7 @@ from tamias.fetch.ftp.ftp_transfer import Errand, FtpTransfer, Login
 from tamias.fetch.multi import GIVEN_UP
 from tamias.fetch.options import HttpOptions
 from tamias.fetch.spool import Spool, disk_error
-from tamias.fetch.verdict import Verdict, failed, of_trouble, refused
+from tamias.fetch.verdict import Attempt, Verdict, failed, of_trouble, refused
 from tamias.model.capture import Body, Capture, Hop, Outcome, Request, Unreached
 from tamias.model.cut import PRIVATE
 from tamias.model.url import without_password

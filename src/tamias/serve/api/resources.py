@@ -16,7 +16,7 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.errors import UsageError
 from tamias.model.resource import State
 from tamias.model.url import is_address
-from tamias.schedule.interval import seconds_of, span_of
+from tamias.schedule.rules import seconds_of, span_of
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, json_body, limit, media_type, parameter, stored_text

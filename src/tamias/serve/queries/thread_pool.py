@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from tamias.archive.blobs import BlobReader
-from tamias.archive.blobs.cache import BodyCache
+from tamias.archive.blobs.reader import BodyCache
 from tamias.archive.blobs.store import packs_of
 from tamias.crawl.plan.admit import Admission, same_url
 from tamias.crawl.revisit.watching import Watcher

@@ -6,8 +6,7 @@ import random
 import pytest
 
 from tamias.archive.blobs import BlobDamaged, insert_blobs
-from tamias.archive.blobs.check import BlobCheck
-from tamias.archive.blobs.repair import rebuild_rows, repair
+from tamias.archive.blobs.check import BlobCheck, rebuild_rows, repair
 
 from .conftest import body_at, body_of, table, versions
 

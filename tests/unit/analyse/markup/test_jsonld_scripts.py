@@ -3,7 +3,7 @@
 import pytest
 
 from tamias.analyse.limits import AnalyseLimits
-from tamias.analyse.markup.gates import is_open
+from tamias.analyse.markup.extraction import is_open
 from tamias.analyse.markup.jsonld import extract
 from tamias.analyse.markup.page import MarkupPage
 from tamias.model.finding import Quads

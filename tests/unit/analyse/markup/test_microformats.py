@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
-from tamias.analyse.markup.gates import is_open
+from tamias.analyse.markup.extraction import is_open
 from tamias.analyse.markup.microformats import MAX_QUADS, extract
 from tamias.analyse.markup.microformats.items import microformats
 from tamias.analyse.markup.microformats.quads import (

@@ -7,8 +7,7 @@ from hashlib import md5
 
 import pytest
 
-from tamias.analyse.profile.joins import ColumnSketch, candidates, containment
-from tamias.analyse.profile.sketch import SIZE, Distinct, packed
+from tamias.analyse.profile.joins import SIZE, ColumnSketch, Distinct, candidates, containment, packed
 
 
 def hash_of(value):

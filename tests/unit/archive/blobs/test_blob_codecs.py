@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tamias.archive.blobs import frames
 from tamias.archive.blobs.blob import Codec
+from tamias.archive.blobs.frames import Text
 from tamias.archive.blobs.lines import MOST_LINES, decode_rows, encode_rows
-from tamias.archive.blobs.text import Text
 from tamias.archive.blobs.trial import Base, decode, encode
 
 bodies = st.one_of(st.binary(max_size=3000), st.text("ab\r\n,;", max_size=500).map(str.encode))

@@ -1,6 +1,6 @@
 """The cache of bodies stays within its bytes."""
 
-from tamias.archive.blobs.cache import BodyCache
+from tamias.archive.blobs.reader import BodyCache
 
 
 def test_what_was_not_used_for_longest_goes_first():

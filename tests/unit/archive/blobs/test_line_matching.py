@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tamias.archive.blobs.line_matching import LineStarts, match
+from tamias.archive.blobs.lines import LineStarts, match
 
 WORDS = [b"a", b"ab", b"abcdefgh", b"abcdefghi", b"", b"\x00", b"a\x00", b"\r", b"x" * 40]
 

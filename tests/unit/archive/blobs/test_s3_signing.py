@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.archive.blobs.s3_client import s3_address
-from tamias.archive.blobs.signing import S3Credentials, S3Request, signed
+from tamias.archive.blobs.s3_client import S3Credentials, S3Request, s3_address, signed
 from tamias.model.errors import ConfigError
 
 CREDENTIALS = S3Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")

@@ -6,11 +6,9 @@ from html import escape
 from lxml import etree, html
 from pyoxigraph import Literal, NamedNode
 
-from tamias.analyse.markup.dates import date_type
-from tamias.analyse.markup.rdfa.host import HostLanguage, Language
-from tamias.analyse.markup.rdfa.names import Names, Scope
+from tamias.analyse.markup.rdfa.names import HostLanguage, Language, Names, Scope
 from tamias.analyse.markup.rdfa.terms import RDF
-from tamias.analyse.markup.statements import MarkupStatements, TooMuchError
+from tamias.analyse.markup.statements import MarkupStatements, TooMuchError, date_type
 
 _XML_LITERAL = NamedNode(RDF + "XMLLiteral")
 _HTML_LITERAL = NamedNode(RDF + "HTML")

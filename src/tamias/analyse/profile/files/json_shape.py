@@ -1,7 +1,7 @@
 """What JSON is made of: the places that recur, with the types and counts of what stands there."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,55 @@ from tamias.analyse.chunks import utf8_chunks
 from tamias.analyse.profile.encoding import CHUNK, found_encoding
 from tamias.analyse.profile.files.geography import Atlas
 from tamias.analyse.profile.files.json_items import Items
-from tamias.analyse.profile.files.places import JsonPlace, Places
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.profile import Geography, PathProfile, Structure
+
+
+class JsonPlace:
+    """One place, such as `$.features[].id`, what stood there, and the places below it."""
+
+    __slots__ = ("below", "counts", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.counts: dict[str, int] = {}
+        self.below: dict[Any, JsonPlace] = {}
+
+    def count(self, kind: str) -> None:
+        """One more of a kind stands there."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+class Places:
+    """All places of one document."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._all: dict[str, JsonPlace] = {}
+        self.complete = True
+
+    def at(self, path: str) -> JsonPlace | None:
+        """The place of a path; None where there are too many already."""
+        place = self._all.get(path)
+        if place is None and len(self._all) < self._most:
+            place = self._all[path] = JsonPlace(path)
+        self.complete &= place is not None
+        return place
+
+    def below(self, place: JsonPlace, key: Any, step: Callable[[Any], str]) -> JsonPlace | None:
+        """The place that a key leads to; `step` says how the key is written in a path."""
+        known = place.below.get(key)
+        if known is None:
+            known = self.at(place.path + step(key))
+            if known is not None:
+                place.below[key] = known
+        return known
+
+    @property
+    def profiles(self) -> tuple[PathProfile, ...]:
+        """In the order in which they were found."""
+        return tuple(PathProfile(place.path, place.counts) for place in self._all.values() if place.counts)
+
 
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 _TYPES: dict[type, str] = {

@@ -1,15 +1,61 @@
-"""What archives hold: names and sizes from their directories; nothing is unpacked."""
+"""What archives hold: names and sizes from their directories; nothing is unpacked.
 
+A zip archive is opened only if its directory is of bearable size: Python's own reader takes any into memory.
+"""
+
+import re
+import struct
 import tarfile
+import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tamias.analyse.profile.files import zips
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
+from tamias.content.containers.directory import bounded_zip
 from tamias.content.containers.limits import MAX_ENTRIES
 from tamias.content.containers.sevenzip import bounded_sevenzip
 from tamias.content.formats import SEVEN_ZIP, TAR, ZIP
+from tamias.model.document import LimitExceeded
 from tamias.model.profile import MemberProfile, Members
+
+FAULTS = (
+    zipfile.BadZipFile,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What a damaged archive makes Python's reader raise."""
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive; raises `ProfileLimit`, or one of `FAULTS`."""
+    with path.open("rb") as file:
+        try:
+            archive = bounded_zip(file)
+        except LimitExceeded as limit:
+            raise ProfileLimit(f"{limit}, not read") from None
+        with archive:
+            yield archive
+
+
+def spoken_type(archive: zipfile.ZipFile) -> str | None:
+    """The media type that an archive gives itself in a member called `mimetype`, as OpenDocument has it."""
+    if "mimetype" not in archive.namelist() or archive.getinfo("mimetype").file_size > 200:
+        return None
+    found = _MEDIA_TYPE.fullmatch(archive.read("mimetype").decode("ascii", "replace").strip())
+    return found[0] if found else None
+
 
 ARCHIVES = frozenset({ZIP, TAR, SEVEN_ZIP})
 _LONGEST_NAME = 500
@@ -46,7 +92,7 @@ def archive_members(
 
 
 def _of_zip(path: Path) -> Iterator[MemberProfile]:
-    with zips.opened(path) as archive:
+    with opened(path) as archive:
         for each in archive.infolist():
             if not each.is_dir():
                 yield MemberProfile(each.filename[:_LONGEST_NAME], each.file_size, bool(each.flag_bits & 1))

@@ -6,7 +6,7 @@ from typing import cast
 
 from lxml import etree
 
-from tamias.analyse.profile.files.places import JsonPlace, Places
+from tamias.analyse.profile.files.json_shape import JsonPlace, Places
 from tamias.analyse.profile.limits import ProfileLimit, ProfileLimits, Watch
 from tamias.model.profile import Structure
 

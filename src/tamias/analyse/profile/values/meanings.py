@@ -1,15 +1,85 @@
 """Guesses what the values of a column mean: by their form and proof, and by the column's name."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
 
 import msgspec
 
 from tamias.analyse.profile.values import checks
 from tamias.analyse.profile.values.form import ColumnForm
-from tamias.analyse.profile.values.names import country_codes, country_names, folded, language_codes
-from tamias.analyse.profile.values.words import says
 from tamias.model.profile import Meaning
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SPLIT = re.compile(r"[\W_]+|(?<=\D)(?=\d)|(?<=\d)(?=\D)")
+_END, _BEGINNING = 6, 7
+"""A word of so many letters also counts at the end or the beginning of a longer one: Gemeindenummer."""
+
+
+def says(name: str, meaning: str) -> bool:
+    """Whether the name of a column has a word for a meaning.
+
+    >>> says("REF_YEAR", "year"), says("Gemeindename", "place"), says("real estate", "place")
+    (True, True, False)
+    """
+    words = _words().get(meaning, frozenset())
+    whole = folded(_CAMEL.sub("_", name.strip())).replace(" ", "_").replace("-", "_")
+    if whole in words or whole.replace("_", "") in words:
+        return True
+    parts = [part for part in _SPLIT.split(whole) if part]
+    if any(part in words for part in parts):
+        return True
+    return any(
+        (len(word) >= _END and part.endswith(word)) or (len(word) >= _BEGINNING and part.startswith(word))
+        for part in parts
+        if len(part) > _END
+        for word in words
+    )
+
+
+@cache
+def _words() -> dict[str, frozenset[str]]:
+    """The words of each meaning: `meaning: word word`, going on where a line is indented."""
+    text = files(__package__).joinpath("words.txt").read_text("utf-8").replace("\n  ", " ")
+    lines = (line.partition(": ") for line in text.splitlines())
+    return {meaning: frozenset(words.split()) for meaning, _, words in lines}
+
+
+@cache
+def language_codes() -> frozenset[str]:
+    """The codes of ISO 639 with two letters, and the usual ones with three."""
+    return frozenset(files(__package__).joinpath("languages.txt").read_text("utf-8").split())
+
+
+@cache
+def country_codes() -> tuple[frozenset[str], frozenset[str]]:
+    """The codes of ISO 3166 with two and with three letters, and those of the European Union for Greece
+    and the United Kingdom."""
+    lines = _lines()
+    return frozenset(line[:2] for line in lines) | {"EL", "UK"}, frozenset(line[3:6] for line in lines)
+
+
+@cache
+def country_names() -> frozenset[str]:
+    """Names of countries, folded."""
+    return frozenset(folded(name) for line in _lines() for name in line[7:].split(";"))
+
+
+def folded(text: str) -> str:
+    """For comparison: without case and accents.
+
+    >>> folded("Côte d'Ivoire")
+    "cote d'ivoire"
+    """
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in parts if not unicodedata.combining(sign))
+
+
+def _lines() -> list[str]:
+    return files(__package__).joinpath("countries.txt").read_text("utf-8").splitlines()
+
 
 LEAST = 0.5
 """A guess that is less sure is not told."""

@@ -5,8 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from tamias.archive.reader.exchanges import Exchange, read_exchanges
-from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.archive.reader.library import ArchiveReader, Exchange, NotArchived, read_exchanges
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version

@@ -8,8 +8,7 @@ from tamias import __version__
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import DatasetDescription, describe
-from tamias.archive.reader.exchanges import Exchange
-from tamias.archive.reader.library import ArchiveReader, NotArchived
+from tamias.archive.reader.library import ArchiveReader, Exchange, NotArchived
 from tamias.crawl.verbs.export.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri

@@ -8,8 +8,7 @@ import msgspec
 
 from tamias import __version__
 from tamias.archive.reader.content import Content
-from tamias.archive.reader.exchanges import Exchange
-from tamias.archive.reader.library import ArchiveReader
+from tamias.archive.reader.library import ArchiveReader, Exchange
 from tamias.crawl.verbs.export.holdings import holdings
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.resource import Version

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.catalogue.stored_profiles import read_profile
+from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.moments import rfc3339
 from tamias.archive.quality import METRICS, Metric, read_measures
 from tamias.archive.versions.resources import read_suspects, read_versions

@@ -16,7 +16,7 @@ from tamias.archive.blobs import BlobDamaged, BlobMissing
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
-from tamias.content.canonical.faults import Unreadable
+from tamias.content.canonical import Unreadable
 from tamias.content.canonical.tables import found_table
 from tamias.content.formats import Form, form_of, load_analyser, syntax_of
 from tamias.model.document import Document

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import Request
 
-from tamias.archive.catalogue.stored_profiles import read_profile
+from tamias.archive.catalogue.profiles import read_profile
 from tamias.archive.moments import rfc3339
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
