@@ -1,6 +1,5 @@
 """`tamias add`: puts resources, portals, endpoints and sitemaps under archive watch."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from tamias.cli.console.options import CommonOptions, common, printable, say, sa
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
 from tamias.model.item import TRUSTED, Seed
+from tamias.model.url import fetch_url
 from tamias.permit.delay import host_delay_ms
 from tamias.schedule.rules import seconds_of
 
@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1)
 @click.option("--portal", is_flag=True, help="The URLs are data portals: watch everything they offer.")
-@click.option("--sparql", metavar="ENDPOINT", help="Watch the URLs that a query returns; use with --query.")
-@click.option("--query", "query_file", type=click.Path(), help="File with the SELECT query for --sparql.")
+@click.option(
+    "--sparql", metavar="ENDPOINT", help="Watch what a query returns, asked regularly; use with --query."
+)
+@click.option(
+    "--query", "query_file", type=click.Path(), help="File with the SELECT or CONSTRUCT for --sparql."
+)
 @click.option(
     "--file",
     "files",
     multiple=True,
     type=click.Path(),
-    help="List of URLs: text, or CSV with a uri header (and title, format, portal, source).",
+    help="List of URLs: text, or CSV with a uri header (and type, title, format, portal, source).",
 )
 @click.option("--title", help="Title of the resource.")
 @click.option("--format", "format_name", help="Expected format: a media type, or a short name such as csv.")
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
 @click.option(
     "--priority", type=click.FloatRange(min=0.01, max=100), help="Importance beside other resources. [1]"
 )
-@click.option("--allow-private", is_flag=True, help="Allow private and loopback addresses for --sparql.")
 @common
 def command(
     place: CommonOptions,
@@ -53,16 +56,16 @@ def command(
     format_name: str | None,
     every: str | None,
     priority: float | None,
-    allow_private: bool,
 ) -> int:
     """Watches resources: every version of them is stored. `tamias serve` visits them.
 
     A portal, an endpoint or a sitemap is named with its kind: ckan:URL, sparql:URL, oai-pmh:URL, or --portal.
+    Each is read again every schedule.harvests seconds, and what it names is watched.
 
     Example: tamias add https://example.org/data.csv --title "Budget 2026"
     """
 
-    settings = place.settings(permit__allow_private=allow_private or None).settings
+    settings = place.settings().settings
     if (sparql is None) != (query_file is None):
         raise UsageError("--sparql needs --query FILE, and --query needs --sparql ENDPOINT.")
     named = [*_named(urls, files)]
@@ -70,11 +73,13 @@ def command(
     harvesters = [_door(seed, portal) for seed in named if seed.kind is not None or portal]
     wanted = [_wanted(seed, title, format_name) for seed in named if seed.kind is None and not portal]
     if sparql is not None and query_file is not None:
-        wanted += asyncio.run(_asked(settings, sparql, _text(Path(query_file))))
+        harvesters.append(_query_source(sparql, _text(Path(query_file))))
     if not harvesters and not wanted:
         raise UsageError("Nothing to watch. Name a URL, a --file, or --sparql with --query.")
     if harvesters and (every or priority):
-        raise UsageError("--every and --priority are for resources; portals have schedule.harvests.")
+        raise UsageError(
+            "--every and --priority are for resources; portals and queries have schedule.harvests."
+        )
     every_ms = None if every is None else seconds_of(every) * 1000
     wanted = [msgspec.structs.replace(each, every=every_ms, priority=priority) for each in wanted]
     added = _add(place, settings, wanted, harvesters)
@@ -133,10 +138,10 @@ def _wanted(seed: Seed, title: str | None, format_name: str | None) -> "Wanted":
     )
 
 
-async def _asked(settings: "Settings", endpoint: str, query: str) -> list["Wanted"]:
-    from tamias.crawl.verbs.query_seeds import query_wanted
+def _query_source(endpoint: str, query: str) -> Seed:
+    from tamias.harvesters.sparql.query_source import KIND, query_url
 
-    return [each async for each in query_wanted(settings, endpoint, query)]
+    return Seed(address=query_url(fetch_url(endpoint), query), kind=KIND, tags=(TRUSTED,))
 
 
 def _text(query_file: Path) -> str:

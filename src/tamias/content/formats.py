@@ -13,6 +13,11 @@ from typing import Any, Final
 import msgspec
 from pyoxigraph import RdfFormat
 
+from tamias.model.capture import Request
+
+_BEHIND = 0.9
+"""How much less the other types are wanted, where one is expected."""
+
 
 class Form(StrEnum):
     """What a file is made of, which is how it is compared with another."""
@@ -305,6 +310,28 @@ def accept_header() -> str:
     wanted = sorted((row for row in FORMATS.values() if row.q), key=lambda row: -(row.q or 0))
     told = [row.media_type if row.q == 1 else f"{row.media_type};q={row.q:g}" for row in wanted]
     return ", ".join([*told, "*/*;q=0.1"])
+
+
+def accept_for(request: Request, usual: str) -> str:
+    """The Accept header of a request, where a crawl usually sends `usual`."""
+    if request.accept is not None:
+        return request.accept
+    return usual if request.expected is None else expecting(request.expected, usual)
+
+
+@lru_cache(maxsize=256)
+def expecting(media_type: str, accept: str) -> str:
+    """An Accept header that asks for one type first, then for all others as before.
+
+    >>> expecting("text/csv", "text/turtle, text/html;q=0.5, */*;q=0.1")
+    'text/csv, text/turtle;q=0.9, text/html;q=0.45, */*;q=0.09'
+    """
+    others = []
+    for each in accept.split(","):
+        name, _, weight = each.partition(";q=")
+        if name.strip() != media_type:
+            others.append(f"{name.strip()};q={float(weight or 1) * _BEHIND:.3g}")
+    return ", ".join([media_type, *others])
 
 
 add(BUILT_IN)

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 import pycurl
 
+from tamias.content.formats import accept_for
 from tamias.fetch.http_transfer import ZSTD, HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
@@ -95,7 +96,7 @@ class HttpFetcher:
             request=request,
             started_at=self._now(),
             seconds_left=self._options.total_timeout,
-            accept=self._options.accept if request.accept is None else request.accept,
+            accept=accept_for(request, self._options.accept),
             body=request.body,
         )
         transfer = self._idle.pop() if self._idle else HttpTransfer(self._options, self._forbidden)

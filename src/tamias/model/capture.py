@@ -46,6 +46,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     accept: str | None = None
     """None asks for RDF first, then for whatever there is."""
+    expected: str | None = None
+    """The media type that is expected there: it is asked for before all others, where `accept` is None."""
     etag: str | None = None
     last_modified: str | None = None
     body: bytes | None = None

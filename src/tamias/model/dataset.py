@@ -146,6 +146,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     conforms_to: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
     is_series: bool = False
+    portal: str | None = None
+    """The portal it is from, where the source is a list of what other portals have."""
     agents: tuple[AgentRole, ...] = ()
     """Those beside publisher, creator and contact."""
     places: tuple[NamedPlace, ...] = ()

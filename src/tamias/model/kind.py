@@ -6,6 +6,7 @@ An ordinary address has none. A kind travels with an item as the tag `kind=NAME`
 from collections.abc import Iterable
 
 _TAG = "kind="
+_FORMAT = "format="
 
 SITEMAP = "sitemap"
 PROBE = "probe"
@@ -60,3 +61,17 @@ def kind_of(tags: Iterable[str]) -> str | None:
         if tag.startswith(_TAG):
             return tag.removeprefix(_TAG)
     return None
+
+
+def format_tag(media_type: str) -> str:
+    """The tag by which an item says which format is expected.
+
+    >>> format_tag("text/csv")
+    'format=text/csv'
+    """
+    return _FORMAT + media_type
+
+
+def format_in(tags: Iterable[str]) -> str | None:
+    """The format that is expected: a media type or a short name, as it was given."""
+    return next((tag.removeprefix(_FORMAT) for tag in tags if tag.startswith(_FORMAT)), None)

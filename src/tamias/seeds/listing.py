@@ -6,17 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from tamias.content.formats import media_type_of
 from tamias.model.errors import UrlError, UsageError
-from tamias.model.item import Seed
+from tamias.model.item import TRUSTED, Seed
+from tamias.model.kind import format_tag
 from tamias.seeds.address import seed_of
 
 _LONGEST_LINE = 65536
 _MOST_TAGS = 20
+_ONE_DOCUMENT = frozenset({"dereferenceable", "dump", "http", "unknown"})
+"""Types of other crawlers' lists that mean an ordinary URL."""
 
 
 class ListSeeds:
     """Carries out `protocols.SeedSource` for a file; blank lines and `#` comments are skipped.
 
+    A `type` is obeyed: the kind of a source (`ckan`, `sparql`) or an expected format (`html`, `text/csv`).
     The other columns of a CSV file become tags, `column=value`.
     """
 
@@ -56,9 +63,18 @@ def _seed(text: str, header: list[str] | None) -> Seed:
     if header is None:
         return seed_of(text)
     cells = dict(zip(header, (cell.strip() for cell in next(csv.reader([text]))), strict=False))
-    address = cells.pop("uri", "")
+    address, kind = cells.pop("uri", ""), cells.pop("type", "").lower()
     tags = tuple(f"{column}={value}" for column, value in cells.items() if value and "\t" not in value)
-    return seed_of(address, tags[:_MOST_TAGS])
+    return _of_type(seed_of(address, tags[:_MOST_TAGS]), kind)
+
+
+def _of_type(seed: Seed, kind: str) -> Seed:
+    """The seed as what its list says it is; a prefix of the address says more."""
+    if not kind or kind in _ONE_DOCUMENT or seed.kind is not None:
+        return seed
+    if media_type := media_type_of(kind):
+        return msgspec.structs.replace(seed, tags=(format_tag(media_type), *seed.tags))
+    return msgspec.structs.replace(seed, kind=kind, tags=(TRUSTED, *seed.tags))
 
 
 def _known_url(entry: Any) -> str:

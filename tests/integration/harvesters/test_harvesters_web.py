@@ -216,15 +216,3 @@ def test_an_endpoints_own_address_is_requested_once(tamias, proxy, sparql_server
     done = tamias.run("crawl", *options, home.url("/void"), "--depth", "3")
     assert facts(tamias) == {"once": 1}, done.stderr
     assert proxy.described == 1, tamias.attempts()
-
-
-def test_the_addresses_that_a_query_gives_come_under_watch(tamias, proxy, sparql_server, tmp_path):
-    lines = [f'<http://d.example/{n}.csv> <http://p.example/title> "Table {n}" .\n' for n in range(25)]
-    sparql_server.load("".join(lines))
-    proxy.cap = 10
-    query = tmp_path / "query.rq"
-    query.write_text("SELECT ?url ?title WHERE { ?url <http://p.example/title> ?title }")
-    tamias.env["TAMIAS_FETCH__DELAY"] = "0"
-    done = tamias.run("add", "--sparql", proxy.url, "--query", str(query), "--allow-private")
-    assert done.returncode == 0, done.stderr
-    assert "25 watched now" in done.stdout

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tamias.harvesters.sparql.select import addresses
-from tamias.model.errors import TamiasError
+from tamias.harvesters.sparql.client import EndpointClient, EndpointLimits, QueryFailed
+from tamias.harvesters.sparql.select import SelectState, question, select_pages
 
 
 @pytest.fixture
@@ -17,8 +17,12 @@ def found(proxy, sparql_server, with_client):
     )
 
     def ask(query, **limits):
-        async def use(client):
-            return [row async for row in addresses(client, proxy.url, query, **limits)]
+        async def use(http):
+            state = SelectState()
+            client = EndpointClient(http, proxy.url, state.dialect, EndpointLimits().most_bytes)
+            return [
+                row async for rows in select_pages(client, question(query), state, **limits) for row in rows
+            ]
 
         return with_client(use)
 
@@ -59,5 +63,5 @@ def test_there_are_no_more_rows_than_allowed(found):
 
 
 def test_a_query_that_the_server_refuses_is_an_error_with_its_reason(found):
-    with pytest.raises(TamiasError, match="400"):
+    with pytest.raises(QueryFailed, match="400"):
         found("SELECT ?s { nonsense }")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tamias.archive.versions.resources import note_wanted, put_resources, read_resources, stop_resources
-from tamias.content.formats import media_type_of
+from tamias.content.formats import FORMATS, media_type_of
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
 from tamias.frontier.due.make_due import make_due
@@ -14,6 +14,7 @@ from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.item import Item, Seed
+from tamias.model.kind import format_tag
 from tamias.model.resource import Resource, Source, resource_id
 from tamias.model.url import fetch_url, host, is_address, without_password
 
@@ -94,7 +95,8 @@ class Watcher:
             url = fetch_url(each.url)
             refusal = self._admission.refusal(url, 0)
             if refusal is None:
-                pairs.append((self._resource(url, each), self._admission.item(url, 0, WATCH)))
+                resource = self._resource(url, each)
+                pairs.append((resource, self._admission.item(url, 0, WATCH, tags=_expected_tags(resource))))
             else:
                 added.refused.append((each.url, refusal))
         if not pairs:
@@ -133,6 +135,11 @@ class Watcher:
         )
 
 
+def _expected_tags(resource: Resource) -> tuple[str, ...]:
+    """Of formats that are known: a portal's own words would make as many sets of tags."""
+    return (format_tag(resource.expected),) if resource.expected in FORMATS else ()
+
+
 def wanted_of(dataset: Dataset, portal: str) -> list[Wanted]:
     """The forms of a catalogue's dataset that are data and not a page about them."""
     return [
@@ -141,7 +148,7 @@ def wanted_of(dataset: Dataset, portal: str) -> list[Wanted]:
             title=_title(dataset, form),
             format=form.media_type or form.format,
             source=dataset.iri,
-            portal=portal,
+            portal=dataset.portal or portal,
         )
         for form in dataset.distributions
         if not form.access_only and form.service is None

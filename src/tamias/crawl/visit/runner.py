@@ -6,6 +6,7 @@ from functools import partial
 import msgspec
 
 from tamias.archive.versions.judgement import AttemptMeaning, Judgement
+from tamias.content.formats import media_type_of
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
 from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
 from tamias.crawl.plan.admit import Admission, Reference
@@ -22,7 +23,7 @@ from tamias.crawl.visit.usage import UsageSignals
 from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
-from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_of
+from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.permit.traps import Traps
 from tamias.seeds.well_known import kind_there
@@ -276,9 +277,16 @@ def nothing_there(capture: Capture) -> Capture:
 
 def _request(task: Task, kind: str | None) -> Request:
     accept = ACCEPT_CONTEXT if kind == CONTEXT else None
+    expected = media_type_of(format_in(task.tags))
     if task.reopened:
-        return Request(url=task.url, accept=accept)
-    return Request(url=task.url, accept=accept, etag=task.etag, last_modified=task.last_modified)
+        return Request(url=task.url, accept=accept, expected=expected)
+    return Request(
+        url=task.url,
+        accept=accept,
+        expected=expected,
+        etag=task.etag,
+        last_modified=task.last_modified,
+    )
 
 
 def _is_revisit(task: Task) -> bool:

@@ -15,6 +15,7 @@ from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.records import failure, links
 from tamias.harvesters.kit.statements import Labels
 from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.dataset import Dataset
 from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
 from tamias.protocols import PoliteClient
@@ -136,14 +137,9 @@ class _CataloguePage:
                 f"{self._url}: of more than {MOST_STATEMENTS} statements on one page the rest "
                 "is kept, but no datasets are read from it"
             )
-        yield from self._described()
-
-    def _described(self) -> Iterator[Finding]:
         datasets = datasets_in(self._said, self._url)
         self._names = [dataset.iri for dataset in datasets]
-        for start in range(0, len(datasets), _DATASETS_A_FINDING):
-            yield Datasets(datasets[start : start + _DATASETS_A_FINDING])
-        yield from links(addresses_in(self._said) | dict.fromkeys(unread_in(self._said)), self._url)
+        yield from catalogue_findings(self._said, datasets, self._url)
 
     def _following(self) -> str | None:
         """The next page, as this page's own view says it, or the only view there is."""
@@ -157,6 +153,13 @@ class _CataloguePage:
     def _total(self) -> int | None:
         texts = (text for node in self._said.saying(_TOTAL) for text in self._said.texts(node, _TOTAL))
         return max((int(text) for text in texts if text.isascii() and text.isdigit()), default=None)
+
+
+def catalogue_findings(said: Descriptions, datasets: list[Dataset], base: str) -> Iterator[Finding]:
+    """The datasets that a catalogue describes, and links to their data."""
+    for start in range(0, len(datasets), _DATASETS_A_FINDING):
+        yield Datasets(datasets[start : start + _DATASETS_A_FINDING])
+    yield from links(addresses_in(said) | dict.fromkeys(unread_in(said)), base)
 
 
 def _mark(text: str) -> bytes:

@@ -6,15 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from tamias.harvesters.sparql.answers import Row, SparqlAnswer
-from tamias.harvesters.sparql.client import (
-    RESULT_FORMATS,
-    EndpointClient,
-    EndpointDialect,
-    EndpointLimits,
-    QueryFailed,
-)
-from tamias.model.errors import TamiasError, UsageError
-from tamias.protocols import PoliteClient
+from tamias.harvesters.sparql.client import RESULT_FORMATS, EndpointClient, EndpointDialect, QueryFailed
+from tamias.model.errors import UsageError
 
 _TOKEN = re.compile(
     r"""
@@ -26,11 +19,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ADDRESS_NAMES = ("url", "uri")
+_FORMS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 _TRIES = 3
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A SELECT without its window, cut where a window goes."""
+    """A query without its window, cut where a window goes."""
 
     head: str
     tail: str
@@ -38,6 +32,7 @@ class Question(msgspec.Struct, frozen=True):
     limit: int | None
     offset: int
     ordered: bool
+    constructs: bool = False
 
     def window(self, limit: int, offset: int, order: str = "") -> str:
         """The query for some of its rows."""
@@ -45,15 +40,16 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def question(query: str) -> Question:
-    """Takes a user's query apart. Raises `UsageError` when it is not a SELECT.
+    """Takes a user's query apart. Raises `UsageError` when it is neither SELECT nor CONSTRUCT.
 
     >>> question("SELECT ?s { ?s a <urn:c> } LIMIT 5 # all").limit
     5
     """
     words = list(_outer_words(query))
     names = [word.upper() for word, _ in words]
-    if "SELECT" not in names:
-        raise UsageError("the query for addresses is not a SELECT")
+    form = next((name for name in names if name in _FORMS), None)
+    if form is None or form not in ("SELECT", "CONSTRUCT"):
+        raise UsageError("The query is neither a SELECT nor a CONSTRUCT.")
     end = next((at for (_, at), name in zip(words, names, strict=True) if name == "VALUES"), len(query))
     cuts = []
     found = {"LIMIT": 0, "OFFSET": 0}
@@ -65,7 +61,9 @@ def question(query: str) -> Question:
     for start, stop in reversed(cuts):
         head = head[:start] + head[stop:]
     limit = found["LIMIT"] if "LIMIT" in names else None
-    return Question(head.rstrip() + "\n", query[end:], limit, found["OFFSET"], "ORDER" in names)
+    return Question(
+        head.rstrip() + "\n", query[end:], limit, found["OFFSET"], "ORDER" in names, form == "CONSTRUCT"
+    )
 
 
 def _outer_words(query: str) -> Iterator[tuple[str, int]]:
@@ -77,32 +75,41 @@ def _outer_words(query: str) -> Iterator[tuple[str, int]]:
             yield token[0], token.start()
 
 
-async def addresses(
-    http: PoliteClient, endpoint: str, query: str, *, page: int = 10_000, most: int = 1_000_000
-) -> AsyncIterator[dict[str, str]]:
-    """Rows of a user's SELECT as variables and values, the variable that holds the address first.
+class SelectState(msgspec.Struct, kw_only=True):
+    """How far a query was read: it goes on after the last page that was stored."""
 
-    That is the one called `url` or `uri`, else the first that is an IRI; a row without is passed over. There
-    are no more than the query's own LIMIT, or `most`. Raises `UsageError` for a query that is not a SELECT,
-    and `TamiasError` when the endpoint does not answer.
+    dialect: EndpointDialect = msgspec.field(default_factory=EndpointDialect)
+    rows: int = 0
+    """Read so far."""
+    order: str | None = None
+    """What pages are sorted by; None before the first page."""
+    ended: bool = False
+
+
+async def select_pages(
+    client: EndpointClient, asked: Question, state: SelectState, *, page: int = 10_000, most: int = 1_000_000
+) -> AsyncIterator[list[dict[str, str]]]:
+    """The rows of a SELECT that have an address, page by page; the state is that after the page.
+
+    The address is the variable called `url` or `uri`, else the first that is an IRI, and comes first. There
+    are no more rows than the query's own LIMIT, or `most`. Raises `QueryFailed`.
     """
-    asked = question(query)
-    client = EndpointClient(http, endpoint, EndpointDialect(), EndpointLimits().most_bytes)
     wanted = most if asked.limit is None else min(asked.limit, most)
-    offset = asked.offset
-    answer = await _first(client, asked.window(min(page, wanted), offset))
-    order = await _order(client, asked, answer, wanted)
-    if order:
-        answer = await _answer(client, asked.window(min(page, wanted), offset, order))
-    while answer.rows:
-        for row in answer.rows[:wanted]:
-            if found := _addressed(row, answer.variables):
-                yield found
-        offset += len(answer.rows)
-        wanted -= len(answer.rows)
-        if wanted <= 0:
-            return
-        answer = await _answer(client, asked.window(min(page, wanted), offset, order))
+    if state.order is None and wanted > 0:
+        first = await _first(client, asked.window(min(page, wanted), asked.offset))
+        state.order = await _order(client, asked, first, wanted)
+        if not state.order:
+            yield _taken(first, state, wanted)
+    while not state.ended and state.rows < wanted:
+        window = asked.window(min(page, wanted - state.rows), asked.offset + state.rows, state.order or "")
+        yield _taken(await client.answer(window, _TRIES), state, wanted)
+
+
+def _taken(answer: SparqlAnswer, state: SelectState, wanted: int) -> list[dict[str, str]]:
+    rows = answer.rows[: wanted - state.rows]
+    state.rows += len(rows)
+    state.ended = not rows or state.rows >= wanted
+    return [found for row in rows if (found := _addressed(row, answer.variables))]
 
 
 async def _order(client: EndpointClient, asked: Question, first: SparqlAnswer, wanted: int) -> str:
@@ -110,7 +117,7 @@ async def _order(client: EndpointClient, asked: Question, first: SparqlAnswer, w
     rows = len(first.rows)
     if asked.ordered or rows >= wanted or not first.variables:
         return ""
-    more = await _answer(client, asked.window(1, asked.offset + rows))
+    more = await client.answer(asked.window(1, asked.offset + rows), _TRIES)
     return f"ORDER BY {' '.join(f'?{name}' for name in first.variables)}" if more.rows else ""
 
 
@@ -122,17 +129,9 @@ async def _first(client: EndpointClient, query: str) -> SparqlAnswer:
             return await client.answer(query, _TRIES)
         except QueryFailed as failure:
             if failure.final or failure.lasting or failure.capture is None or failure.capture.body is None:
-                break
-    else:
-        client.dialect.results = RESULT_FORMATS[-1]
-    return await _answer(client, query)
-
-
-async def _answer(client: EndpointClient, query: str) -> SparqlAnswer:
-    try:
-        return await client.answer(query, _TRIES)
-    except QueryFailed as failure:
-        raise TamiasError(f"no answer from {client.url} to the query: {failure.reason}") from None
+                raise
+    client.dialect.results = RESULT_FORMATS[-1]
+    return await client.answer(query, _TRIES)
 
 
 def _addressed(row: Row, variables: list[str]) -> dict[str, str] | None:

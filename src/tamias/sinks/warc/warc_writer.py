@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import msgspec
 
+from tamias.content.formats import accept_for
 from tamias.database.disk import sync_folder, write_all
 from tamias.model.capture import Body, Capture, Hop, Request
 from tamias.model.errors import DiskFull, TamiasError
@@ -161,7 +162,7 @@ class WarcWriter:
         """The headers and the body that were sent at each hop."""
         agent, accept = self._sent
         request = request or Request(url="")
-        accept = accept if request.accept is None else ("Accept", request.accept)
+        accept = ("Accept", accept_for(request, accept[1]))
         validators = [
             *([("If-None-Match", request.etag)] if request.etag else []),
             *([("If-Modified-Since", request.last_modified)] if request.last_modified else []),

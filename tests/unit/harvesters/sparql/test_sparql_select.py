@@ -30,7 +30,12 @@ def test_the_window_of_a_query_is_found(query, limit, offset, ordered):
     Store().query(found.window(10, 20))
 
 
-@pytest.mark.parametrize("query", ["ASK { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }", "DESCRIBE <a:b>", ""])
-def test_a_query_that_is_no_select_is_refused(query):
-    with pytest.raises(UsageError, match="not a SELECT"):
+@pytest.mark.parametrize("query", ["ASK { ?s ?p ?o }", "ASK { SELECT ?s { } }", "DESCRIBE <a:b>", ""])
+def test_a_query_that_returns_neither_rows_nor_statements_is_refused(query):
+    with pytest.raises(UsageError, match="neither a SELECT nor a CONSTRUCT"):
         question(query)
+
+
+def test_a_construct_is_told_from_a_select_in_its_pattern():
+    assert question("PREFIX a: <b:> CONSTRUCT { ?s a ?t } WHERE { SELECT ?s ?t { ?s a ?t } }").constructs
+    assert not question("SELECT ?construct { ?construct ?p ?o }").constructs
