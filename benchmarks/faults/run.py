@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.faults.experiment import ExperimentSetup, FaultExperiment, Result
 from benchmarks.faults.experiments import clock
-from benchmarks.faults.experiments.attacks import hostile, sandbox_escape, strategy_escape
+from benchmarks.faults.experiments.attacks import frontier_attacked, hostile, sandbox_escape, strategy_escape
 from benchmarks.faults.experiments.deaths import (
     commit_killed,
     database_killed,
@@ -82,6 +82,8 @@ EXPERIMENTS = (
          "no socket, program, process, signal or file of others; no privileges", sandbox_escape.run),
     _row("F21", "strategy-escape", "strategies that try to gain rights, on PostgreSQL 15 to 18",
          "none of them ever acts outside its role or runs longer than its time limit", strategy_escape.run),
+    _row("F22", "grpc-attacks", "a hostile client of the gRPC frontier, eight attacks of 20 s each",
+         "every call of a good client is answered within 1 s; less than 300 MiB", frontier_attacked.run),
 )  # fmt: skip
 
 

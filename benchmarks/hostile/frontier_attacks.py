@@ -1,14 +1,17 @@
 """A hostile client of the gRPC frontier: each function is one attack, as a process of its own until killed.
 
-`python attacks.py NAME PORT` writes a line when the attack is under way.
+`python -m benchmarks.hostile.frontier_attacks NAME PORT` writes a line when the attack is under way.
 """
 
-import contextlib
 import resource
 import socket
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
+from pathlib import Path
 
 import h2.config
 import h2.connection
@@ -21,17 +24,19 @@ MESSAGE = 4 << 20
 class Hostile:
     """One connection that speaks HTTP/2 well enough to do harm."""
 
-    def __init__(self, port):
+    def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self.socket.settimeout(5)
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
         self.h2.initiate_connection()
         self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
+        """Sends what is to be sent."""
         self.socket.sendall(self.h2.data_to_send())
 
-    def begin(self, path):
+    def begin(self, path: str) -> int:
+        """The number of a new call."""
         stream = self.h2.get_next_available_stream_id()
         self.h2.send_headers(
             stream,
@@ -42,10 +47,10 @@ class Hostile:
         )  # fmt: skip
         return stream
 
-    def read(self, seconds=0.0):
+    def read(self, seconds: float = 0.0) -> None:
         """Takes what the server says within that time, so that its windows open."""
         self.socket.settimeout(max(seconds, 0.001))
-        with contextlib.suppress(TimeoutError):
+        with suppress(TimeoutError):
             data = self.socket.recv(1 << 16)
             if not data:
                 raise ConnectionError("the server hung up")
@@ -53,7 +58,7 @@ class Hostile:
         self.socket.settimeout(5)
         self.flush()
 
-    def send(self, stream, data):
+    def send(self, stream: int, data: bytes) -> None:
         """As much of it as the server takes within five seconds."""
         end = time.monotonic() + 5
         while data and time.monotonic() < end:
@@ -66,9 +71,9 @@ class Hostile:
             self.flush()
 
 
-def many(port, number, prepare):
+def many(port: int, number: int, prepare: Callable[[Hostile], None]) -> None:
     """Keeps so many connections, each prepared in the same way; what the server closes is opened again."""
-    held = []
+    held: list[Hostile] = []
     for each in count():
         try:
             hostile = Hostile(port)
@@ -82,12 +87,13 @@ def many(port, number, prepare):
             held.pop(0).socket.close()
 
 
-def under_way():
+def under_way() -> None:
+    """From now on."""
     sys.stdout.write("under way\n")
     sys.stdout.flush()
 
 
-def idle(port):
+def idle(port: int) -> None:
     """Connections that never say anything."""
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(1100)]
     under_way()
@@ -95,15 +101,15 @@ def idle(port):
         time.sleep(1)
         for at, each in enumerate(sockets):
             each.setblocking(False)
-            with contextlib.suppress(BlockingIOError, OSError):
+            with suppress(BlockingIOError, OSError):
                 if each.recv(1 << 16) == b"":
                     sockets[at] = socket.create_connection(("127.0.0.1", port))
 
 
-def greeted(port):
+def greeted(port: int) -> None:
     """Connections that made one call and then nothing."""
 
-    def call(hostile):
+    def call(hostile: Hostile) -> None:
         stream = hostile.begin("/grpc.health.v1.Health/Check")
         hostile.h2.send_data(stream, b"\0\0\0\0\0", end_stream=True)
         hostile.flush()
@@ -111,7 +117,7 @@ def greeted(port):
     many(port, 1100, call)
 
 
-def resets(port):
+def resets(port: int) -> None:
     """Calls that are begun and dropped as fast as they can be written."""
     for each in count():
         try:
@@ -126,10 +132,10 @@ def resets(port):
             under_way()
 
 
-def watches(port):
+def watches(port: int) -> None:
     """Health watches by the thousand."""
 
-    def watch(hostile):
+    def watch(hostile: Hostile) -> None:
         for _ in range(100):
             stream = hostile.begin("/grpc.health.v1.Health/Watch")
             hostile.h2.send_data(stream, b"\0\0\0\0\0", end_stream=True)
@@ -139,11 +145,11 @@ def watches(port):
     many(port, 40, watch)
 
 
-def unfinished(port):
+def unfinished(port: int) -> None:
     """Messages of which all but the last byte is sent."""
     message = b"\0" + MESSAGE.to_bytes(4, "big") + b"\0" * (MESSAGE - 1)
 
-    def withhold(hostile):
+    def withhold(hostile: Hostile) -> None:
         for _ in range(50):
             hostile.send(hostile.begin("/urlfrontier.URLFrontier/PutURLs"), message)
 
@@ -151,34 +157,34 @@ def unfinished(port):
     many(port, 2, withhold)
 
 
-def empty_items(port):
+def empty_items(port: int) -> None:
     """Batches of two million empty items, one after another."""
     batch = b"\x12\0" * ((MESSAGE - 16) // 2)
     message = b"\0" + len(batch).to_bytes(4, "big") + batch
     under_way()
     while True:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             hostile = Hostile(port)
             hostile.send(hostile.begin("/urlfrontier.URLFrontier/PutDiscovered"), message)
             hostile.read(0.5)
 
 
-def empty_messages(port):
+def empty_messages(port: int) -> None:
     """Items of no bytes at all, a million in a stream."""
     under_way()
     while True:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             hostile = Hostile(port)
             stream = hostile.begin("/urlfrontier.URLFrontier/PutURLs")
             for _ in range(20):
                 hostile.send(stream, b"\0\0\0\0\0" * 200_000)
 
 
-def pings(port):
+def pings(port: int) -> None:
     """Pings that must be answered, and nothing else."""
     under_way()
     while True:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             hostile = Hostile(port)
             while True:
                 for _ in range(1000):
@@ -190,6 +196,26 @@ ATTACKS = {
     each.__name__: each
     for each in (idle, greeted, resets, watches, unfinished, empty_items, empty_messages, pings)
 }
+
+
+@contextmanager
+def attacked(name: str, port: int) -> Iterator[None]:
+    """The attack is under way meanwhile."""
+    attacker = subprocess.Popen(
+        [sys.executable, "-m", __name__, name, str(port)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert attacker.stdout is not None
+        assert attacker.stdout.readline() == "under way\n"
+        yield
+    finally:
+        attacker.kill()
+        attacker.communicate()
+
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
