@@ -2,8 +2,7 @@
 
 import pytest
 
-from tamias.sinks.packages.bagit import Bag
-from tamias.sinks.packages.package import FolderPackage
+from tamias.sinks.packages import Bag, FolderPackage
 
 bagit = pytest.importorskip("bagit", reason="the package bagit is not installed")
 

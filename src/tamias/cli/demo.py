@@ -14,8 +14,7 @@ import msgspec
 from click.core import ParameterSource
 from pyoxigraph import Quad
 
-from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
 from tamias.cli.console.progress import Display
 from tamias.crawl.worker.supervisor import CrawlSnapshot, Supervisor, Until
 from tamias.model.errors import UsageError

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 import click
 
 from tamias.archive.moments import first_millisecond
-from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import CommonOptions, common
+from tamias.cli.console.options import CommonOptions, archive_at, common
 from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
     from tamias.database.connect import Database
     from tamias.model.capture import Extent
-    from tamias.sinks.packages.package import Package
+    from tamias.sinks.packages import Package
     from tamias.sinks.warc.warc_files import WarcPart
 
 EXCHANGES = ("warc", "wacz")
@@ -206,7 +205,7 @@ def _versions(
 
 def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output: Path | None) -> None:
     from tamias.crawl.verbs.export.packing import export_bag, export_crate
-    from tamias.sinks.packages.package import FolderPackage, ZipPackage
+    from tamias.sinks.packages import FolderPackage, ZipPackage
 
     fill: Callable[[ArchiveReader, tuple[str, ...], Package], int] = (
         export_bag if form == "bagit" else export_crate

@@ -5,8 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import CommonOptions, common, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say_json
 from tamias.cli.console.output import to_file, to_stdout
 from tamias.model.errors import UsageError
 

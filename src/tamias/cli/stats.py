@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
 from tamias.model.errors import UsageError
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 import click
 
-from tamias.cli.console.archive import archive_at
-from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.cli.console.options import CommonOptions, archive_at, common, say, say_json
 
 
 @click.command()

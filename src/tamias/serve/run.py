@@ -28,7 +28,7 @@ from tamias.serve.events.webhooks.sender import Sender
 from tamias.serve.http.secret import VARIABLE, Secret
 from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.service import Service
-from tamias.serve.sparql.side import SparqlSide
+from tamias.serve.sparql.routes import SparqlSide
 from tamias.settings import ServeSettings, Settings
 
 HEAD_SECONDS = 10

@@ -7,10 +7,10 @@ import msgspec
 
 from tamias.database.connect import Session
 from tamias.model.errors import ConfigError
+from tamias.service_client import credentials
 from tamias.sinks.delivery import GraphSink, Read
 from tamias.sinks.export import ExportFormat
 from tamias.sinks.files.document_files import DocumentFiles
-from tamias.sinks.sparql.credentials import credentials
 from tamias.sinks.sparql.placement import Placement, PostgresLedger
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
 

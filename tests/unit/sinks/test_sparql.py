@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, serialize
 
 from tamias.model.errors import ConfigError
-from tamias.service_client import Credentials
-from tamias.sinks.sparql.credentials import credentials
+from tamias.service_client import Credentials, credentials
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore
 from tamias.sinks.sparql.update_text import batches, drop, insert
 from tamias.sinks.targets import HdtFiles, Surroundings, TurtleFiles, hdt_files, split_sink, turtle_files

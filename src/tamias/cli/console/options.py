@@ -5,12 +5,16 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from tamias.settings import Resolved, resolve
+
+if TYPE_CHECKING:
+    from tamias.archive.reader.library import ArchiveReader
+
 
 Function = Callable[..., Any]
 
@@ -107,3 +111,11 @@ def _logging(verbosity: int, *, as_json: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def archive_at(place: CommonOptions) -> "ArchiveReader":
+    """The archive, for reading."""
+    from tamias.archive.reader.library import ArchiveReader
+
+    names = frozenset(place.settings().settings.filters.session_names)
+    return ArchiveReader(place.db or place.data, data=place.data, session_names=names)

@@ -31,8 +31,8 @@ from tamias.crawl.catalogue.refresh import Refresher, by_graph, ntriples
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import TamiasError, UsageError
+from tamias.service_client import credentials
 from tamias.settings import ServeSettings
-from tamias.sinks.sparql.credentials import credentials
 from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
 
 

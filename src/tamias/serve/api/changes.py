@@ -11,9 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
-from tamias.serve.feeds.atom import ATOM, atom
-from tamias.serve.feeds.entries import Feed, FeedEntry
-from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
+from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, FeedEntry, atom, json_feed
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter, since, until
 from tamias.serve.http.problems import HttpProblem

@@ -1,13 +1,17 @@
 """How pages ask the database; and what is asked for so often that an answer may be some seconds old."""
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.versions.resources import read_resources
 from tamias.crawl.plan.admit import queue_key
 from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, host_hash
+from tamias.model.resource import Resource
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
 
@@ -45,3 +49,14 @@ async def lately(service: Service, name: str, seconds: float, work: Callable[[Se
         kept[name] = time.monotonic() + seconds, value
     found: T = value
     return found
+
+
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def resource_named(db: ServiceSession, named: str) -> Resource:
+    """A resource by its id. Raises `NotArchived`."""
+    found = read_resources(db.session, [named]) if _ID.fullmatch(named) else []
+    if not found:
+        raise NotArchived(f"{named[:100]} is not in the archive")
+    return found[0]

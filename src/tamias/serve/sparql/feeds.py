@@ -15,9 +15,7 @@ from starlette.responses import Response
 
 from tamias.crawl.catalogue.exchange import Answer
 from tamias.serve.api.changes import Row, feed_of, page_of, span
-from tamias.serve.feeds.atom import ATOM, atom
-from tamias.serve.feeds.entries import Feed
-from tamias.serve.feeds.json_feed import JSON_FEED, json_feed
+from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, atom, json_feed
 from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret

@@ -1,21 +1,29 @@
-"""The routes: `/sparql` for queries, and the files that the result of a query names as a zip."""
+"""The routes: `/sparql` for queries, and the files that the result of a query names as a zip.
+
+`SparqlSide` is what a running service has of it: the catalogue, these routes, and the thread that fills it.
+"""
 
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG, TSV, TURTLE, ZIP
+from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of, options_of
+from tamias.database.connect import Database
 from tamias.serve.api.files import Found, zip_answer
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
+from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.service import Service
 from tamias.serve.sparql.downloads import iris_of_query, version_ids
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.feeds import FORMS, PATH, QueryFeeds
+from tamias.settings import ServeSettings
 
 _AT_ONCE = 100
 _FORMATS = (
@@ -112,3 +120,27 @@ async def _found(pool: SessionPool, ids: list[str]) -> AsyncIterator[Found]:
     for start in range(0, len(ids), _AT_ONCE):
         for each in await pool.run(partial(_versions_named, ids=ids[start : start + _AT_ONCE])):
             yield each
+
+
+class SparqlSide:
+    """From now until `close`. The server itself starts when it is first needed."""
+
+    def __init__(self, data: Path, database: Database, settings: ServeSettings) -> None:
+        self.catalogue = Catalogue(data, options_of(settings))
+        self._endpoint = SparqlEndpoint(self.catalogue)
+        self._following: CatalogueFollower | None = None
+        if self.catalogue.is_filled_by_us:
+            self._following = CatalogueFollower(self.catalogue, database, bases_of(settings))
+            self._following.start()
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """To be given to the application."""
+        return [*sparql_endpoints(self._endpoint), *mcp_endpoints(self._endpoint, self.catalogue)]
+
+    def close(self) -> None:
+        """When what is under way is done."""
+        if self._following is not None:
+            self._following.close()
+        self._endpoint.close()
+        self.catalogue.close()

@@ -12,9 +12,7 @@ from tamias.archive.reader.library import ArchiveReader, Exchange, NotArchived
 from tamias.crawl.verbs.export.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
-from tamias.sinks.packages.bagit import Bag
-from tamias.sinks.packages.package import Package
-from tamias.sinks.packages.ro_crate import Crate, references
+from tamias.sinks.packages import Bag, Crate, Package, references
 
 SOFTWARE = f"Tamias {__version__}"
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tamias.model.url import is_address
 from tamias.permit.addresses import forbidden
 from tamias.serve.events.log import KINDS, EventFilter, Kind, latest_event
-from tamias.serve.events.webhooks.signing import new_key, read_key, told_key
+from tamias.serve.events.webhooks.post import new_key, read_key, told_key
 from tamias.serve.events.webhooks.store import (
     NewWebhook,
     Webhook,

@@ -8,8 +8,7 @@ from typing import Final
 
 from tamias.model.errors import TamiasError
 from tamias.permit.addresses import forbidden
-from tamias.serve.events.webhooks.post import Posted, post
-from tamias.serve.events.webhooks.signing import signature_headers
+from tamias.serve.events.webhooks.post import Posted, post, signature_headers
 from tamias.serve.events.webhooks.store import ClaimedDelivery, claim, count_webhooks, prepare, settle
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool

@@ -18,9 +18,9 @@ from tamias.model.url import host
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.reasons import Schedule, reason
-from tamias.serve.pages.datasets.resource import resource_named
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
+from tamias.serve.pages.queries import resource_named
 from tamias.serve.published.jsonld import dataset_jsonld
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.memento import Travels

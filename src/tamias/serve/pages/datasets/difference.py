@@ -16,9 +16,9 @@ from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import has_secret
-from tamias.serve.pages.datasets.resource import resource_named
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.pages.queries import resource_named
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open
 from tamias.serve.service import Service

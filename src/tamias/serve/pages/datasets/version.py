@@ -15,9 +15,9 @@ from tamias.model.resource import Resource, Version
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
-from tamias.serve.pages.datasets.resource import resource_named
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.pages.queries import resource_named
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.memento import Travels
 from tamias.serve.replay.usage import UsageTerms, usages

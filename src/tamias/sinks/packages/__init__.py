@@ -1,1 +1,0 @@
-"""Files with a description of what they are: BagIt and RO-Crate."""
