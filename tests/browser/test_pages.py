@@ -37,6 +37,8 @@ def places(made):
         "portals": "/portals",
         "portal": f"/portal?url={quote(made.portal, safe='')}",
         "frontier": "/frontier",
+        "crawl": "/crawl/default",
+        "documents": "/documents",
         "graph": "/graph",
         "query": "/query",
         "add": "/add",
@@ -50,7 +52,7 @@ NAMES = ["overview", "search", "nothing found", "dataset", "graph dataset", "hos
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal",
-         "frontier", "graph", "query", "add", "account", "api", "missing"]  # fmt: skip
+         "frontier", "crawl", "documents", "graph", "query", "add", "account", "api", "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
     .reduce((sum, each) => sum + each.transferSize, 0)"""
 _RULES = """async (only) => {

@@ -33,9 +33,10 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 -- The web service: all that it shows, and what requests with the secret change. The keys of webhooks are written,
 -- never read: deliveries are signed by the owner.
 GRANT SELECT
-    ON meta, crawl, host, queue, url, lane, capture, segment, robots, unreachable, blob, pack, resource, source, version,
-       suspect, profile, measure, figure, join_candidate, portal, described, offered, source_record, tally, tally_news, attempts,
-       blocked, link, findable, catalogue, catalogue_news, event, event_news, delivery
+    ON meta, crawl, host, queue, url, lane, capture, segment, current_document, robots, unreachable, blob, pack,
+       resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
+       source_record, tally, tally_news, attempts, blocked, link, findable, catalogue, catalogue_news, event,
+       event_news, delivery
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable TO tamias_service;
 GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;

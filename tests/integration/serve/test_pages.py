@@ -41,7 +41,8 @@ def hostile(filled):
 
 @pytest.mark.parametrize(
     "path", ["/", "/search", "/search?q=numbers", "/dataset/{id}", "/dataset/{id}/diff", "/host/data.example",
-             "/hosts", "/portals", "/portal?url=http://portal.example/", "/frontier", "/graph", "/add",
+             "/hosts", "/portals", "/portal?url=http://portal.example/", "/frontier", "/crawl/default",
+             "/documents", "/graph", "/add",
              "/api"],
 )  # fmt: skip
 def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
@@ -68,6 +69,8 @@ def test_every_page_is_html_with_a_strict_policy(client, numbers, path):
         ("/portals", "/portals.json"),
         ("/portal?url=http://portal.example/", "/portal.json?url=http://portal.example/"),
         ("/frontier", "/frontier.json"),
+        ("/crawl/default", "/crawl/default.json"),
+        ("/documents", "/documents.json"),
         ("/graph", "/graph.json"),
         ("/dataset/{id}/preview?version=2", "/dataset/{id}/preview.json?version=2"),
         ("/dataset/{id}/2", "/dataset/{id}/2.json"),

@@ -29,12 +29,12 @@ class ReasonCounts(msgspec.Struct):
     counts: dict[str, ReasonCount] = msgspec.field(default_factory=dict)
     """By outcome and kind."""
 
-    def add(self, outcome: str, reason: str, url: str) -> None:
-        """One more URL."""
+    def add(self, outcome: str, reason: str, url: str, count: int = 1) -> None:
+        """More URLs with the same reason, one of them by name."""
         kind, advice = kind_of_reason(reason)
         if f"{outcome} {kind}" not in self.counts and len(self.counts) >= MOST_KINDS:
             kind, advice = OTHER, ""
-        self._add(ReasonCount(outcome, kind, advice, 1, url, reason))
+        self._add(ReasonCount(outcome, kind, advice, count, url, reason))
 
     def merge(self, others: "ReasonCounts") -> None:
         """All that somebody else has counted."""
@@ -56,7 +56,11 @@ class ReasonCounts(msgspec.Struct):
 _ADVICE = (
     (r"(\w[\w' -]*) address [0-9a-f]*[.:][0-9a-f.:]*", r"\1 address", "use --allow-private"),
     (r"\(limit ([a-z_]+\.[a-z_]+)[),]", r"limit \1", r"raise \1 in tamias.toml"),
-    (r"^robots\.txt: (?:line|the rule)\b", "robots.txt", "use --no-robots if the site's owner agrees"),
+    (
+        r"(?:^|\brefused by )robots\.txt: (?:line|the rule)\b",
+        "robots.txt",
+        "use --no-robots if the site's owner agrees",
+    ),
     (r"\bpattern: exclude '(.*)' matches", r"--exclude '\1'", "run again without that --exclude"),
     (r"\bpattern: no include matches", "no --include matches", "run again with a wider --include"),
     (r"\bscope (\w+):", r"scope \1", "use a wider --scope"),

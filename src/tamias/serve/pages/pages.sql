@@ -233,3 +233,122 @@ SELECT link.from_url, link.to_url FROM link WHERE link.bucket = %(bucket)b::int2
 -- name: lists
 -- What block lists kept out.
 SELECT blocked.list, blocked.urls, blocked.latest FROM blocked ORDER BY blocked.urls DESC, blocked.list LIMIT 50
+
+-- name: crawl_named
+-- One crawl.
+SELECT crawl.crawl, crawl.state FROM crawl WHERE crawl.name = %(crawl)b::text
+
+-- name: crawl_span
+-- The first and last of the newest attempts of a crawl. So many newest attempts of all crawls are looked at.
+SELECT min(newest.started_at), max(newest.started_at), count(*)::int8
+FROM (SELECT capture.crawl, capture.started_at FROM capture WHERE capture.bucket = %(bucket)b::int2
+      ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+WHERE newest.crawl = %(crawl)b::int4
+
+-- name: crawl_attempts
+-- The newest attempts of a crawl by time slot, depth, outcome and whether they brought statements.
+SELECT (newest.started_at - %(first)b::int8) / %(slot)b::int8, newest.depth, newest.outcome, count(*)::int8,
+       sum(newest.quads)::int8, coalesce(sum(newest.bytes), 0)::int8
+FROM (SELECT capture.* FROM capture WHERE capture.bucket = %(bucket)b::int2
+      ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+WHERE newest.crawl = %(crawl)b::int4
+GROUP BY 1, 2, 3
+
+-- name: crawl_hosts
+-- The hosts with most of the newest attempts of a crawl.
+SELECT host.hkey, counted.n, counted.bad, counted.quads
+FROM (SELECT newest.qid, count(*)::int8 AS n, count(*) FILTER (WHERE newest.outcome IN (4, 5))::int8 AS bad,
+             sum(newest.quads)::int8 AS quads
+      FROM (SELECT capture.* FROM capture WHERE capture.bucket = %(bucket)b::int2
+            ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+      WHERE newest.crawl = %(crawl)b::int4
+      GROUP BY newest.qid ORDER BY 2 DESC, 1 LIMIT %(limit)b::int4) AS counted
+JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = counted.qid
+ORDER BY counted.n DESC, host.hkey
+
+-- name: crawl_reasons
+-- Why URLs of a crawl are not stored: the latest attempt at each counts, among the newest attempts.
+SELECT latest.outcome, latest.reason, count(*)::int8, min(latest.url)
+FROM (SELECT DISTINCT ON (newest.qid, newest.uid) newest.outcome, newest.reason, newest.url
+      FROM (SELECT capture.* FROM capture WHERE capture.bucket = %(bucket)b::int2
+            ORDER BY capture.capture DESC LIMIT %(most)b::int4) AS newest
+      WHERE newest.crawl = %(crawl)b::int4
+      ORDER BY newest.qid, newest.uid, newest.capture DESC) AS latest
+WHERE latest.outcome >= 3
+GROUP BY latest.outcome, latest.reason ORDER BY 3 DESC LIMIT %(limit)b::int4
+
+-- name: crawl_waiting
+-- What the open queues of a crawl wait for, with their URLs.
+SELECT CASE WHEN NOT queue.active THEN 'the queue is paused'
+            WHEN host.blocked_until > %(now)b::int8 THEN 'the host asked for a pause, or failed'
+            WHEN host.token IS NOT NULL AND host.lease_end > %(now)b::int8 THEN 'being fetched now'
+            WHEN greatest(queue.next_due, host.ready_at) <= %(now)b::int8 THEN 'ready, waiting for a worker'
+            WHEN queue.next_due > %(now)b::int8 THEN 'due later'
+            ELSE 'the delay between two requests' END,
+       count(*)::int8, sum(queue.open)::int8, min(greatest(queue.next_due, host.ready_at, host.blocked_until))
+FROM queue JOIN host ON host.bucket = %(bucket)b::int2 AND host.qid = queue.qid
+WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.open > 0
+GROUP BY 1
+
+-- name: newest_documents
+-- Documents with statements that were read last, before a given capture; those whose URL has a text in it, among so
+-- many.
+SELECT newest.document, newest.started_at, newest.capture::text, capture.quads, capture.found_type
+FROM (SELECT known.document, known.started_at, known.capture FROM current_document AS known
+      WHERE known.bucket = %(bucket)b::int2 AND known.segment IS NOT NULL AND known.capture < %(before)b::text::uuid
+      ORDER BY known.capture DESC LIMIT %(most)b::int4) AS newest
+JOIN capture ON capture.bucket = %(bucket)b::int2 AND capture.capture = newest.capture
+WHERE position(lower(%(part)b::text) IN lower(newest.document)) > 0
+ORDER BY newest.capture DESC LIMIT %(limit)b::int4
+
+-- name: documents_of_host
+-- The same of the URLs of one queue, of so many attempts at most.
+SELECT DISTINCT ON (tried.document) tried.document, tried.started_at, tried.capture::text, tried.quads, tried.found_type
+FROM (SELECT coalesce(capture.final_url, capture.url) AS document, capture.* FROM capture
+      WHERE capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 LIMIT %(most)b::int4) AS tried
+JOIN current_document AS known ON known.bucket = %(bucket)b::int2 AND known.capture = tried.capture
+WHERE known.segment IS NOT NULL AND tried.document > %(after)b::text
+ORDER BY tried.document, tried.capture DESC LIMIT %(limit)b::int4
+
+-- name: document
+-- What a document holds now, from whichever bucket it came: the latest whole reading.
+SELECT known.bucket, known.capture, known.started_at, known.segment, known.frame, known.start, known.length, known.cut
+FROM current_document AS known
+WHERE known.bucket = %(bucket)b::int2
+  AND known.document_key = substr(sha256(convert_to(%(document)b::text, 'UTF8')), 1, 16)
+
+-- name: attempts_like
+-- The newest attempts at the URL of one attempt.
+SELECT each.started_at, each.ended_at, each.outcome, each.status, each.bytes, each.quads, each.links, each.found_type,
+       each.reason, each.url, each.final_url
+FROM capture AS one
+JOIN capture AS each ON each.bucket = one.bucket AND each.qid = one.qid AND each.crawl = one.crawl
+                    AND each.uid = one.uid
+WHERE one.bucket = %(bucket)b::int2 AND one.capture = %(capture)b::uuid
+ORDER BY each.capture DESC LIMIT %(limit)b::int4
+
+-- name: attempts_at
+-- The newest attempts at a URL, in any crawl.
+SELECT capture.started_at, capture.ended_at, capture.outcome, capture.status, capture.bytes, capture.quads,
+       capture.links, capture.found_type, capture.reason, capture.url, capture.final_url
+FROM crawl
+JOIN capture ON capture.bucket = %(bucket)b::int2 AND capture.qid = %(qid)b::int8 AND capture.crawl = crawl.crawl
+            AND capture.uid = %(uid)b::int8
+WHERE capture.url = %(url)b::text
+ORDER BY capture.capture DESC LIMIT %(limit)b::int4
+
+-- name: known_documents
+-- Which of some addresses are documents with statements.
+SELECT known.document FROM current_document AS known
+WHERE known.bucket = %(bucket)b::int2 AND known.segment IS NOT NULL
+  AND known.document_key = ANY(SELECT substr(sha256(convert_to(each, 'UTF8')), 1, 16)
+                               FROM unnest(%(documents)b::text[]) AS each)
+
+-- name: links_to
+-- Pages that link to a URL, where links are kept.
+SELECT link.from_url, link.anchor
+FROM crawl
+JOIN link ON link.bucket = %(bucket)b::int2 AND link.qid = %(qid)b::int8 AND link.crawl = crawl.crawl
+         AND link.uid = %(uid)b::int8
+WHERE link.to_url = %(url)b::text
+ORDER BY link.first_seen, link.from_url LIMIT %(limit)b::int4

@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from tamias.serve.http.endpoints import Endpoint
 from tamias.serve.pages import overview, portal, query, search
-from tamias.serve.pages.crawl import add, frontier, graph, host, hosts
+from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
 from tamias.serve.pages.datasets import dataset, difference, preview, version
 from tamias.serve.pages.html.page import guarded, page_routes
 from tamias.serve.pages.html.static import static_route
@@ -25,6 +25,9 @@ _PAGES = (
     portal.LIST,
     portal.PAGE,
     frontier.PAGE,
+    crawl.PAGE,
+    documents.LIST,
+    documents.PAGE,
     graph.PAGE,
     query.PAGE,
     add.PAGE,

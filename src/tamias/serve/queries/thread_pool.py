@@ -37,6 +37,7 @@ class ServiceSession:
         self.session = database.session()
         self.reader = BlobReader(packs_of(self.session, data), self.session, CACHE_BYTES)
         self.settings = settings
+        self.data = data
         self._connection: Connection | None = None
 
     @cached_property

@@ -15,13 +15,13 @@ SLOTS_SHOWN = 96
 _QUARTER = 3
 MOST_VERSIONS = 400_000
 LATEST_ATTEMPTS = 5_000
-MOST_IN_TROUBLE = 20
-_FINE = (Outcome.OK, Outcome.UNCHANGED)
-_TROUBLE = (Outcome.REFUSED, Outcome.FAILED)
+MOST_INTROUBLE = 20
+FINE = (Outcome.OK, Outcome.UNCHANGED)
+TROUBLE = (Outcome.REFUSED, Outcome.FAILED)
 
 
-class Quarter(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts of a quarter of an hour."""
+class TimeSlot(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of a short time, such as a quarter of an hour."""
 
     at: str
     fine: int
@@ -38,7 +38,7 @@ class AttemptRates(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float
     """In the last minute."""
     bytes_per_second: float
-    day: list[Quarter]
+    day: list[TimeSlot]
 
 
 class HostStates(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,15 +89,23 @@ class DatasetTrouble(msgspec.Struct, frozen=True):
     trouble: str
 
 
-def stack(value: Quarter | Daily | int) -> tuple[int, ...]:
+def stack(value: TimeSlot | Daily | int) -> tuple[int, ...]:
     """What is shown of it as one column of a chart."""
     match value:
-        case Quarter():
+        case TimeSlot():
             return value.fine, value.other, value.trouble
         case Daily():
             return (value.versions,)
         case _:
             return (value,)
+
+
+def hover(value: TimeSlot | Daily) -> str:
+    """What a column of a chart says when it is pointed at."""
+    if isinstance(value, Daily):
+        return f"{value.day}: {value.versions}"
+    when = f"{value.at[:10]} {value.at[11:19]}"
+    return f"{when}: {value.fine} succeeded, {value.other} gone or skipped, {value.trouble} failed or refused"
 
 
 def rates(db: ServiceSession) -> AttemptRates:
@@ -143,7 +151,7 @@ def planned(db: ServiceSession, datasets: int) -> list[int]:
 
 def attention(db: ServiceSession) -> list[DatasetTrouble]:
     """What needs somebody now: what has succeeded since is not in it."""
-    found = rows(db, "attention", limit=MOST_IN_TROUBLE)
+    found = rows(db, "attention", limit=MOST_INTROUBLE)
     return [
         DatasetTrouble(name, url, title, state, None if last is None else rfc3339(last), fails, trouble)
         for name, url, title, state, last, fails, trouble in found
@@ -169,11 +177,11 @@ def _fresh(db: ServiceSession, now: int, first: int) -> list[tuple[int, ...]]:
     return found
 
 
-def _quarter(counts: dict[tuple[int, int], int], start: int) -> Quarter:
+def _quarter(counts: dict[tuple[int, int], int], start: int) -> TimeSlot:
     def total(outcomes: tuple[Outcome, ...]) -> int:
         slots = range(start, start + _QUARTER)
         return sum(counts.get((slot, outcome), 0) for slot in slots for outcome in outcomes)
 
     every = total(tuple(Outcome))
-    fine, trouble = total(_FINE), total(_TROUBLE)
-    return Quarter(at=rfc3339(start * SLOT_MS), fine=fine, trouble=trouble, other=every - fine - trouble)
+    fine, trouble = total(FINE), total(TROUBLE)
+    return TimeSlot(at=rfc3339(start * SLOT_MS), fine=fine, trouble=trouble, other=every - fine - trouble)

@@ -92,7 +92,7 @@ def preview(db: ServiceSession, resource: Resource, version: Version, largest: i
         if form is Form.ROWS:
             return _rows(content)
         if form is Form.STATEMENTS:
-            return _statements(content)
+            return preview_of_statements(list(islice(_quads(content), MOST_STATEMENTS + 1)))
         if form in (Form.JSON, Form.JSON_LINES, Form.TEXT):
             return _lines(content)
     except (Unreadable, SyntaxError, ValueError, BlobMissing, BlobDamaged) as error:
@@ -129,12 +129,12 @@ def _rows(content: Content) -> Preview:
     )
 
 
-def _statements(content: Content) -> Preview:
-    found = list(islice(_quads(content), MOST_STATEMENTS + 1))
+def preview_of_statements(quads: list[Quad], most: int = MOST_STATEMENTS) -> Preview:
+    """Of so many statements at most; one more says that there are more."""
     return Preview(
-        statements=[_statement(quad) for quad in found[:MOST_STATEMENTS]],
-        star=star(found, _main_subject(found)) if found else None,
-        more=len(found) > MOST_STATEMENTS,
+        statements=[_statement(quad) for quad in quads[:most]],
+        star=star(quads, main_subject(quads)) if quads else None,
+        more=len(quads) > most,
     )
 
 
@@ -155,7 +155,8 @@ def _lines(content: Content) -> Preview:
     return Preview(lines=[_cut(line, 400) for line in lines[:MOST_LINES]], more=len(lines) > MOST_LINES)
 
 
-def _main_subject(quads: list[Quad]) -> Any:
+def main_subject(quads: list[Quad]) -> Any:
+    """What most of some statements are about."""
     return Counter(quad.subject for quad in quads).most_common(1)[0][0]
 
 

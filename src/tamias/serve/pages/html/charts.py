@@ -4,6 +4,7 @@ Colours come from the style sheet by class. What a chart says is also said in wo
 """
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from markupsafe import Markup
 
@@ -12,15 +13,24 @@ _TICK = 0.6
 """Width of a version's mark on a timeline, in per cent of it."""
 
 
-def columns(stacks: Sequence[Sequence[float]], classes: Sequence[str], label: str) -> Markup:
-    """One column for each stack, its parts one upon another from below.
+def columns(
+    stacks: Sequence[Sequence[float]], classes: Sequence[str], label: str, hovers: Sequence[str] = ()
+) -> Markup:
+    """One column for each stack, its parts one upon another from below; what each says when pointed at.
+
+    The axis beside it says what the tallest column stands for.
 
     >>> str(columns([[1, 1], [0, 4]], ["good", "bad"], "two")).count("<rect")
     3
     """
-    tallest = max((sum(stack) for stack in stacks), default=0) or 1.0
-    drawn = "".join(_column(place, stack, classes, tallest) for place, stack in enumerate(stacks))
-    return _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label)
+    tallest = max((sum(stack) for stack in stacks), default=0)
+    drawn = Markup().join(
+        _pointed_at(place, hover, _column(place, stack, classes, tallest or 1.0))
+        for place, (stack, hover) in enumerate(zip(stacks, hovers or repeat(""), strict=False))
+    )
+    axis = Markup('<div class="axis" aria-hidden="true"><span>{}</span><span>0</span></div>')
+    chart = _svg(f"0 0 {max(1, len(stacks))} 100", drawn, label)
+    return Markup('<div class="plot">') + axis.format(f"{tallest:,.10g}") + chart + Markup("</div>")
 
 
 def bar(value: float, most: float, css: str = "accent") -> Markup:
@@ -39,6 +49,14 @@ def timeline(marks: Sequence[tuple[float, float, str]], label: str) -> Markup:
         for at, tall, css in marks
     )
     return _svg("0 0 100 100", drawn, label)
+
+
+def _pointed_at(place: int, hover: str, drawn: str) -> Markup:
+    """The whole height answers, however low the column is."""
+    if not hover:
+        return Markup(drawn)  # noqa: S704 - only numbers and our own classes
+    start = Markup('<g><title>{}</title><rect class="clear" x="{}" y="0" width="1" height="100"/>')
+    return start.format(hover, place) + Markup(drawn) + Markup("</g>")  # noqa: S704 - as above
 
 
 def _column(place: int, stack: Sequence[float], classes: Sequence[str], tallest: float) -> str:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from tamias.serve.http.problems import HttpProblem, problem_of
-from tamias.serve.pages.crawl.activity import stack
+from tamias.serve.pages.crawl.activity import hover, stack
 from tamias.serve.pages.datasets.reasons import duration
 from tamias.serve.pages.html import charts, static
 from tamias.serve.pages.html.negotiation import prefers_html
@@ -129,6 +129,7 @@ def _templates() -> jinja2.Environment:
         duration=duration,
         quoted=lambda text: quote(text, safe=""),
         stack=stack,
+        hover=hover,
         embedded=lambda told: Markup(embedded(told)),  # noqa: S704 - without any < in it
     )
     made.tests["web"] = is_web

@@ -1,0 +1,287 @@
+"""Crawled documents: a list of them, and the page of one with its statements, links and visits."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.library import NotArchived
+from tamias.frontier.keys import bucket_of, hash64, host_hash
+from tamias.model.capture import Extent, Outcome
+from tamias.model.errors import UrlError
+from tamias.model.url import fetch_url
+from tamias.serve.http.params import parameter
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.pages.datasets.preview import Preview, main_subject, preview_of_statements
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable, table_of
+from tamias.serve.pages.queries import place_of_host, rows, rows_of_buckets
+from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.service import Service
+from tamias.sinks.files.graphs import whole_lines
+from tamias.sinks.segments.segment_files import SegmentError, SegmentReader
+
+MOST_DOCUMENTS = 100
+MOST_LOOKED_AT = 20_000
+"""Of each bucket, the newest: among these a text is looked for."""
+MOST_STATEMENTS = 200
+MOST_LINKS = 100
+MOST_VISITS = 50
+_LONGEST_SEARCH = 2048
+_CAPTURE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+_LINKS_QUERY = """SELECT DISTINCT ?document ?subject ?predicate WHERE {{
+  GRAPH ?document {{ ?subject ?predicate <{0}> }}
+  FILTER(?document != <{0}>)
+}} LIMIT 100"""
+_TITLES = (
+    "http://purl.org/dc/terms/title",
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://purl.org/dc/elements/1.1/title",
+)
+"""Predicates that say what a thing is called, the best first."""
+
+
+class ListedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document with statements."""
+
+    url: str
+    read_at: str
+    statements: int
+    media_type: str | None
+
+
+class DocumentList(msgspec.Struct, frozen=True, kw_only=True):
+    """What the list shows."""
+
+    words: str
+    host: str | None
+    documents: list[ListedDocument]
+    next: str | None
+    """What the next page comes `after`."""
+
+
+class VisitRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt to fetch it."""
+
+    at: str
+    seconds: float
+    outcome: str
+    status: int | None
+    byte_size: int | None
+    statements: int
+    media_type: str | None
+    reason: str
+    requested: str
+
+
+class LinkOut(msgspec.Struct, frozen=True):
+    """An IRI that the document names."""
+
+    url: str
+    crawled: bool
+    """Whether it is a document with statements here."""
+
+
+class LinkIn(msgspec.Struct, frozen=True):
+    """A page that links here."""
+
+    url: str
+    anchor: str | None
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page of one document shows."""
+
+    url: str
+    host: str
+    title: str | None
+    preview: Preview
+    """Its first statements."""
+    links_out: list[LinkOut]
+    links_in: list[LinkIn]
+    links_query: str
+    """Finds all documents that name this one."""
+    visits: list[VisitRow]
+
+
+class _CurrentDocument(NamedTuple):
+    """What a document holds now."""
+
+    bucket: int
+    capture: Any
+    started_at: int
+    segment: int | None
+    frame: int
+    start: int
+    length: int
+    cut: bool
+
+
+async def documents(request: Request, service: Service) -> DocumentList:
+    """The newest documents; with `q`, those whose URL has it; with `host`, those of a host by URL."""
+    words, host = (parameter(request, "q") or "").strip(), parameter(request, "host")
+    if len(words) > _LONGEST_SEARCH:
+        raise HttpProblem(400, f"'q' may have {_LONGEST_SEARCH} characters at most")
+    after = parameter(request, "after")
+    if after is not None and host is None and not _CAPTURE.fullmatch(after):
+        raise HttpProblem(400, "'after' is not one that this list returned")
+    return await service.pool.run(lambda db: _documents(db, words, host, after))
+
+
+def _documents(db: ServiceSession, words: str, host: str | None, after: str | None) -> DocumentList:
+    most = MOST_DOCUMENTS + 1
+    if host is not None:
+        place = place_of_host(db, host) or {}
+        asked = {**place, "after": after or "", "most": MOST_LOOKED_AT, "limit": most}
+        found = rows(db, "documents_of_host", **asked) if place else []
+    else:
+        looked = {"before": after or _LAST, "part": words, "most": MOST_LOOKED_AT, "limit": most}
+        found = sorted(
+            rows_of_buckets(db, "newest_documents", **looked), key=lambda row: row[2], reverse=True
+        )
+    shown = found[:MOST_DOCUMENTS]
+    more = len(found) > MOST_DOCUMENTS
+    return DocumentList(
+        words=words,
+        host=host,
+        documents=[
+            ListedDocument(url=url, read_at=rfc3339(at), statements=quads, media_type=media_type)
+            for url, at, _, quads, media_type in shown
+        ],
+        next=(shown[-1][0] if host is not None else shown[-1][2]) if more else None,
+    )
+
+
+async def document(request: Request, service: Service) -> DocumentView:
+    """The document at `url`. Raises `HttpProblem`, `NotArchived`."""
+    told = parameter(request, "url")
+    if told is None:
+        raise HttpProblem(400, "which document? add ?url=; /documents lists them")
+    try:
+        url = fetch_url(told)
+    except UrlError as error:
+        raise HttpProblem(400, f"'url' is not an address: {error}") from error
+    return await service.pool.run(lambda db: _document(db, url))
+
+
+def _document(db: ServiceSession, url: str) -> DocumentView:
+    reading, visits, place = _reading(db, url), [], _place(db, url)
+    if reading is not None:
+        visits = rows(db, "attempts_like", bucket=reading.bucket, capture=reading.capture, limit=MOST_VISITS)
+    elif place:
+        visits = rows(db, "attempts_at", **place, url=url, limit=MOST_VISITS)
+    if reading is None and not visits:
+        raise NotArchived(f"{url} has not been fetched here")
+    quads, note = _statements(db, reading)
+    return DocumentView(
+        url=url,
+        host=db.admission.queue(url) if db.settings.frontier.queue != "ip" else "",
+        title=_title(quads, url),
+        preview=preview_of_statements(quads, MOST_STATEMENTS) if note is None else Preview(note=note),
+        links_out=_links_out(db, quads, url),
+        links_in=[LinkIn(*row) for row in rows(db, "links_to", **place, url=url, limit=MOST_LINKS)]
+        if place
+        else [],
+        links_query=_LINKS_QUERY.format(url),
+        visits=[_visit(row) for row in visits],
+    )
+
+
+def _reading(db: ServiceSession, url: str) -> _CurrentDocument | None:
+    """Of whole readings the latest, else of those that a limit cut."""
+    found = [_CurrentDocument(*row) for row in rows_of_buckets(db, "document", document=url)]
+    return max(found, key=lambda each: (not each.cut, each.started_at), default=None)
+
+
+def _place(db: ServiceSession, url: str) -> dict[str, int] | None:
+    """Where the URL stands in the frontier; None where only a name server could say."""
+    if db.settings.frontier.queue == "ip":
+        return None
+    qid = host_hash(db.admission.queue(url))
+    return {"bucket": bucket_of(qid, db.frontier.buckets), "qid": qid, "uid": hash64(db.admission.key(url))}
+
+
+def _statements(db: ServiceSession, reading: _CurrentDocument | None) -> tuple[list[Quad], str | None]:
+    """The first statements, or why there are none."""
+    if reading is None:
+        return [], "no statements were found in it"
+    if reading.segment is None:
+        return [], "it holds no statements any more"
+    extent = Extent(reading.segment, reading.frame, reading.start, reading.length)
+    try:
+        with SegmentReader(db.data / "rdf") as reader:
+            return list(islice(_quads(reader, extent), MOST_STATEMENTS + 1)), None
+    except (SegmentError, OSError) as error:
+        return [], f"its statements cannot be read: {error}"
+
+
+def _quads(reader: SegmentReader, extent: Extent) -> Iterator[Quad]:
+    for lines in whole_lines(reader.read(extent)):
+        yield from parse(lines, format=RdfFormat.N_QUADS, lenient=True)
+
+
+def _title(quads: list[Quad], url: str) -> str | None:
+    """What the document, or the thing that it is mainly about, is called."""
+    subjects = {url, url.partition("#")[0]}
+    if quads and isinstance(main := main_subject(quads), NamedNode):
+        subjects.add(main.value)
+    for predicate in _TITLES:
+        for quad in quads:
+            named = isinstance(quad.subject, NamedNode) and quad.subject.value in subjects
+            if named and quad.predicate.value == predicate and isinstance(quad.object, Literal):
+                return quad.object.value[:300]
+    return None
+
+
+def _links_out(db: ServiceSession, quads: list[Quad], url: str) -> list[LinkOut]:
+    named = dict.fromkeys(
+        term.value.partition("#")[0]
+        for quad in quads
+        for term in (quad.object, quad.subject)
+        if isinstance(term, NamedNode) and term.value.startswith(("http://", "https://"))
+    )
+    named.pop(url, None)
+    links = list(named)[:MOST_LINKS]
+    known = {row[0] for row in rows_of_buckets(db, "known_documents", documents=links)} if links else set()
+    return sorted((LinkOut(each, each in known) for each in links), key=lambda each: not each.crawled)
+
+
+def _visit(row: tuple[Any, ...]) -> VisitRow:
+    started, ended, outcome, status, size, quads, _, media_type, reason, url, _ = row
+    return VisitRow(
+        at=rfc3339(started),
+        seconds=max(0, ended - started) / 1000,
+        outcome=Outcome(outcome).word,
+        status=status,
+        byte_size=size,
+        statements=quads,
+        media_type=media_type,
+        reason=reason,
+        requested=url,
+    )
+
+
+def _list_table(view: DocumentList) -> CsvTable:
+    return table_of(view.documents, "url", "read_at", "statements", "media_type")
+
+
+def _table(view: DocumentView) -> CsvTable:
+    return table_of(view.preview.statements, "subject", "predicate", "object")
+
+
+LIST = HtmlPage(
+    path="/documents", template="documents.html", view=documents, data="/documents.json", table=_list_table
+)
+PAGE = HtmlPage(
+    path="/document", template="document.html", view=document, data="/document.json", table=_table
+)

@@ -1,0 +1,175 @@
+"""The pages of a crawl and of its documents, of a site on Python's own web server."""
+
+import functools
+import http.server
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from pyoxigraph import RdfFormat, parse
+
+from .conftest import Running, environment
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+HOSTILE = "<script>alert(1)</script>"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def guess_type(self, path):
+        return "text/turtle" if str(path).endswith(".ttl") else super().guess_type(path)
+
+    def log_message(self, *_):
+        pass
+
+
+def tamias(data, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "tamias", *words, "--data", str(data)],
+        env=environment(), capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory):
+    """The address of a site of three documents, one of which another page links to and is not there."""
+    folder = tmp_path_factory.mktemp("site")
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
+    here = f"http://127.0.0.1:{server.server_address[1]}"
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    (folder / "a.ttl").write_text(
+        f'<> {label} "The first {HOSTILE}" ; <{here}/#next> <b.ttl>, <c.ttl>, <absent.ttl> .'
+    )
+    (folder / "b.ttl").write_text(f'<> {label} "The second" ; <{here}/#next> <a.ttl> .')
+    (folder / "c.ttl").write_text("".join(f'<#{n}> <#p> "{n}" .\n' for n in range(300)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield here
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def data(web, tmp_path_factory):
+    data = tmp_path_factory.mktemp("crawled") / "data"
+    tamias(data, "crawl", f"{web}/a.ttl", "--allow-private", "--delay", "0", "--scope", "host", "-q")
+    return data
+
+
+@pytest.fixture(scope="module")
+def exported(data):
+    """What `tamias export` writes, by graph."""
+    graphs = {}
+    for quad in parse(tamias(data, "export", "--format", "nquads"), format=RdfFormat.N_QUADS):
+        graphs.setdefault(quad.graph_name.value, []).append(quad)
+    return graphs
+
+
+@pytest.fixture(scope="module")
+def client(data):
+    running = Running(data, "--no-crawl", TAMIAS_SECRET="open sesame")
+    with httpx.Client(base_url=running.address, timeout=30) as client:
+        yield client
+    running.stop()
+
+
+def of(client, web, name):
+    return client.get("/document.json", params={"url": f"{web}/{name}"}).json()
+
+
+def test_the_list_has_every_document_with_statements_and_how_many(client, web, exported):
+    listed = client.get("/documents.json").json()["documents"]
+    assert {each["url"]: each["statements"] for each in listed} == {
+        name: len(quads) for name, quads in exported.items()
+    }
+
+
+def test_documents_are_found_by_a_part_of_the_url_and_by_host(client, web):
+    found = client.get("/documents.json", params={"q": "B.TTL"}).json()["documents"]
+    of_host = client.get("/documents.json", params={"host": "127.0.0.1"}).json()["documents"]
+    assert [each["url"] for each in found] == [f"{web}/b.ttl"]
+    assert [each["url"] for each in of_host] == [f"{web}/{name}.ttl" for name in "abc"]
+
+
+@pytest.mark.parametrize("name", ["a.ttl", "b.ttl"])
+def test_a_document_shows_exactly_its_statements(client, web, exported, name):
+    shown = of(client, web, name)["preview"]["statements"]
+    assert sorted((each["subject"], each["predicate"], each["object"]) for each in shown) == sorted(
+        (str(quad.subject), str(quad.predicate), str(quad.object)) for quad in exported[f"{web}/{name}"]
+    )
+
+
+def test_a_long_document_says_that_there_are_more_statements(client, web):
+    preview = of(client, web, "c.ttl")["preview"]
+    assert (len(preview["statements"]), preview["more"]) == (200, True)
+
+
+def test_a_document_is_called_by_its_label(client, web):
+    assert of(client, web, "b.ttl")["title"] == "The second"
+
+
+def test_links_say_which_of_them_were_crawled(client, web):
+    links = {each["url"]: each["crawled"] for each in of(client, web, "a.ttl")["links_out"]}
+    assert links == {f"{web}/b.ttl": True, f"{web}/c.ttl": True, f"{web}/absent.ttl": False}
+
+
+def test_the_query_for_links_in_finds_the_documents_that_name_it(client, web):
+    asked = {"query": of(client, web, "a.ttl")["links_query"]}
+    deadline, found = time.monotonic() + 60, []
+    while not found and time.monotonic() < deadline:  # the store follows the crawl some time later
+        answer = client.get("/sparql", params=asked, headers={"Accept": "application/sparql-results+json"})
+        found = [row["document"]["value"] for row in answer.json()["results"]["bindings"]]
+    assert found == [f"{web}/b.ttl"]
+
+
+def test_a_url_that_failed_has_a_page_that_says_why(client, web):
+    page = client.get("/document", params={"url": f"{web}/absent.ttl"}, headers=BROWSER)
+    assert page.status_code == 200
+    assert "404" in page.text
+    assert "no statements were found in it" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/document?url=http://nowhere.example/", 404),
+        ("/document", 400),
+        ("/document?url=%00", 400),
+        ("/documents?after=1", 400),
+        ("/crawl/nobody", 404),
+        (f"/crawl/{'x' * 300}", 400),
+    ],
+)
+def test_what_is_not_there_is_refused(client, path, status):
+    assert client.get(path, headers=BROWSER).status_code == status
+
+
+def test_the_page_of_a_crawl_counts_what_the_export_of_metadata_says(client, data):
+    view = client.get("/crawl/default.json").json()
+    said = parse(tamias(data, "export", "--graph", "metadata"), format=RdfFormat.N_QUADS)
+    outcomes = {}
+    for quad in said:
+        if quad.predicate.value.endswith("outcome"):
+            word = quad.object.value.rpartition("/")[2].rpartition("#")[2]
+            outcomes[word] = outcomes.get(word, 0) + 1
+    assert view["outcomes"] == outcomes
+    assert sum(each["fine"] + each["other"] + each["trouble"] for each in view["slots"]) == view["attempts"]
+    assert sum(view["depths"].values()) == view["attempts"]
+
+
+def test_the_page_of_a_crawl_says_why_urls_are_not_stored(client, web):
+    reasons = client.get("/crawl/default.json").json()["reasons"]
+    missing = next(each for each in reasons if each["example"] == f"{web}/absent.ttl" or each["count"] > 1)
+    assert (missing["outcome"], missing["kind"][:3]) == ("gone", "404")
+
+
+@pytest.mark.parametrize(
+    "path", ["/documents", "/documents?q=<script>", "/crawl/default", "/document?url={}/a.ttl"]
+)
+def test_words_of_a_document_are_no_markup(client, web, path):
+    page = client.get(path.format(web), headers=BROWSER)
+    assert (page.status_code, HOSTILE in page.text) == (200, False)
