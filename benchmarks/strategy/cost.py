@@ -38,7 +38,7 @@ def measure_cost(examples: Path, kinds: Sequence[str] = KINDS) -> list[Cost]:
 
 
 def _median(session: Session, file: Path) -> float:
-    number, _ = apply(session, file.name, file.read_text(encoding="utf-8"), [], SECONDS)
+    number, _ = apply(session, 1, file.name, file.read_text(encoding="utf-8"), [], SECONDS)
     pages = batch()
     return statistics.median(_timed(session, number, pages) for _ in range(ROUNDS))
 

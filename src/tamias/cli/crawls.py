@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tamias.cli.console.options import CommonOptions, common, say, say_json
+from tamias.crawl.strategy.versions import forget_strategies
 from tamias.frontier import crawls
 from tamias.frontier.due.reopen import ReopenFilter, reopen_visited
 from tamias.model.capture import Outcome
@@ -84,6 +85,7 @@ def _act(session: "Session", action: str, crawl: int, max_urls: int | None) -> s
     if action == "limit":
         crawls.set_limit(session, crawl, max_urls or None)
         return f"is paused after {max_urls:,} URLs" if max_urls else "has no limit"
+    forget_strategies(session, crawl)
     return f"deleted, with {crawls.delete(session, crawl):,} URLs"
 
 

@@ -27,24 +27,30 @@ if TYPE_CHECKING:
 EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
 SITEMAP = "semantic-sitemap"
+LINK_GRAPHS = ("graphml", "dot")
+NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
 
 
 @click.command()
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier", SITEMAP]),
+    type=click.Choice(
+        [*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier", SITEMAP, *LINK_GRAPHS]
+    ),
     default="nquads",
     show_default=True,
     help="Output format.",
 )
 @click.option(
     "--graph",
-    type=click.Choice(["data", "metadata", "all"]),
+    type=click.Choice(["data", "metadata", "all", "links"]),
     default="data",
     show_default=True,
-    help="The crawled data, the metadata of the crawl, or both.",
+    help="The crawled data, the metadata of the crawl, or both; or the links between URLs, as parquet,"
+    " graphml or dot.",
 )
+@click.option("--crawl", "crawl_name", metavar="NAME", help="With links: only those of this crawl. [all]")
 @click.option("--history", is_flag=True, help="All captures, not only the latest of each document.")
 @click.option(
     "--since",
@@ -71,6 +77,7 @@ def command(
     *,
     form: Any,
     graph: str,
+    crawl_name: str | None,
     history: bool,
     since: str | None,
     urls: tuple[str, ...],
@@ -80,9 +87,14 @@ def command(
 
     Example: tamias export --format trig -o found.trig
     """
-    if since is not None and form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP):
+    links = graph == "links" or form in LINK_GRAPHS
+    if since is not None and (links or form in (*EXCHANGES, *PACKAGES, "urlfrontier", SITEMAP)):
         raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
-    if form in EXCHANGES:
+    if crawl_name is not None and not links:
+        raise UsageError("--crawl chooses links; use it with --graph links")
+    if links:
+        _links(place, form, crawl_name, output)
+    elif form in EXCHANGES:
         _exchanges(place, form, urls, output)
     elif form in PACKAGES:
         with archive_at(place) as archive:
@@ -159,6 +171,31 @@ def _semantic_sitemap(place: CommonOptions, sites: tuple[str, ...], output: Path
     ):
         datasets = [each for site in sites for each in site_datasets(session, site)]
     _written(lambda out: out.writelines([semantic_sitemap(datasets)]), output)
+
+
+def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | None) -> None:
+    """The links between URLs, for visualisation tools."""
+    from tamias.database.connect import Database
+    from tamias.frontier.crawls import named
+    from tamias.sinks.link_graph import export_links, write_link_graph
+
+    if form not in ("parquet", *LINK_GRAPHS):
+        raise UsageError(f"links are written as parquet, {' or '.join(LINK_GRAPHS)}; use --format")
+    if form == "parquet" and output is None:
+        raise UsageError("parquet writes a file links.parquet: name a folder for it with -o")
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        if crawl is not None:
+            named(session, crawl)
+        if not session.transact(lambda cursor: cursor.execute("SELECT 1 FROM link LIMIT 1").fetchone()):
+            click.echo(f"tamias: {NO_LINKS}", err=True)
+        if form == "parquet":
+            assert output is not None
+            export_links(session, output, crawl)
+        else:
+            _written(lambda out: out.writelines(write_link_graph(session, form, crawl)), output)
 
 
 def _written(write: Write, output: Path | None) -> None:

@@ -1,6 +1,6 @@
 """`tamias strategy`: what is visited first, said in SQL; checked, versioned, and taken back when it fails."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from tamias.database.connect import Session
 
 
+DEFAULT = "default"
+
+
+def of_crawl(function: Callable[..., None]) -> Callable[..., None]:
+    """The option that says whose strategy it is."""
+    return click.option(
+        "--crawl", "crawl_name", default=DEFAULT, show_default=True, help="The crawl it is for."
+    )(function)
+
+
 @click.group()
 def command() -> None:
     """The order of visits by your own SQL: score_url, score_link and order_url (docs/strategy.md).
@@ -28,30 +38,33 @@ def command() -> None:
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Check and test it on a sample; change nothing.")
+@of_crawl
 @common
-def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
-    """Checks the functions in FILE, tests them on a sample of the known URLs, and activates them.
+def apply(place: CommonOptions, file: Path, dry_run: bool, crawl_name: str) -> None:
+    """Checks the functions in FILE, tests them on a sample of the known URLs, and activates them for a crawl.
 
     Example: tamias strategy apply focus.sql --dry-run
     """
     from tamias.crawl.strategy import versions
     from tamias.crawl.strategy.known import sample_of
+    from tamias.frontier.crawls import named
 
     text = _text(file)
     settings = place.settings().settings.strategy
     with _session(place) as session:
-        sample = sample_of(session)
+        crawl = named(session, crawl_name)
+        sample = sample_of(session, crawl)
         try:
             if dry_run:
                 number, tried = None, versions.check(session, text, sample, settings.seconds)
             else:
-                number, tried = versions.apply(session, file.name, text, sample, settings.seconds)
+                number, tried = versions.apply(session, crawl, file.name, text, sample, settings.seconds)
         except UsageError as error:
             raise UsageError(f"{file}: {error}; the active strategy has not changed") from error
     if place.json:
-        say_json({"number": number, "tried": tried})
+        say_json({"number": number, "crawl": crawl_name, "tried": tried})
         return
-    say(f"strategy {number} is active" if number else "the strategy can be activated")
+    say(f"strategy {number} is active{_in(crawl_name)}" if number else "the strategy can be activated")
     _tell_trial(tried)
     if tried.note:
         say(f"note       {tried.note}")
@@ -60,8 +73,9 @@ def apply(place: CommonOptions, file: Path, dry_run: bool) -> None:
 
 
 @command.command("list")
+@click.option("--crawl", "crawl_name", help="Only those of this crawl. [all]")
 @common
-def list_all(place: CommonOptions) -> None:
+def list_all(place: CommonOptions, crawl_name: str | None) -> None:
     """Lists all strategies and their status.
 
     Example: tamias strategy list
@@ -69,31 +83,35 @@ def list_all(place: CommonOptions) -> None:
     from tamias.crawl.strategy.versions import versions
 
     with _session(place) as session:
-        found = versions(session)
+        found = [each for each in versions(session) if crawl_name in (None, each.crawl_name)]
     if place.json:
         say_json([_plain(each) for each in found])
         return
     for each in found:
         why = f"  {each.problem}" if each.problem else ""
-        say(f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {each.name}{why}")
+        name = f"{each.name}{_in(each.crawl_name)}"
+        say(f"{each.number:>4}  {each.state:<9} {each.made_at:%Y-%m-%d %H:%M}  {name}{why}")
     if not found:
         say("no strategies yet: URLs are visited in the default order")
 
 
 @command.command()
 @click.argument("number", type=int, required=False)
+@of_crawl
 @common
-def show(place: CommonOptions, number: int | None) -> None:
-    """Prints the text of the active strategy, or of the one with this number.
+def show(place: CommonOptions, number: int | None, crawl_name: str) -> None:
+    """Prints the text of a crawl's active strategy, or of the one with this number.
 
     Example: tamias strategy show 3
     """
     from tamias.crawl.strategy.versions import rescoring_left, versions
+    from tamias.frontier.crawls import named
 
     with _session(place) as session:
+        crawl = named(session, crawl_name)
         found = versions(session)
-        left = rescoring_left(session)
-    chosen = next((each for each in found if _is_meant(each, number)), None)
+        left = rescoring_left(session, crawl)
+    chosen = next((each for each in found if _is_meant(each, number, crawl)), None)
     if chosen is None:
         if number is not None:
             raise UsageError(f"there is no strategy {number}; 'tamias strategy list' shows all")
@@ -115,30 +133,34 @@ def show(place: CommonOptions, number: int | None) -> None:
 
 @command.command()
 @click.argument("number", type=int, required=False)
+@of_crawl
 @common
-def rollback(place: CommonOptions, number: int | None) -> None:
+def rollback(place: CommonOptions, number: int | None, crawl_name: str) -> None:
     """Activates an earlier strategy: the one with this number, or the one that was active before.
 
     Example: tamias strategy rollback
     """
     from tamias.crawl.strategy.versions import roll_back
+    from tamias.frontier.crawls import named
 
     with _session(place) as session:
-        held = roll_back(session, number)
-    say_json({"number": held}) if place.json else say(f"strategy {held} is active again")
+        held = roll_back(session, named(session, crawl_name), number)
+    say_json({"number": held}) if place.json else say(f"strategy {held} is active again{_in(crawl_name)}")
 
 
 @command.command()
+@of_crawl
 @common
-def off(place: CommonOptions) -> None:
-    """Deactivates the strategy: URLs are visited in the default order, by depth.
+def off(place: CommonOptions, crawl_name: str) -> None:
+    """Deactivates the strategy of a crawl: its URLs are visited in the default order, by depth.
 
     Example: tamias strategy off
     """
     from tamias.crawl.strategy.versions import turn_off
+    from tamias.frontier.crawls import named
 
     with _session(place) as session:
-        was = turn_off(session)
+        was = turn_off(session, named(session, crawl_name))
     if place.json:
         say_json({"was": was})
     else:
@@ -153,9 +175,16 @@ def off(place: CommonOptions) -> None:
 @click.option(
     "--depth", type=click.IntRange(0, 32_767), default=1, show_default=True, help="Steps from a seed."
 )
+@of_crawl
 @common
 def try_url(
-    place: CommonOptions, url: str, anchor: str | None, left: str | None, right: str | None, depth: int
+    place: CommonOptions,
+    url: str,
+    anchor: str | None,
+    left: str | None,
+    right: str | None,
+    depth: int,
+    crawl_name: str,
 ) -> None:
     """Shows the score of URL, with its stored links or the link you describe.
 
@@ -165,15 +194,17 @@ def try_url(
     from tamias.crawl.strategy.scale import scale_of
     from tamias.crawl.strategy.scoring import Broken, Seen, ask
     from tamias.crawl.strategy.versions import in_force
+    from tamias.frontier.crawls import named
     from tamias.model.item import priority_class
 
     settings = place.settings().settings
     link = Seen(anchor=anchor, context_left=left, context_right=right) if anchor or left or right else None
     with _session(place) as session:
-        number = session.transact(in_force)
+        crawl = named(session, crawl_name)
+        number = session.transact(in_force).get(crawl)
         if number is None:
             raise UsageError("no strategy is active; 'tamias strategy apply FILE' activates one")
-        page = described(session, settings, url, depth, link)
+        page = described(session, settings, url, crawl, depth, link)
         said = ask(session, number, [page], settings.strategy.seconds)
         scale = session.transact(partial(scale_of, number=number))
     if isinstance(said, Broken):
@@ -222,14 +253,21 @@ def _tell_trial(tried: "Tried") -> None:
     say(f"tried on   {tried.sample} URLs and {tried.links} links in {tried.milliseconds:.1f} ms")
 
 
-def _is_meant(version: "StrategyVersion", number: int | None) -> bool:
-    return version.state == "in force" if number is None else version.number == number
+def _is_meant(version: "StrategyVersion", number: int | None, crawl: int) -> bool:
+    if number is not None:
+        return version.number == number
+    return version.state == "in force" and version.crawl == crawl
+
+
+def _in(crawl: str) -> str:
+    return "" if crawl == DEFAULT else f" in the crawl '{crawl}'"
 
 
 def _plain(version: "StrategyVersion") -> dict[str, object]:
     return {
         "number": version.number,
         "name": version.name,
+        "crawl": version.crawl_name,
         "state": version.state,
         "made_at": version.made_at.isoformat(),
         "problem": version.problem,

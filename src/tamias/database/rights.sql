@@ -15,7 +15,7 @@ GRANT SELECT, UPDATE (state) ON crawl TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT ON capture, version, suspect, source_record, site_claim, likeness TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE
     ON segment, robots, outbox, current_document, walk, context, site, portal, described, offered, site_dataset,
-       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable, revisit, visit_budget
+       blob, resource, source, shared_body, figure, hint_trust, link, blocked, findable, revisit, visit_budget, tagged
     TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
@@ -27,6 +27,7 @@ GRANT INSERT ON tally_news, catalogue_news, event_news TO tamias_worker, tamias_
 -- The frontier service: what far workers deliver, and what clients of the URLFrontier API steer.
 GRANT INSERT ON crawl TO tamias_frontier;
 GRANT DELETE ON queue, url TO tamias_frontier;
+GRANT DELETE ON revisit, link, tagged TO tamias_frontier;
 GRANT SELECT, UPDATE ON service TO tamias_frontier;
 GRANT SELECT, INSERT, UPDATE, DELETE ON node TO tamias_frontier;
 
@@ -36,9 +37,10 @@ GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, segment, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, findable, catalogue, catalogue_news, event,
-       event_news, delivery
+       event_news, delivery, tagged
     TO tamias_service;
-GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable TO tamias_service;
+GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
+GRANT DELETE ON tagged TO tamias_service;
 GRANT INSERT ON lane, tally_news, catalogue_news, event_news TO tamias_service;
 -- Counts that are kept, and put together by whoever asks for them.
 GRANT INSERT, UPDATE ON tally TO tamias_service;

@@ -92,7 +92,8 @@ def delete(session: Session, crawl: int) -> int:
     if crawl == WATCH:
         raise UsageError("the crawl 'watch' is the archive's own: it cannot be deleted, only paused")
     gone = Queues(session, same_url=str.__eq__).delete(crawl)
-    session.transact(lambda cursor: done_by(cursor, "forget_crawl", {"crawl": crawl}))
+    for name in ("forget_budget", "forget_crawl"):
+        session.transact(partial(done_by, name=name, parameters={"crawl": crawl}))
     return gone
 
 

@@ -16,6 +16,10 @@ UPDATE crawl SET most_done = %(limit)b::int8 WHERE crawl.crawl = %(crawl)b::int4
 -- Removes a crawl whose queues are removed. The first two are always there.
 DELETE FROM crawl WHERE crawl.crawl = %(crawl)b::int4 AND crawl.crawl > 2
 
+-- name: forget_budget
+-- Removes what a crawl that goes on may still spend.
+DELETE FROM visit_budget WHERE visit_budget.crawl = %(crawl)b::int4
+
 -- name: limited_crawls
 -- The crawls that go on and have a limit, and whether there are more crawls than the first two.
 SELECT coalesce(array_agg(crawl.crawl) FILTER (WHERE crawl.most_done IS NOT NULL AND crawl.state = 'active'), '{}'),

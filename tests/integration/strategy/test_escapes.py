@@ -191,7 +191,7 @@ def test_what_a_deferred_trigger_does_is_done_before_the_role_is_left(apply):
 
 def test_a_strategy_is_asked_on_a_connection_that_nothing_else_uses_and_keeps_nothing(apply, session):
     assert apply(LOCKING) == ""
-    number = session.transact(in_force)
+    number = session.transact(in_force)[1]
     (said,) = ask(session, number, [Asked(url="http://a.example/", host="a", depth=1, crawl=1)], 30)
     assert said.url_score != session.transact(lambda cursor: cursor.connection.info.backend_pid)
     locks = "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"

@@ -149,6 +149,25 @@ def test_far_workers_wait_for_their_service_and_then_find_what_stands_on_the_dat
         assert max(max_in_flight(data_web.log).values()) == 1
 
 
+def test_far_workers_deliver_links_with_the_words_they_stand_among(tamias, service, site, reply, tmp_path):
+    page = '<html lang=en><p>before <a href="/x">anchor é</a> after</p><a hreflang=fr href="/y">y</a></html>'
+    site.pages["/"] = reply(200, page.encode(), Content_Type="text/html; charset=utf-8")
+    for path in ("/x", "/y"):
+        site.pages[path] = reply(200, b"<html></html>", Content_Type="text/html")
+    tamias.env["TAMIAS_STRATEGY__LINKS"] = "true"
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
+    assert tamias.run("crawl", *words, site.url("/")).returncode == LIMIT
+    far = start_far(tamias, service().address, tmp_path / "scratch", workers=1)
+    links = "SELECT to_url, anchor, context_left, context_right, language FROM links ORDER BY to_url"
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: urls_left(session) == 0)
+        assert session.transact(lambda cursor: cursor.execute(links).fetchall()) == [
+            (site.url("/x"), "anchor é", "before", "after", "en"),
+            (site.url("/y"), "y", "", "", "fr"),
+        ]
+    ended(far)
+
+
 def test_a_service_sends_a_worker_to_private_addresses_only_if_it_may(tamias, service, web, tmp_path):
     begun = tamias.run("crawl", "--allow-private", "--delay", "0", "--max-time", "0", *web.seeds())
     assert begun.returncode == LIMIT, begun.stderr

@@ -69,7 +69,7 @@ def _escapes(data: Path, programs: Binaries) -> int:
 
 def _got_out(session: Session, number: int, text: str) -> bool:
     with suppress(UsageError):
-        apply(session, "escape", (_GRAB + text).replace("SCHEMA", f"strategy_{number}"), [], SECONDS)
+        apply(session, 1, "escape", (_GRAB + text).replace("SCHEMA", f"strategy_{number}"), [], SECONDS)
     asked = "SELECT to_regclass('tamias.escaped') IS NOT NULL"
     row = session.transact(lambda cursor: cursor.execute(asked).fetchone())
     session.transact(lambda cursor: cursor.execute("DROP TABLE IF EXISTS tamias.escaped"))

@@ -15,6 +15,7 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
 from tamias.model.errors import UrlError, UsageError
+from tamias.model.finding import Worded, Words
 from tamias.model.item import MOST_DEPTH, Item, Seed
 from tamias.model.kind import ROBOTS, kind_key, kind_of, kind_tag
 from tamias.model.lease import Task
@@ -46,6 +47,21 @@ class Reference(msgspec.Struct, frozen=True):
     """Set where the depth does not decide it."""
     listed: bool = False
     """Whether a sitemap lists them: then their number is bounded for each host."""
+    words: dict[str, Words] = {}
+    """Of the references, where these have come from elsewhere; otherwise see `words_of`."""
+
+
+def words_of(reference: Reference) -> dict[str, Words]:
+    """The words that links stand among, by reference; empty where nobody wants them."""
+    if isinstance(reference.references, Worded):
+        return reference.references.words
+    return reference.words
+
+
+def with_words(reference: Reference) -> Reference:
+    """The same, so that the words can be sent elsewhere."""
+    words = words_of(reference)
+    return msgspec.structs.replace(reference, words=words) if words else reference
 
 
 class Admission:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tamias.crawl.analysing.marker import Analysed
-from tamias.crawl.plan.admit import Reference
+from tamias.crawl.plan.admit import Reference, with_words
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.channel import CallFailed
 from tamias.crawl.remote.grpc.messages import FRONTIER, WORKERS, message
@@ -112,7 +112,7 @@ class FrontierClient:
 
     async def put_links(self, reference: Reference) -> int:
         """The links of a document too large to gather them; what kept others out. May be done twice."""
-        return await self._ask("PutLinks", reference, int)
+        return await self._ask("PutLinks", with_words(reference), int)
 
     async def deliver(self, parcels: Iterable[bytes]) -> dict[str, bool]:
         """Whether each visit was committed, by its id. Raises `NotReached`."""

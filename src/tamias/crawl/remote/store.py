@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.archive.sources.sites import Covered
-from tamias.crawl.plan.admit import Admission
+from tamias.crawl.plan.admit import Admission, with_words
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
@@ -161,7 +161,7 @@ def _delivered(result: VisitResult, task: Task, held: HeldLease) -> DeliveredVis
         task=task,
         capture=_without_bytes(result.capture),
         found=msgspec.structs.replace(result.found, extent=None),
-        references=result.references,
+        references=[with_words(each) for each in result.references],
         items=result.items,
         put_off=result.put_off,
         is_context=result.is_context,

@@ -26,6 +26,7 @@ from tamias.crawl.sandbox.frames import (
 )
 from tamias.crawl.sandbox.walls import CpuAllowance, build_walls, die_with_parent
 from tamias.model.capture import Body, Extent
+from tamias.model.finding import Worded, Words
 from tamias.settings import SandboxSettings
 
 PIECE = 1 << 20
@@ -70,8 +71,12 @@ class Teller:
     def links(self, references: Sequence[str], base: str, kind: str | None) -> None:
         self._found_something()
         sayable = [sound(each) for each in references if len(each) <= LONGEST_REFERENCE]
+        words = references.words if isinstance(references, Worded) else {}
+        spoken = {sound(each): _sound_words(found) for each, found in words.items()}
         for start in range(0, len(sayable), MOST_REFERENCES):
-            self._frames.send(Linked(sayable[start : start + MOST_REFERENCES], base, kind))
+            part = sayable[start : start + MOST_REFERENCES]
+            known = {each: spoken[each] for each in part if each in spoken} if spoken else {}
+            self._frames.send(Linked(part, base, kind, known))
 
     @contextmanager
     def document(self) -> Iterator["Teller"]:
@@ -112,6 +117,12 @@ def _extracted(
         return Broke(sound(f"{type(error).__name__}: {error}")[:1000])
     found.problems = [sound(problem) for problem in found.problems]
     return DocumentEnd(found)
+
+
+def _sound_words(words: Words) -> Words:
+    return msgspec.structs.replace(
+        words, anchor=sound(words.anchor), left=sound(words.left), right=sound(words.right)
+    )
 
 
 def sound(text: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.model.capture import Capture
+from tamias.model.finding import Words
 from tamias.settings import Settings
 
 MOST_FRAME = 64 << 20
@@ -61,6 +62,8 @@ class Linked(msgspec.Struct, frozen=True, tag=True):
     references: list[str]
     base: str
     kind: str | None
+    words: dict[str, Words] = {}
+    """That they stand among, where somebody wants these."""
 
 
 class WantsContext(msgspec.Struct, frozen=True, tag=True):

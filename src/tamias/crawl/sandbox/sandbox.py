@@ -40,6 +40,7 @@ from tamias.crawl.sandbox.frames import (
 from tamias.crawl.sandbox.walls import lower_priority, niceness
 from tamias.model.capture import Body, Capture
 from tamias.model.errors import TamiasError
+from tamias.model.finding import Worded
 from tamias.protocols import DocumentSink
 from tamias.settings import Settings
 
@@ -154,7 +155,8 @@ class Sandbox:
             if isinstance(answer, Wrote):
                 target.write(answer.chunk)
             elif isinstance(answer, Linked):
-                take_links(answer.references, answer.base, answer.kind)
+                references = Worded(answer.references, answer.words) if answer.words else answer.references
+                take_links(references, answer.base, answer.kind)
                 so_far.links += len(answer.references)
             elif isinstance(answer, WantsContext):
                 child.send(self._context(answer.address))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import psycopg
@@ -18,23 +19,26 @@ ROLE = "tamias_strategy"
 LONGEST_TEXT = 1 << 20
 SHAPES = {
     "score_url": {
-        "text": ":schema.score_url((given.page).url)",
-        "known_url": ":schema.score_url(given.page)",
+        "text": ":schema.:function((given.page).url)",
+        "known_url": ":schema.:function(given.page)",
+        "url": ":schema.:function((given.page).url::url)",
     },
     "score_link": {
         "text": (
-            ":schema.score_link(concat_ws(' ', (seen.link).context_left, (seen.link).anchor,"
+            ":schema.:function(concat_ws(' ', (seen.link).context_left, (seen.link).anchor,"
             " (seen.link).context_right))"
         ),
-        "seen_link": ":schema.score_link(seen.link)",
+        "seen_link": ":schema.:function(seen.link)",
     },
     "order_url": {
         "double precision, double precision, known_url": (
-            ":schema.order_url(it.url_score, it.link_score, it.page)"
+            ":schema.:function(it.url_score, it.link_score, it.page)"
         )
     },
 }
 """The arguments that a function may have, and how it is called with them."""
+OTHER_NAMES = {"scoreurl": "score_url", "scorelink": "score_link"}
+"""Names of the same functions in the YeSQL crawler (docs/papers.md)."""
 UNLESS_MADE = {
     "score_url": "NULL",
     "score_link": "NULL",
@@ -134,8 +138,10 @@ def build(
 
 def _made(session: Session, cursor: Cursor, number: int, text: str, seconds: float) -> dict[str, str]:
     """Runs the text and makes what asks its functions; returns how they are called."""
-    for step in ("make_schema", "take_role", "make_builder", "leave_role"):
+    cursor.execute(SQL["one_at_a_time"].text)
+    for step in ("make_schema", "take_role", "make_url_type", "make_builder", "leave_role"):
         _do(cursor, step, number)
+    others = _others(cursor, number)
     cursor.execute(SQL["limit_time"].text, {"milliseconds": str(int(seconds * 1000))})
     with time_limit(session, cursor, seconds):
         cursor.execute(SQL["build"].text.replace(b":schema", schema(number).encode()), {"text": text})
@@ -148,7 +154,21 @@ def _made(session: Session, cursor: Cursor, number: int, text: str, seconds: flo
     left = cursor.execute(SQL["find_leftovers"].text).fetchone()
     if left is not None:
         raise UsageError(f"it {left[0]}: that could run with more rights than a strategy's")
+    _refuse_changes_of_others(cursor, number, others)
     return calls
+
+
+def _others(cursor: Cursor, number: int) -> Any:
+    """What there is of other strategies, which share the role, as one value."""
+    return cursor.execute(SQL["state_of_others"].text, {"schema": schema(number)}).fetchone()
+
+
+def _refuse_changes_of_others(cursor: Cursor, number: int, before: Any) -> None:
+    rows = cursor.execute(SQL["find_foreign_rows"].text, {"schema": schema(number)}).fetchone()
+    if rows is not None:
+        raise UsageError(f"it changes rows of {rows[0]}, which is another strategy's")
+    if _others(cursor, number) != before:
+        raise UsageError("it changes something of another strategy's")
 
 
 def _tried(
@@ -169,16 +189,17 @@ def _calls(cursor: Cursor, number: int) -> dict[str, str]:
     for name, arguments, result, is_set in cursor.execute(
         SQL["find_functions"].text, {"schema": schema(number)}
     ).fetchall():
-        shapes = SHAPES[name]
-        bare = arguments.replace("tamias.", "")
+        meaning = OTHER_NAMES.get(str(name), str(name))
+        shapes = SHAPES[meaning]
+        bare = arguments.replace("tamias.", "").replace(f"{schema(number)}.", "")
         if bare not in shapes:
-            wanted = " or ".join(f"{name}({shape})" for shape in shapes)
+            wanted = " or ".join(f"{name}({shape})" for shape in shapes if shape != "url")
             raise UsageError(f"{name}({bare}) has other arguments than {wanted}")
         if result not in NUMBERS or is_set:
             raise UsageError(f"{name} returns {'a set of ' * is_set}{result}; it must return one number")
-        if name in calls:
-            raise UsageError(f"{name} is there twice; leave one of them")
-        calls[name] = shapes[bare]
+        if meaning in calls:
+            raise UsageError(f"{meaning} is there twice; leave one of them")
+        calls[meaning] = shapes[bare].replace(":function", name)
     if not calls:
         raise UsageError("it defines none of the functions score_url, score_link, order_url")
     return calls

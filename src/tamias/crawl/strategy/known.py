@@ -14,27 +14,29 @@ from tamias.settings import Settings
 SAMPLE = 1000
 
 
-def sample_of(session: Session) -> list[Asked]:
-    """Some unvisited URLs with their links."""
+def sample_of(session: Session, crawl: int) -> list[Asked]:
+    """Some unvisited URLs of a crawl with their links."""
     now = session.now()
     found: list[Asked] = []
     for bucket in range(_buckets(session)):
-        found += session.transact(partial(_some, bucket, SAMPLE - len(found), now))
+        found += session.transact(partial(_some, crawl, bucket, SAMPLE - len(found), now))
         if len(found) >= SAMPLE:
             break
     return found
 
 
-def described(session: Session, settings: Settings, url: str, depth: int, link: Seen | None) -> Asked:
+def described(
+    session: Session, settings: Settings, url: str, crawl: int, depth: int, link: Seen | None
+) -> Asked:
     """One URL with the given link, or those that are kept of it. Raises `UrlError` if it is not a URL."""
-    item = Admission(settings, ()).item(fetch_url(url), depth, 1)
+    item = Admission(settings, ()).item(fetch_url(url), depth, crawl)
     bucket, place = place_of(item.host, item.crawl, item.key, _buckets(session))
     links = [link] if link else session.transact(lambda cursor: read_links(cursor, bucket, [place]))[0]
     return Asked(url=item.url, host=item.host, depth=depth, crawl=item.crawl, links=links)
 
 
-def _some(bucket: int, most: int, now: int, cursor: Cursor) -> list[Asked]:
-    found, _ = read_unvisited(cursor, bucket, FIRST_PLACE, now, not_of=[], most=most)
+def _some(crawl: int, bucket: int, most: int, now: int, cursor: Cursor) -> list[Asked]:
+    found, _ = read_unvisited(cursor, bucket, FIRST_PLACE, now, of_crawl=crawl, most=most)
     return sample(cursor, bucket, found)
 
 

@@ -5,16 +5,19 @@ from typing import Any
 
 import msgspec
 
-from tamias.crawl.plan.admit import Admission, Reference, resolved
+from tamias.crawl.plan.admit import Admission, Reference, resolved, words_of
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen
-from tamias.database.columns import Texts
+from tamias.database.columns import Texts, storable
 from tamias.database.connect import Cursor
 from tamias.frontier.due.rescore import Place, place_of
 from tamias.frontier.keys import hash64
-from tamias.model.finding import Worded, Words
+from tamias.model.finding import Words
 
 MOST_OF_A_PAGE = 5000
 """Links kept of one page; the others are followed like any, but not kept."""
+LONGEST_WORDS = 200
+LONGEST_LANGUAGE = 35
+MOST_COUNT = 2**31 - 1
 MOST_TO_A_URL = 50
 """Links by which a known URL is scored anew."""
 
@@ -67,7 +70,7 @@ def gather(
         reference = each.reference
         if reference.kind is not None or reference.score is not None or reference.crawl in not_of:
             continue
-        words = reference.references.words if isinstance(reference.references, Worded) else {}
+        words = words_of(reference)
         for text in reference.references[:MOST_OF_A_PAGE]:
             url = resolved(text, reference.base)
             if url is None:
@@ -81,7 +84,7 @@ def gather(
                 target = LinkTarget(url, key, host, reference.depth, reference.crawl, reference.tags)
                 targets[reference.crawl, key] = target
             if text in words or each.url not in target.links:
-                target.links[each.url] = _seen(words.get(text), each)
+                target.links[each.url] = seen_link(words.get(text), each.url, each.score, each.quads)
     return targets
 
 
@@ -130,18 +133,19 @@ def placed(targets: Iterable[LinkTarget], buckets: int) -> dict[int, list[tuple[
     return by_bucket
 
 
-def _seen(words: Words | None, source: Sourced) -> Seen:
+def seen_link(words: Words | None, url: str, score: float | None = None, quads: int | None = None) -> Seen:
+    """A link on a page, as a strategy is told of it. Words may come from elsewhere, so that they are cut."""
     if words is None:
-        return Seen(from_url=source.url, from_score=source.score, from_quads=source.quads)
+        return Seen(from_url=url, from_score=score, from_quads=quads)
     return Seen(
-        anchor=words.anchor,
-        context_left=words.left,
-        context_right=words.right,
-        count=words.count,
-        language=words.language,
-        from_url=source.url,
-        from_score=source.score,
-        from_quads=source.quads,
+        anchor=storable(words.anchor[:LONGEST_WORDS]),
+        context_left=storable(words.left[-LONGEST_WORDS:]),
+        context_right=storable(words.right[:LONGEST_WORDS]),
+        count=max(1, min(words.count, MOST_COUNT)),
+        language=storable(words.language[:LONGEST_LANGUAGE]) if words.language else None,
+        from_url=url,
+        from_score=score,
+        from_quads=quads,
     )
 
 

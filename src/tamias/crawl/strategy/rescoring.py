@@ -19,20 +19,17 @@ _log = logging.getLogger(__name__)
 
 
 class Rescoring:
-    """Goes through all URLs once after each change, in the order of their keys. Several may run at once."""
+    """Goes through a crawl's URLs after each change, in the order of their keys. Several may run at once."""
 
     def __init__(
         self,
         session: Session,
         frontier: PostgresFrontier,
         settings: StrategySettings,
-        *,
-        not_of: Sequence[int] = (),
     ) -> None:
         self._session = session
         self._frontier = frontier
         self._settings = settings
-        self._not_of = tuple(not_of)
 
     def step(self) -> bool:
         """Looks at some URLs; false when there is nothing (more) to do."""
@@ -42,9 +39,9 @@ class Rescoring:
         row = cursor.execute(SQL["read_rescoring"].text).fetchone()
         if row is None:
             return False
-        bucket, place = row[0], (row[1], row[2], row[3])
-        now, number = self._frontier.now(), in_force(cursor)
-        found, last = read_unvisited(cursor, bucket, place, now, not_of=self._not_of, most=BATCH)
+        crawl, bucket, place = row[0], row[1], (row[2], row[3], row[4])
+        now, number = self._frontier.now(), in_force(cursor).get(crawl)
+        found, last = read_unvisited(cursor, bucket, place, now, of_crawl=crawl, most=BATCH)
         scores = self._scores(cursor, bucket, number, found)
         if scores is None:
             return True
@@ -58,7 +55,7 @@ class Rescoring:
             note_quick(cursor, number)
         head_start = 0 if number is None else int(self._settings.head_start * 1000)
         set_scores(cursor, bucket, scores, now, head_start_ms=head_start, only_up=False)
-        self._note(cursor, bucket, last)
+        self._note(cursor, crawl, bucket, last)
         return True
 
     def _scores(
@@ -78,11 +75,12 @@ class Rescoring:
             each.place: _chosen(score, usual[each.place]) for each, score in zip(found, said, strict=True)
         }
 
-    def _note(self, cursor: Cursor, bucket: int, last: Place | None) -> None:
+    def _note(self, cursor: Cursor, of_crawl: int, bucket: int, last: Place | None) -> None:
         if last is None:
             bucket, last = bucket + 1, FIRST_PLACE
         done = bucket >= self._frontier.buckets
         where = {
+            "of_crawl": of_crawl,
             "done": done,
             "bucket": 0 if done else bucket,
             "qid": last[0],

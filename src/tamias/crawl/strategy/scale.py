@@ -40,8 +40,9 @@ def widen(cursor: Cursor, number: int, scale: float) -> bool:
     """Makes room for higher scores; whether there was none, so that known URLs are to be scored anew."""
     if scale <= scale_of(cursor, number):
         return False
-    cursor.execute(SQL["widen"].text, {"number": number, "scale": scale})
-    cursor.execute(SQL["start_rescoring"].text)
+    row = cursor.execute(SQL["widen"].text, {"number": number, "scale": scale}).fetchone()
+    if row is not None:
+        cursor.execute(SQL["start_rescoring"].text, {"crawl": row[0]})
     return True
 
 

@@ -1,4 +1,4 @@
-"""Between what visits found and the frontier: new URLs get the scores of the strategy in force."""
+"""Between what visits found and the frontier: new URLs get the scores of their crawl's active strategy."""
 
 import logging
 import time
@@ -44,35 +44,46 @@ class Strategist:
         self._settings = settings
         self._not_of = tuple(not_of)
         self._looked_at = float("-inf")
-        self._number: int | None = None
-        self._was_slow = False
+        self._numbers: dict[int, int] = {}
+        self._was_slow: set[int] = set()
         self._targets: Targets = {}
         self._known: list[tuple[LinkTarget, Scores]] = []
 
     def scored(self, items: list[Item], found: Iterable[Sourced]) -> list[Item]:
-        """The items with the scores of the strategy in force, if there is one. To be followed by `keep`."""
+        """The items with the scores of their crawls' strategies, if any. To be followed by `keep`."""
         self._targets, self._known = {}, []
-        number = self._in_force()
-        if number is None and not self._settings.links:
+        crawls = self._in_force()
+        if not crawls and not self._settings.links:
             return items
         fresh = {(item.crawl, item.key): item for item in items}
         if self._settings.links:
             self._targets = gather(found, self._admission, fresh, self._not_of)
-        if number is None:
-            return items
-        ours = {place: item for place, item in fresh.items() if self._is_ours(item)}
-        known = [target for place, target in self._targets.items() if place not in fresh]
+        ahead: dict[tuple[int, str], Item] = {}
+        for crawl in crawls:
+            ahead |= self._scored_of(crawl, fresh)
+        return [ahead.get((item.crawl, item.key), item) for item in items] if ahead else items
+
+    def _scored_of(self, crawl: int, fresh: dict[tuple[int, str], Item]) -> dict[tuple[int, str], Item]:
+        """The new items of a crawl with their scores; those of known URLs are remembered for `keep`."""
+        ours = {place: item for place, item in fresh.items() if item.crawl == crawl and self._is_ours(item)}
+        known = [
+            target for place, target in self._targets.items() if place[0] == crawl and place not in fresh
+        ]
         scores = self._scores(
-            [self._asked(*each) for each in ours.items()] + [each.asked() for each in known]
+            crawl, [self._asked(*each) for each in ours.items()] + [each.asked() for each in known]
         )
         if not scores:
-            return items
-        self._known = list(zip(known, scores[len(ours) :], strict=True))
+            return {}
+        self._known += zip(known, scores[len(ours) :], strict=True)
         now = self._frontier.now()
-        ahead = {
-            place: self._moved(ours[place], said, now) for place, said in zip(ours, scores, strict=False)
-        }
-        return [ahead.get((item.crawl, item.key), item) for item in items]
+        return {place: self._moved(ours[place], said, now) for place, said in zip(ours, scores, strict=False)}
+
+    def take(self, targets: Targets) -> None:
+        """Keeps links that somebody inserted, and lifts the known URLs they lead to."""
+        self._targets, self._known = targets, []
+        for crawl in self._in_force():
+            self._scored_of(crawl, {})
+        self.keep()
 
     def keep(self) -> None:
         """After the items were put: keeps their links, and lifts known URLs that a better one leads to."""
@@ -111,40 +122,45 @@ class Strategist:
         due = now - int(said.score * self._settings.head_start * 1000)
         return msgspec.structs.replace(item, score=said.score, due=due)
 
-    def _scores(self, asked: list[Asked]) -> list[Scores]:
+    def _scores(self, crawl: int, asked: list[Asked]) -> list[Scores]:
         """One for each that was asked for; none at all when no strategy could say."""
         found: list[Scores] = []
-        while len(found) < len(asked) and self._number is not None:
+        while len(found) < len(asked) and crawl in self._numbers:
             part = asked[len(found) : len(found) + BATCH]
-            said = ask(self._session, self._number, part, self._settings.seconds)
-            self._session.transact(partial(self._judge, self._number, said))
+            number = self._numbers[crawl]
+            said = ask(self._session, number, part, self._settings.seconds)
+            self._session.transact(partial(self._judge, crawl, number, said))
             if isinstance(said, Broken):
                 found = []
                 if said.slow:
                     return found
             else:
                 found += said
-        if not found or len(found) < len(asked) or self._number is None:
+        if not found or len(found) < len(asked) or crawl not in self._numbers:
             return []
-        return self._session.transact(partial(self._scaled, self._number, found))
+        return self._session.transact(partial(self._scaled, self._numbers[crawl], found))
 
     def _scaled(self, number: int, said: list[Scores], cursor: Cursor) -> list[Scores]:
         widen(cursor, number, scale_for(each.score for each in said))
         return scaled(said, scale_of(cursor, number))
 
-    def _judge(self, number: int, said: list[Scores] | Broken, cursor: Cursor) -> None:
-        if self._was_slow and not isinstance(said, Broken):
+    def _judge(self, crawl: int, number: int, said: list[Scores] | Broken, cursor: Cursor) -> None:
+        if number in self._was_slow and not isinstance(said, Broken):
             note_quick(cursor, number)
-        self._was_slow = isinstance(said, Broken) and said.slow
+        if isinstance(said, Broken) and said.slow:
+            self._was_slow.add(number)
+        else:
+            self._was_slow.discard(number)
         if isinstance(said, Broken):
             out = note_broken(cursor, number, said)
-            self._number = in_force(cursor)
-            follows = "the usual order" if self._number is None else f"strategy {self._number}"
+            self._numbers = in_force(cursor)
+            follows = f"strategy {self._numbers[crawl]}" if crawl in self._numbers else "the usual order"
             then = f"it is out of force, {follows} holds" if out else "these URLs keep the usual score"
             _log.warning("strategy %d: %s; %s", number, said.what, then)
 
-    def _in_force(self) -> int | None:
+    def _in_force(self) -> list[int]:
+        """The crawls that have a strategy."""
         if time.monotonic() - self._looked_at > LOOK_SECONDS:
-            self._number = self._session.transact(in_force)
+            self._numbers = self._session.transact(in_force)
             self._looked_at = time.monotonic()
-        return self._number
+        return list(self._numbers)

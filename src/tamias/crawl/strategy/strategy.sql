@@ -12,6 +12,14 @@ GRANT SELECT ON tamias.frontier_urls, tamias.links, tamias.pages TO tamias_strat
 -- A room of its own for one version.
 CREATE SCHEMA :schema AUTHORIZATION tamias_strategy
 
+-- name: drop_schema
+-- All that there is of a version.
+DROP SCHEMA IF EXISTS :schema CASCADE
+
+-- name: make_url_type
+-- The type of URLs that strategies of other crawlers name (docs/strategy.md); without it `url` is our table's.
+CREATE DOMAIN :schema.url AS text
+
 -- name: make_builder
 -- Runs the text of a strategy as the role. In a function that runs as its owner no other role can be taken.
 -- What the text puts off to the end of the transaction, when we are ourselves again, is done here.
@@ -32,7 +40,7 @@ DROP FUNCTION :schema.tamias_build(text)
 SELECT proc.proname, pg_catalog.oidvectortypes(proc.proargtypes), pg_catalog.format_type(proc.prorettype, NULL),
        proc.proretset
 FROM pg_catalog.pg_proc AS proc JOIN pg_catalog.pg_namespace AS room ON room.oid = proc.pronamespace
-WHERE room.nspname = %(schema)b::text AND proc.proname = ANY(ARRAY['score_url', 'score_link', 'order_url'])
+WHERE room.nspname = %(schema)b::text AND proc.proname = ANY(ARRAY['score_url', 'score_link', 'order_url', 'scoreurl', 'scorelink'])
 ORDER BY proc.proname
 
 -- name: make_scores
@@ -101,6 +109,39 @@ FROM role, pg_catalog.pg_proc AS proc
 WHERE proc.proowner = role.oid AND proc.proname IN ('tamias_scores', 'tamias_build') AND NOT proc.prosecdef
 LIMIT 1
 
+-- name: one_at_a_time
+-- Versions are made one after another, so that what changes meanwhile is the doing of the text.
+SELECT pg_catalog.pg_advisory_xact_lock(2025111633)
+
+-- name: state_of_others
+-- All that the role owns outside of one schema, with the transactions that wrote it. Text must not change that.
+SELECT pg_catalog.md5(pg_catalog.string_agg(it.kind || it.oid::pg_catalog.text || ' ' || it.xmin::pg_catalog.text, ','
+                                            ORDER BY it.kind, it.oid, it.part))
+FROM (SELECT 'function ' AS kind, proc.oid, 0 AS part, proc.xmin, proc.proowner AS owner, proc.pronamespace AS room
+      FROM pg_catalog.pg_proc AS proc
+      UNION ALL
+      SELECT 'relation ', class.oid, 0, class.xmin, class.relowner, class.relnamespace FROM pg_catalog.pg_class AS class
+      UNION ALL
+      SELECT 'column ', class.oid, part.attnum, part.xmin, class.relowner, class.relnamespace
+      FROM pg_catalog.pg_attribute AS part JOIN pg_catalog.pg_class AS class ON class.oid = part.attrelid
+      UNION ALL
+      SELECT 'type ', type.oid, 0, type.xmin, type.typowner, type.typnamespace FROM pg_catalog.pg_type AS type
+      UNION ALL
+      SELECT 'constraint ', rule.oid, 0, rule.xmin, type.typowner, rule.connamespace
+      FROM pg_catalog.pg_constraint AS rule JOIN pg_catalog.pg_type AS type ON type.oid = rule.contypid
+      UNION ALL
+      SELECT 'schema ', room.oid, 0, room.xmin, room.nspowner, room.oid FROM pg_catalog.pg_namespace AS room) AS it
+WHERE it.owner = (SELECT role.oid FROM pg_catalog.pg_roles AS role WHERE role.rolname = 'tamias_strategy')
+  AND it.room <> %(schema)b::pg_catalog.text::pg_catalog.regnamespace
+  AND it.room <> 'pg_toast'::pg_catalog.regnamespace
+
+-- name: find_foreign_rows
+-- A table outside of one schema whose rows this transaction has changed.
+SELECT it.schemaname || '.' || it.relname FROM pg_catalog.pg_stat_xact_user_tables AS it
+WHERE it.schemaname <> %(schema)b::pg_catalog.text AND it.schemaname LIKE 'strategy\_%%'
+  AND it.n_tup_ins + it.n_tup_upd + it.n_tup_del > 0
+LIMIT 1
+
 -- name: read_only
 -- For what follows in this transaction, or the part of it that is rolled back.
 SET LOCAL transaction_read_only = on
@@ -131,7 +172,8 @@ FROM :schema.tamias_scores(%(url)b::text[], %(host)b::text[], %(depth)b::int4[],
 
 -- name: begin_version
 -- A strategy comes in. It is refused until it has been tried.
-INSERT INTO strategy (name, text, state, problem) VALUES (%(name)b::text, %(text)b::text, 'refused', 'not tried to the end')
+INSERT INTO strategy (name, text, state, problem, crawl)
+VALUES (%(name)b::text, %(text)b::text, 'refused', 'not tried to the end', %(crawl)b::int4)
 RETURNING strategy.number
 
 -- name: refuse
@@ -139,19 +181,21 @@ RETURNING strategy.number
 UPDATE strategy SET problem = %(problem)b::text WHERE strategy.number = %(number)b::int4
 
 -- name: retire
--- The strategy in force, if any, is so no longer.
-UPDATE strategy SET state = 'replaced' WHERE strategy.state = 'in force' RETURNING strategy.number
+-- The strategy of a crawl that is in force, if any, is so no longer.
+UPDATE strategy SET state = 'replaced' WHERE strategy.state = 'in force' AND strategy.crawl = %(crawl)b::int4
+RETURNING strategy.number
 
 -- name: put_in_force
 -- From now on this one holds.
 UPDATE strategy SET state = 'in force', in_force_at = clock_timestamp(), problem = NULL, slow = 0
-WHERE strategy.number = %(number)b::int4 AND (strategy.in_force_at IS NOT NULL) = %(again)b::bool
+WHERE strategy.number = %(number)b::int4 AND strategy.crawl = %(crawl)b::int4
+  AND (strategy.in_force_at IS NOT NULL) = %(again)b::bool
 RETURNING strategy.number
 
 -- name: fail
--- The strategy in force has failed and is so no longer, unless somebody else has said so before.
+-- The strategy in force has failed and is so no longer, unless somebody else has said so before; says of which crawl.
 UPDATE strategy SET state = 'failed', problem = %(problem)b::text
-WHERE strategy.number = %(number)b::int4 AND strategy.state = 'in force' RETURNING strategy.number
+WHERE strategy.number = %(number)b::int4 AND strategy.state = 'in force' RETURNING strategy.crawl
 
 -- name: count_slow
 -- A batch took too long; returns how many have.
@@ -162,45 +206,57 @@ UPDATE strategy SET slow = strategy.slow + 1 WHERE strategy.number = %(number)b:
 UPDATE strategy SET slow = 0 WHERE strategy.number = %(number)b::int4 AND strategy.slow > 0
 
 -- name: in_force_before
--- The strategy that held last before the present one.
-SELECT strategy.number FROM strategy WHERE strategy.state = 'replaced' ORDER BY strategy.in_force_at DESC LIMIT 1
+-- The strategy of a crawl that held last before the present one.
+SELECT strategy.number FROM strategy WHERE strategy.state = 'replaced' AND strategy.crawl = %(crawl)b::int4
+ORDER BY strategy.in_force_at DESC LIMIT 1
 
 -- name: in_force
--- The number of the strategy in force.
-SELECT strategy.number FROM strategy WHERE strategy.state = 'in force'
+-- The strategies in force, by crawl.
+SELECT strategy.crawl, strategy.number FROM strategy WHERE strategy.state = 'in force'
 
 -- name: scale_of
 -- What the scores of a strategy are divided by.
 SELECT strategy.scale FROM strategy WHERE strategy.number = %(number)b::int4
 
 -- name: widen
--- A strategy gives higher scores than any before.
+-- A strategy gives higher scores than any before; says of which crawl it is.
 UPDATE strategy SET scale = greatest(strategy.scale, %(scale)b::float8) WHERE strategy.number = %(number)b::int4
-RETURNING strategy.scale
+RETURNING strategy.crawl
 
 -- name: versions
 -- All strategies that were ever brought, the newest first.
 SELECT strategy.number, strategy.name, strategy.state, strategy.made_at, strategy.in_force_at, strategy.problem,
-       strategy.text
-FROM strategy ORDER BY strategy.number DESC
+       strategy.text, strategy.crawl, coalesce(crawl.name, '')
+FROM strategy LEFT JOIN crawl ON crawl.crawl = strategy.crawl ORDER BY strategy.number DESC
+
+-- name: forget_versions
+-- Removes the strategies of a crawl.
+DELETE FROM strategy WHERE strategy.crawl = %(crawl)b::int4 RETURNING strategy.number
+
+-- name: forget_rescoring
+-- Removes how far the scores of a crawl are those of its strategy; none holds any more.
+DELETE FROM rescoring WHERE rescoring.of_crawl = %(crawl)b::int4
 
 -- name: start_rescoring
--- All known URLs are to be scored anew.
-UPDATE rescoring SET done = false, bucket = DEFAULT, qid = DEFAULT, crawl = DEFAULT, uid = DEFAULT
+-- All known URLs of a crawl are to be scored again.
+INSERT INTO rescoring (of_crawl, done) VALUES (%(crawl)b::int4, false)
+ON CONFLICT (of_crawl) DO UPDATE
+SET done = false, bucket = excluded.bucket, qid = excluded.qid, crawl = excluded.crawl, uid = excluded.uid
 
 -- name: read_rescoring
 -- Where rescoring stands, for whoever goes on with it; nobody else does meanwhile.
-SELECT rescoring.bucket, rescoring.qid, rescoring.crawl, rescoring.uid FROM rescoring
-WHERE NOT rescoring.done FOR UPDATE SKIP LOCKED
+SELECT rescoring.of_crawl, rescoring.bucket, rescoring.qid, rescoring.crawl, rescoring.uid FROM rescoring
+WHERE NOT rescoring.done ORDER BY rescoring.of_crawl LIMIT 1 FOR UPDATE SKIP LOCKED
 
 -- name: write_rescoring
 -- Where rescoring goes on.
 UPDATE rescoring SET done = %(done)b::bool, bucket = %(bucket)b::int2, qid = %(qid)b::int8,
     crawl = %(crawl)b::int4, uid = %(uid)b::int8
+WHERE rescoring.of_crawl = %(of_crawl)b::int4
 
 -- name: rescoring_left
--- Whether known URLs still have to be scored anew.
-SELECT NOT rescoring.done FROM rescoring
+-- Whether known URLs of a crawl still have to be scored again.
+SELECT NOT rescoring.done FROM rescoring WHERE rescoring.of_crawl = %(crawl)b::int4
 
 -- name: put_links
 -- Keeps links; a link that is kept already takes on the words it has now. May be done any number of times.
@@ -234,10 +290,17 @@ CROSS JOIN LATERAL (
       AND link.uid = wanted.uid
     ORDER BY link.from_uid LIMIT %(each)b::int4) AS found
 
+-- name: depth_of
+-- How deep a known URL is.
+SELECT url.depth FROM url
+WHERE url.bucket = %(bucket)b::int2 AND url.qid = %(qid)b::int8 AND url.crawl = %(crawl)b::int4
+  AND url.uid = %(uid)b::int8
+
 -- name: read_inbox
 -- What people have inserted and nobody has taken yet.
 SELECT inbox.entry, inbox.url, inbox.crawl, inbox.depth::int4, inbox.score,
-       (extract(epoch FROM inbox.due) * 1000)::int8, inbox.tags
+       (extract(epoch FROM inbox.due) * 1000)::int8, inbox.tags, inbox.from_url, inbox.anchor, inbox.context_left,
+       inbox.context_right, inbox.count, inbox.language
 FROM inbox WHERE inbox.problem IS NULL ORDER BY inbox.entry LIMIT %(most)b::int4
 
 -- name: empty_inbox

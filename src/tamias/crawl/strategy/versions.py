@@ -1,4 +1,4 @@
-"""The versions of a strategy: brought, put in force, taken back. One holds at a time, or none."""
+"""The versions of strategies: applied, activated, rolled back. Each crawl has one that is active, or none."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,8 +9,9 @@ import msgspec
 
 from tamias.crawl.strategy.building import Tried, build, ready_strategies
 from tamias.crawl.strategy.scale import widen
-from tamias.crawl.strategy.scoring import SQL, Asked, Broken
+from tamias.crawl.strategy.scoring import SQL, Asked, Broken, schema
 from tamias.database.connect import Cursor, Session
+from tamias.frontier.service.state import WATCH
 from tamias.model.errors import TamiasError, UsageError
 
 MOST_SLOW = 3
@@ -28,6 +29,9 @@ class StrategyVersion(msgspec.Struct, frozen=True):
     in_force_at: datetime | None
     problem: str | None
     text: str
+    crawl: int
+    crawl_name: str
+    """Empty when the crawl was deleted."""
 
 
 def versions(session: Session) -> list[StrategyVersion]:
@@ -36,10 +40,9 @@ def versions(session: Session) -> list[StrategyVersion]:
     return [StrategyVersion(*row) for row in rows]
 
 
-def in_force(cursor: Cursor) -> int | None:
-    """The number of the one that holds."""
-    row = cursor.execute(SQL["in_force"].text).fetchone()
-    return None if row is None else int(row[0])
+def in_force(cursor: Cursor) -> dict[int, int]:
+    """The numbers of the active ones, by crawl."""
+    return dict(cursor.execute(SQL["in_force"].text).fetchall())
 
 
 def check(session: Session, text: str, sample: Sequence[Asked], seconds: float) -> Tried:
@@ -49,11 +52,12 @@ def check(session: Session, text: str, sample: Sequence[Asked], seconds: float) 
 
 
 def apply(
-    session: Session, name: str, text: str, sample: Sequence[Asked], seconds: float
+    session: Session, crawl: int, name: str, text: str, sample: Sequence[Asked], seconds: float
 ) -> tuple[int, Tried]:
-    """Puts a new version in force if it can be made and answers; else `UsageError`, and the old one stays."""
+    """Activates a new version for a crawl if it can be made and answers; else `UsageError`, and no change."""
+    _refuse_watched(crawl)
     session.transact(ready_strategies)
-    brought = {"name": name, "text": text.replace("\0", "\N{REPLACEMENT CHARACTER}")}
+    brought = {"crawl": crawl, "name": name, "text": text.replace("\0", "\N{REPLACEMENT CHARACTER}")}
     number = session.transact(lambda cursor: _number(cursor, "begin_version", brought))
     assert number is not None
     try:
@@ -62,36 +66,49 @@ def apply(
         _refuse(session, number, str(error))
         raise
     session.transact(lambda cursor: widen(cursor, number, tried.scale))
-    session.transact(partial(_hold, number=number, again=False))
+    session.transact(partial(_hold, crawl=crawl, number=number, again=False))
     return number, tried
 
 
-def roll_back(session: Session, number: int | None) -> int:
-    """Puts an earlier version in force again: this one, or the one that held last before."""
+def roll_back(session: Session, crawl: int, number: int | None) -> int:
+    """Activates an earlier version of a crawl again: this one, or the one that was active before."""
 
     def work(cursor: Cursor) -> int:
-        chosen = number if number is not None else _number(cursor, "in_force_before", {})
+        chosen = number if number is not None else _number(cursor, "in_force_before", {"crawl": crawl})
         if chosen is None:
             raise UsageError(
                 "there is no earlier strategy; 'tamias strategy off' deactivates the present one"
             )
-        if _hold(cursor, chosen, again=True) is None:
-            raise UsageError(f"strategy {chosen} was never active; 'tamias strategy list' shows all")
+        if _hold(cursor, crawl, chosen, again=True) is None:
+            raise UsageError(
+                f"strategy {chosen} was never active in this crawl; 'tamias strategy list' shows all"
+            )
         return chosen
 
     return session.transact(work)
 
 
-def turn_off(session: Session) -> int | None:
-    """No strategy from now on; returns the one that held."""
+def turn_off(session: Session, crawl: int) -> int | None:
+    """No strategy for a crawl from now on; returns the one that was active."""
 
     def work(cursor: Cursor) -> int | None:
-        was = _number(cursor, "retire", {})
+        was = _number(cursor, "retire", {"crawl": crawl})
         if was is not None:
-            cursor.execute(SQL["start_rescoring"].text)
+            cursor.execute(SQL["start_rescoring"].text, {"crawl": crawl})
         return was
 
     return session.transact(work)
+
+
+def forget_strategies(session: Session, crawl: int) -> None:
+    """Removes all strategies of a crawl that is to be deleted."""
+
+    def work(cursor: Cursor) -> None:
+        for (number,) in cursor.execute(SQL["forget_versions"].text, {"crawl": crawl}).fetchall():
+            cursor.execute(SQL["drop_schema"].text.replace(b":schema", schema(number).encode()))
+        cursor.execute(SQL["forget_rescoring"].text, {"crawl": crawl})
+
+    session.transact(work)
 
 
 def build_anew(session: Session, seconds: float) -> None:
@@ -107,12 +124,13 @@ def note_broken(cursor: Cursor, number: int, broken: Broken) -> bool:
     """A strategy failed in use: it is taken out and the one before it comes back. Returns whether it was."""
     if broken.slow and (_number(cursor, "count_slow", {"number": number}) or 0) < MOST_SLOW:
         return False
-    if _number(cursor, "fail", {"number": number, "problem": broken.what}) is None:
+    crawl = _number(cursor, "fail", {"number": number, "problem": broken.what})
+    if crawl is None:
         return True
-    before = _number(cursor, "in_force_before", {})
-    cursor.execute(SQL["start_rescoring"].text)
+    before = _number(cursor, "in_force_before", {"crawl": crawl})
+    cursor.execute(SQL["start_rescoring"].text, {"crawl": crawl})
     if before is not None:
-        _hold(cursor, before, again=True)
+        _hold(cursor, crawl, before, again=True)
     return True
 
 
@@ -121,17 +139,23 @@ def note_quick(cursor: Cursor, number: int) -> None:
     cursor.execute(SQL["forget_slow"].text, {"number": number})
 
 
-def rescoring_left(session: Session) -> bool:
-    """Whether known URLs still have to be scored anew."""
-    row = session.transact(lambda cursor: cursor.execute(SQL["rescoring_left"].text).fetchone())
+def rescoring_left(session: Session, crawl: int) -> bool:
+    """Whether known URLs of a crawl still have to be scored again."""
+    asked = {"crawl": crawl}
+    row = session.transact(lambda cursor: cursor.execute(SQL["rescoring_left"].text, asked).fetchone())
     return bool(row and row[0])
 
 
-def _hold(cursor: Cursor, number: int, *, again: bool) -> int | None:
-    cursor.execute(SQL["retire"].text)
-    held = _number(cursor, "put_in_force", {"number": number, "again": again})
-    cursor.execute(SQL["start_rescoring"].text)
+def _hold(cursor: Cursor, crawl: int, number: int, *, again: bool) -> int | None:
+    cursor.execute(SQL["retire"].text, {"crawl": crawl})
+    held = _number(cursor, "put_in_force", {"crawl": crawl, "number": number, "again": again})
+    cursor.execute(SQL["start_rescoring"].text, {"crawl": crawl})
     return held
+
+
+def _refuse_watched(crawl: int) -> None:
+    if crawl == WATCH:
+        raise UsageError("watched resources keep their schedule; a strategy is for a crawl")
 
 
 def _refuse(session: Session, number: int, problem: str) -> None:

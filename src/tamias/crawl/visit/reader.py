@@ -11,7 +11,7 @@ from tamias.crawl.analysing.contexts import ROUNDS
 from tamias.crawl.analysing.extractor import Extraction, Extractor, TakeLinks, Wanting, is_small
 from tamias.crawl.analysing.marker import AnalysisMarker
 from tamias.crawl.analysing.routing import is_plain, is_read_at_once
-from tamias.crawl.plan.admit import FIRST, Reference
+from tamias.crawl.plan.admit import FIRST, Reference, words_of
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
@@ -22,6 +22,7 @@ from tamias.crawl.visit.contexts import ContextLoader
 from tamias.database.threads import run_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture
+from tamias.model.finding import Worded
 from tamias.model.item import TRUSTED
 from tamias.model.kind import PROBE, REFRESH, SITEMAP, kind_of
 from tamias.model.lease import Task
@@ -129,9 +130,10 @@ class Reader:
             nonlocal cut
             if given_up.is_set():
                 raise NotNow
-            fresh = [each for each in found if each not in known] if kind is None else found
+            words = found.words if isinstance(found, Worded) else {}
+            fresh = found if kind else [each for each in found if each not in known or each in words]
             if fresh:
-                gathered.append(_reference(fresh, base, kind, task))
+                gathered.append(_reference(Worded(fresh, words) if words else fresh, base, kind, task))
                 known.update(fresh)
             if len(known) > MOST_GATHERED:
                 cut |= put()
@@ -178,9 +180,11 @@ def slices(reference: Reference) -> Iterator[Reference]:
     if reference.listed:
         yield reference
         return
+    words = words_of(reference)
     for start in range(0, len(reference.references), LINKS_AT_ONCE):
         some = reference.references[start : start + LINKS_AT_ONCE]
-        yield msgspec.structs.replace(reference, references=some)
+        theirs = {each: words[each] for each in some if each in words} if words else {}
+        yield msgspec.structs.replace(reference, references=some, words=theirs)
 
 
 def _reference(found: Sequence[str], base: str, kind: str | None, task: Task) -> Reference:

@@ -34,13 +34,13 @@ def place_of(host: str, crawl: int, key: str, buckets: int) -> tuple[int, Place]
 
 
 def read_unvisited(
-    cursor: Cursor, bucket: int, after: Place, now: int, *, not_of: Sequence[int], most: int
+    cursor: Cursor, bucket: int, after: Place, now: int, *, of_crawl: int, most: int
 ) -> tuple[list[Unvisited], Place | None]:
-    """Some URLs after a place, and where to go on; None at the end of the bucket."""
+    """Some URLs of a crawl after a place, and where to go on; None at the end of the bucket."""
     asked = {
         "bucket": bucket,
         "now": now,
-        "not_of": list(not_of),
+        "of_crawl": of_crawl,
         "most": most,
         **_columns([after], single=True),
     }

@@ -2,11 +2,11 @@
 
 -- name: read_unvisited
 -- URLs of a bucket in the order of their keys, from a place on: at most so many are looked at, and those are
--- given that were never visited, are due and have a usual score.
+-- given that belong to the crawl, were never visited, are due and have a usual score.
 SELECT near.qid, near.crawl, near.uid, near.url, near.depth::int4, near.tags, host.hkey, near.wanted
 FROM (SELECT url.qid, url.crawl, url.uid, url.url, url.depth, url.tags,
              url.status = 0 AND url.fails = 0 AND url.due <= %(now)b::int8 AND url.score <= 1 AND url.depth > 0
-             AND url.crawl <> ALL(%(not_of)b::int4[]) AS wanted
+             AND url.crawl = %(of_crawl)b::int4 AS wanted
       FROM url
       WHERE url.bucket = %(bucket)b::int2
         AND (url.qid, url.crawl, url.uid) > (%(qid)b::int8, %(crawl)b::int4, %(uid)b::int8)

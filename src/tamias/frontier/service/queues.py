@@ -206,6 +206,7 @@ class Queues:
         done_by(cursor, "lock_hosts", queues)
         urls = done_by(cursor, "delete_urls", queues)
         done_by(cursor, "delete_queues", queues)
+        _forget_gone(cursor, queues)
         self._refresh(cursor, bucket, qids)
         return urls
 
@@ -224,6 +225,7 @@ class Queues:
         hit = sorted({qid for qid, _ in urls})
         done_by(cursor, "count_purged", {**queues, **counts})
         done_by(cursor, "delete_empty_queues", {**queues, "qid": hit})
+        _forget_gone(cursor, {**queues, "qid": hit})
         self._refresh(cursor, bucket, hit)
         return len(gone)
 
@@ -255,3 +257,9 @@ def _chosen(listing: Listing) -> dict[str, Any]:
         "part": listing.part or None,
         "any_case": listing.any_case,
     }
+
+
+def _forget_gone(cursor: Cursor, queues: dict[str, Any]) -> None:
+    """What is kept beside URLs goes with them: plans of visits, links to them, who set their tags."""
+    for name in ("forget_revisits", "forget_links", "forget_tagged"):
+        done_by(cursor, name, queues)

@@ -130,6 +130,28 @@ FROM unnest(%(qid)b::int8[], %(lane)b::int4[], %(urls)b::int8[], %(open)b::int8[
 WHERE queue.bucket = %(bucket)b::int2 AND queue.crawl = %(crawl)b::int4 AND queue.qid = gone.qid
   AND queue.lane = gone.lane
 
+-- name: forget_revisits
+-- Removes the plans of visits of queues whose URLs are gone.
+DELETE FROM revisit
+WHERE revisit.bucket = %(bucket)b::int2 AND revisit.crawl = %(crawl)b::int4 AND revisit.qid = ANY(%(qid)b::int8[])
+  AND NOT EXISTS (SELECT FROM url WHERE url.bucket = %(bucket)b::int2 AND url.qid = revisit.qid
+                  AND url.crawl = revisit.crawl AND url.uid = revisit.uid)
+
+
+-- name: forget_links
+-- Removes the links to URLs of queues whose URLs are gone.
+DELETE FROM link
+WHERE link.bucket = %(bucket)b::int2 AND link.crawl = %(crawl)b::int4 AND link.qid = ANY(%(qid)b::int8[])
+  AND NOT EXISTS (SELECT FROM url WHERE url.bucket = %(bucket)b::int2 AND url.qid = link.qid
+                  AND url.crawl = link.crawl AND url.uid = link.uid)
+
+
+-- name: forget_tagged
+-- Removes who set the tags of URLs of queues whose URLs are gone.
+DELETE FROM tagged
+WHERE tagged.bucket = %(bucket)b::int2 AND tagged.crawl = %(crawl)b::int4 AND tagged.qid = ANY(%(qid)b::int8[])
+  AND NOT EXISTS (SELECT FROM url WHERE url.bucket = %(bucket)b::int2 AND url.qid = tagged.qid
+                  AND url.crawl = tagged.crawl AND url.uid = tagged.uid)
 -- name: delete_empty_queues
 -- Removes queues of which no URL is left.
 DELETE FROM queue

@@ -93,6 +93,15 @@ def export_parquet(
     return quads, attempts
 
 
+def export_table(folder: Path, name: str, columns: dict[str, str], rows: Iterable[Row]) -> int:
+    """Writes one table as `NAME.parquet`; returns how many rows it has. Times in rows are milliseconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _workshop(folder) as (work, tables):
+        count = _table(tables, work, name, columns, rows)
+        (work / f"{name}.parquet").replace(folder / f"{name}.parquet")
+    return count
+
+
 def quad_rows(chunks: Iterable[bytes]) -> Iterator[Row]:
     """The columns of each quad."""
     for lines in whole_lines(chunks):

@@ -33,6 +33,25 @@ CREATE TEMPORARY TABLE reached_domain (domain int8, depth int2) ON COMMIT DROP
 -- The domain of each host.
 CREATE TEMPORARY TABLE named (bucket int2, qid int8, domain int8, PRIMARY KEY (bucket, qid)) ON COMMIT DROP
 
+-- name: make_effective
+-- URLs that a redirect led to: the addresses from which answers came.
+CREATE TEMPORARY TABLE effective (bucket int2, qid int8, uid int8, domain int8, depth int2) ON COMMIT DROP
+
+-- name: redirected
+-- Some fetches of a bucket after a given one that ended elsewhere than they began.
+SELECT capture.capture, capture.final_url, capture.depth FROM capture
+WHERE capture.bucket = %(bucket)b::int2 AND capture.capture > %(after)b::uuid AND capture.final_url IS NOT NULL
+  AND capture.crawl = ANY(%(crawl)b::int4[]) AND capture.outcome = ANY(%(visited)b::int2[])
+ORDER BY capture.capture LIMIT %(most)b::int4
+
+-- name: copy_effective
+-- Fills them.
+COPY effective (bucket, qid, uid, domain, depth) FROM STDIN (FORMAT BINARY)
+
+-- name: analyse_effective
+-- Lets the planner know how many there are.
+ANALYZE effective
+
 -- name: hosts
 -- The hosts of a bucket by their keys.
 SELECT host.qid, host.hkey FROM host WHERE host.bucket = %(bucket)b::int2
@@ -46,13 +65,20 @@ COPY named (bucket, qid, domain) FROM STDIN (FORMAT BINARY)
 ANALYZE named
 
 -- name: reach_urls
--- Finds the listed URLs of a bucket, at the least depth of all crawls.
+-- Finds the listed URLs of a bucket, at the least depth of all crawls: requested ones, and those that redirects
+-- led to.
 INSERT INTO reached (qid, uid, depth)
-SELECT listed.qid, listed.uid, min(url.depth)
-FROM listed JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = listed.qid AND url.uid = listed.uid
-WHERE listed.bucket = %(bucket)b::int2 AND url.crawl = ANY(%(crawl)b::int4[])
-  AND url.status = ANY(%(status)b::int2[])
-GROUP BY listed.qid, listed.uid
+SELECT found.qid, found.uid, min(found.depth)
+FROM (SELECT listed.qid, listed.uid, url.depth
+      FROM listed JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = listed.qid AND url.uid = listed.uid
+      WHERE listed.bucket = %(bucket)b::int2 AND url.crawl = ANY(%(crawl)b::int4[])
+        AND url.status = ANY(%(status)b::int2[])
+      UNION ALL
+      SELECT listed.qid, listed.uid, effective.depth
+      FROM listed JOIN effective ON effective.bucket = listed.bucket AND effective.qid = listed.qid
+                                AND effective.uid = listed.uid
+      WHERE listed.bucket = %(bucket)b::int2) AS found
+GROUP BY found.qid, found.uid
 
 -- name: reach_domains
 -- Finds the domains of a bucket that were reached. Host by host first: joined URL by URL, the planner expects
@@ -65,6 +91,11 @@ WITH least AS MATERIALIZED (
 INSERT INTO reached_domain (domain, depth)
 SELECT named.domain, least.depth FROM least
 JOIN named ON named.bucket = %(bucket)b::int2 AND named.qid = least.qid
+
+-- name: reach_effective_domains
+-- The domains that redirects led to.
+INSERT INTO reached_domain (domain, depth)
+SELECT effective.domain, min(effective.depth) FROM effective GROUP BY effective.domain
 
 -- name: analyse_reached
 -- Lets the planner know how many there are.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -19,6 +20,8 @@ from tamias.settings import Settings
 _SQL = statements("tamias.crawl.verbs.coverage", "coverage.sql")
 VISITED = (Outcome.OK, Outcome.UNCHANGED)
 KNOWN = tuple(Outcome)
+_PAGE = 10_000
+_FIRST_CAPTURE = UUID(int=0)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +93,7 @@ def measure(
         scope = _Scope(_buckets(cursor), _crawls(cursor, crawl), outcomes)
         wrong = _load(cursor, settings, scope.buckets, path)
         _name_domains(cursor, scope.buckets, settings.frontier.queue == "domain")
+        _load_effective(cursor, _Keys(settings, scope.buckets), scope)
         return _report(cursor, scope, top, wrong)
 
     return session.transact(compare)
@@ -127,6 +131,21 @@ def _load(cursor: Cursor, settings: Settings, buckets: int, path: Path) -> int:
     return wrong
 
 
+def _load_effective(cursor: Cursor, keys: "_Keys", scope: "_Scope") -> None:
+    """The URLs that redirects led to, into the database: they were reached without being requested."""
+    cursor.execute(_SQL["make_effective"].text)
+    visited = [int(each) for each in VISITED]
+    for bucket in range(scope.buckets):
+        asked = {**scope.asked(bucket), "visited": visited, "most": _PAGE, "after": _FIRST_CAPTURE}
+        while rows := cursor.execute(_SQL["redirected"].text, asked).fetchall():
+            with cursor.copy(_SQL["copy_effective"].text) as copy:
+                copy.set_types(["int2", "int8", "int8", "int8", "int2"])
+                for _, url, depth in rows:
+                    copy.write_row((*keys.place(url), depth))
+            asked["after"] = rows[-1][0]
+    cursor.execute(_SQL["analyse_effective"].text)
+
+
 class _Keys:
     """The numbers by which the frontier knows a URL."""
 
@@ -137,9 +156,13 @@ class _Keys:
 
     def row(self, listed: Listed) -> tuple[int, int, int, int, float]:
         """Bucket, queue, URL, domain, count."""
-        qid = host_hash(self._queue_key(listed.url))
-        uid = hash64(url_key(listed.url, self._session_names))
-        return bucket_of(qid, self._buckets), qid, uid, host_hash(host_key(listed.url)), listed.count
+        return (*self.place(listed.url), listed.count)
+
+    def place(self, url: str) -> tuple[int, int, int, int]:
+        """Bucket, queue, URL, domain."""
+        qid = host_hash(self._queue_key(url))
+        uid = hash64(url_key(url, self._session_names))
+        return bucket_of(qid, self._buckets), qid, uid, host_hash(host_key(url))
 
 
 def _name_domains(cursor: Cursor, buckets: int, by_domain: bool) -> None:
@@ -166,6 +189,7 @@ def _report(cursor: Cursor, scope: _Scope, top: int, wrong: int) -> CoverageRepo
         cursor.execute(_SQL["reach_domains"].text, scope.asked(bucket))
         for depth, count in _all(cursor, "crawled_urls", scope.asked(bucket)):
             crawled[depth] = crawled.get(depth, 0) + count
+    cursor.execute(_SQL["reach_effective_domains"].text)
     cursor.execute(_SQL["analyse_reached"].text)
     on_top = {"top": top}
     ((urls, top_urls, weight, domains, top_domains),) = _all(cursor, "listed_totals", on_top)
