@@ -1,5 +1,12 @@
 """Settings: layers, origins, and errors that help."""
 
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from tamias.model.errors import ConfigError
@@ -89,3 +96,25 @@ def test_a_setting_beats_its_own_former_name(tmp_path, text):
 
 def test_every_former_name_leads_to_a_setting():
     assert set(FORMER.values()) <= {setting.key for setting in all_settings()}
+
+
+def test_a_file_of_the_first_version_sets_what_it_set_then_and_warns_of_each_former_name(tmp_path):
+    """Some settings got another name since; a file with the old ones works for one version more."""
+    file = Path(__file__).with_name("first_version.toml")
+    former = {f"{table}.{name}": value for table, some in tomllib.loads(file.read_text()).items()
+              for name, value in some.items()}  # fmt: skip
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TAMIAS_")}
+    command = [sys.executable, "-m", "tamias", "config", "show", "--json", "--config", str(file)]
+    shown = subprocess.run(command, env=clean, cwd=tmp_path, capture_output=True, text=True, check=True)
+    settings = json.loads(shown.stdout)
+    assert {key: settings[FORMER.get(key, key)]["value"] for key in former} == former
+    assert {settings[FORMER.get(key, key)]["origin"] for key in former} == {f"file {file}"}
+    defaults = {setting.key: setting.default for setting in all_settings()}
+    same = {key for key, value in former.items() if defaults[FORMER.get(key, key)] == value}
+    assert same <= {"filters.blocklists", "analyse.rules"}
+    assert shown.stderr.splitlines() == [
+        f"WARNING tamias.settings: {file}: '{old}' is now called '{now}';"
+        " the next version will not read the old name."
+        for old, now in FORMER.items()
+        if old in former
+    ]
