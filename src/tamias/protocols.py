@@ -150,6 +150,10 @@ class PoliteClient(Protocol):
         """What came, opened and analysed as an ordinary document would be."""
         ...
 
+    async def records_held(self) -> int:
+        """How many records of the catalogue the archive holds, those of the steps so far included."""
+        ...
+
 
 class Harvester(Protocol):
     """Reads what is more than a document: an endpoint, a portal, a stream of events."""

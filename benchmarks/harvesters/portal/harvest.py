@@ -66,6 +66,10 @@ class PlainClient:
         """No analyser is at hand: the API speaks JSON."""
         return iter(())
 
+    async def records_held(self) -> int:
+        """What is found is counted and let go of."""
+        return 0
+
 
 async def _anywhere(_target: str) -> Stop | None:
     return None

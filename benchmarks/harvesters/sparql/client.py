@@ -46,6 +46,10 @@ class LoopbackClient:
             if not isinstance(part, Problem) and part.media_type in self._analysers:
                 yield from self._analysers[part.media_type].analyse(part)
 
+    async def records_held(self) -> int:
+        """None: an endpoint has no records."""
+        return 0
+
     async def close(self) -> None:
         """Lets go of connections and of the last answer."""
         self._discard()

@@ -60,6 +60,8 @@ class SourceRecord(msgspec.Struct, frozen=True, kw_only=True):
     catalogue: str
     media_type: str
     body: bytes
+    content: bytes | None = None
+    """The SHA-256 of what counts as its content, without fields that change by themselves; None: of all."""
 
 
 class SourceRecords(msgspec.Struct, frozen=True):
@@ -72,6 +74,18 @@ class Datasets(msgspec.Struct, frozen=True):
     """What a catalogue describes. Their DCAT is among the quads; these are for the archive's own rows."""
 
     datasets: list[Dataset]
+
+
+class Present(msgspec.Struct, frozen=True):
+    """Records that the catalogue still lists, by its own identifiers; they were not read again."""
+
+    records: Sequence[str]
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """Records that the catalogue says it has deleted."""
+
+    records: Sequence[str]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -87,7 +101,9 @@ class Problem(msgspec.Struct, frozen=True):
     """Whether the bytes themselves are damaged or end too early, so that content is missing."""
 
 
-Finding = Quads | Links | SourceRecords | Datasets | Hints | SemanticDatasets | Metas | Problem
+Finding = (
+    Quads | Links | SourceRecords | Datasets | Present | Deleted | Hints | SemanticDatasets | Metas | Problem
+)
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +132,9 @@ class HarvestEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it brought only what is new: then what earlier harvests brought counts as well."""
     complete: bool = False
     """Whether all there is was seen: only then can anything be said to have vanished."""
+    changes_only: bool = False
+    """Whether it read only what changed since the harvest that left the bookmark: all else is as the records
+    say that are kept."""
 
 
 class HarvestStep(msgspec.Struct, frozen=True, kw_only=True):

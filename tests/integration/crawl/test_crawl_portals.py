@@ -117,3 +117,55 @@ def test_records_are_documents_to_be_asked_for_compared_and_read_again(tamias, p
     assert (fields["maintainer"]["mapped"], fields["isopen"]["extra"]) == (3, 3)
     assert tamias.run("check").returncode == 0
     assert len(portal.log) == asked
+
+
+@pytest.fixture
+def dated(site, reply):
+    """A CKAN portal that lists by the date of change; `site.records` are its records by number."""
+
+    def record(number, stamp, text="as it was"):
+        named = {"id": f"{number:04d}", "name": f"n{number}", "title": f"Title {number}", "notes": text}
+        return named | {"metadata_modified": f"2024-01-01T{stamp:02d}:00:00.000000", "resources": []}
+
+    def search(handler):
+        words = dict(pair.split("=") for pair in handler.path.partition("?")[2].split("&"))
+        start, rows = int(words["start"]), int(words["rows"])
+        found = sorted(site.records.values(), key=lambda each: each["id"])
+        if words["sort"] == "metadata_modified%20desc":
+            found.sort(key=lambda each: each["metadata_modified"], reverse=True)
+        body = {"success": True, "result": {"count": len(found), "results": found[start : start + rows]}}
+        reply(200, json.dumps(body).encode(), **{"Content-Type": "application/json"})(handler)
+
+    site.record = record
+    site.records = {number: record(number, number % 20) for number in range(60)}
+    site.pages["/api/3/action/package_search?"] = search
+    return site
+
+
+def test_a_second_harvest_reads_what_changed_and_leaves_the_catalogue_as_a_first_one_would(
+    tamias, fresh, dated, rows
+):
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.5"
+    url = f"ckan:{dated.url('/')}"
+    assert tamias.run("add", url).returncode == 0
+    visit(tamias)
+    first, asked = tamias.quads(), len(dated.log)
+    visit(tamias)
+    assert {path for path, _ in dated.log[asked:]} == {
+        "/api/3/action/package_search?rows=20&start=0&sort=metadata_modified%20desc"
+    }
+    assert tamias.quads() == first
+    attempts = tamias.attempts()[dated.url("/")]
+    (reason,) = {each["reason"] for each in attempts if each["outcome"] == "unchanged"}
+    assert reason == (
+        "3 of 60 datasets read, those changed since 2024-01-01T18:55:00.000000+00:00 by metadata_modified, "
+        "in 1 requests; nothing changed"
+    )
+    dated.records |= {7: dated.record(7, 21, "changed"), 60: dated.record(60, 22)}
+    del dated.records[30]
+    visit(tamias)
+    assert [record for (record,) in rows(vanished)] == ["0030"]
+    other = fresh("other")
+    assert other.run("add", url).returncode == 0
+    visit(other)
+    assert tamias.quads() == other.quads()

@@ -9,6 +9,7 @@ from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.dataset import Dataset, Distribution
+from tamias.model.finding import Deleted, Present
 
 _SQL = statements("tamias.archive.sources", "catalogues.sql")
 
@@ -31,10 +32,29 @@ def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:
     return int(row[0])
 
 
+def note_listed(cursor: Cursor, portal: str, harvest: int, found: Present | Deleted) -> None:
+    """A harvest heard of these records, without reading them."""
+    name = "note_present" if isinstance(found, Present) else "note_deleted"
+    records = [storable(each) for each in found.records]
+    cursor.execute(_SQL[name].text, {"url": storable(portal), "harvest": harvest, "record": records})
+
+
+def count_present(cursor: Cursor, portal: str) -> tuple[int, int | None]:
+    """How many datasets a catalogue has; and the start of the harvest that saw the latest change."""
+    row = cursor.execute(_SQL["count_present"].text, {"url": storable(portal)}).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def note_harvested(cursor: Cursor, portal: str, harvest: int) -> None:
+    """A harvest knows the state of the whole catalogue."""
+    cursor.execute(_SQL["note_harvested"].text, {"url": storable(portal), "harvest": harvest})
+
+
 def note_whole(cursor: Cursor, portal: str, harvest: int) -> int:
     """A harvest saw the whole catalogue; returns how many datasets have vanished from it."""
+    note_harvested(cursor, portal, harvest)
     told = {"url": storable(portal), "harvest": harvest}
-    cursor.execute(_SQL["note_harvested"].text, told)
     return cursor.execute(_SQL["note_vanished"].text, told).rowcount
 
 

@@ -35,6 +35,27 @@ FROM portal
 WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.last_seen < %(harvest)b::int8
   AND described.gone_at IS NULL
 
+-- name: note_present
+-- Datasets that the catalogue still lists.
+UPDATE described SET gone_at = NULL, last_seen = greatest(described.last_seen, %(harvest)b::int8)
+FROM portal
+WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.record = ANY(%(record)b::text[])
+
+-- name: note_deleted
+-- Datasets that the catalogue says it has deleted.
+UPDATE described SET gone_at = %(harvest)b::int8
+FROM portal
+WHERE portal.url = %(url)b::text AND described.portal = portal.portal AND described.record = ANY(%(record)b::text[])
+  AND described.gone_at IS NULL
+
+-- name: count_present
+-- Datasets of a catalogue that have not vanished from it; when the latest change was seen.
+SELECT count(*) FILTER (WHERE described.gone_at IS NULL),
+       greatest(max(described.gone_at),
+                (SELECT max(kept.captured_at) FROM source_record AS kept WHERE kept.portal = min(portal.portal)))
+FROM portal JOIN described ON described.portal = portal.portal
+WHERE portal.url = %(url)b::text
+
 -- name: note_harvested
 -- When a catalogue was last seen as a whole.
 UPDATE portal SET walked_at = %(harvest)b::int8 WHERE portal.url = %(url)b::text

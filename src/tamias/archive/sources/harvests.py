@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.finding import HarvestEnd
@@ -56,14 +57,32 @@ def harvest_key(lease: Lease, task: Task) -> HarvestKey:
     return HarvestKey(lease.bucket, lease.qid, task.crawl, task.uid)
 
 
-def read_harvest(session: Session, place: HarvestKey) -> tuple[HarvestProgress | None, bytes | None]:
-    """How far the harvest under way came, if there is one; and the bookmark."""
+class HarvestMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of earlier attempts at a harvest."""
+
+    progress: HarvestProgress | None = None
+    """How far the one under way came."""
+    bookmark: bytes | None = None
+    """What the last complete one left."""
+    document_at: int | None = None
+    """When the one began that made the document; None where that is not known."""
+    document_records: int | None = None
+    """Of how many records."""
+
+
+def read_harvest(session: Session, place: HarvestKey) -> HarvestMemory:
+    """What earlier attempts left."""
     asked = msgspec.structs.asdict(place)
     row = session.transact(lambda cursor: cursor.execute(_SQL["read_harvest"].text, asked).fetchone())
     if row is None:
-        return None, None
-    _, progress, bookmark = row
-    return (msgspec.msgpack.decode(progress, type=HarvestProgress) if progress else None), bookmark
+        return HarvestMemory()
+    progress, bookmark, document_at, document_records = row
+    return HarvestMemory(
+        progress=msgspec.msgpack.decode(progress, type=HarvestProgress) if progress else None,
+        bookmark=bookmark,
+        document_at=document_at,
+        document_records=document_records,
+    )
 
 
 def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress) -> None:
@@ -76,9 +95,21 @@ def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress)
     session.transact(lambda cursor: cursor.execute(_SQL["save_harvest"].text, told))
 
 
-def end_harvest(cursor: Cursor, place: HarvestKey, bookmark: bytes | None) -> None:
-    """The harvest is committed, in the transaction that says so."""
-    cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), "bookmark": bookmark})
+def end_harvest(
+    cursor: Cursor,
+    place: HarvestKey,
+    bookmark: bytes | None,
+    *,
+    url: str,
+    document_at: int | None,
+    unchanged: bool,
+) -> None:
+    """The harvest is committed, in the transaction that says so.
+
+    `document_at` is its start, if its document is made of the records that are present.
+    """
+    told = {"bookmark": bookmark, "url": storable(url), "document_at": document_at, "unchanged": unchanged}
+    cursor.execute(_SQL["end_harvest"].text, {**msgspec.structs.asdict(place), **told})
 
 
 def read_contexts(session: Session, addresses: Sequence[str], since: int) -> dict[str, bytes | None]:

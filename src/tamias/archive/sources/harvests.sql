@@ -2,7 +2,7 @@
 
 -- name: read_harvest
 -- A harvest under way, and what the last complete one left.
-SELECT walk.started_at, walk.progress, walk.bookmark FROM walk
+SELECT walk.progress, walk.bookmark, walk.document_at, walk.document_records FROM walk
 WHERE walk.bucket = %(bucket)b::int2 AND walk.qid = %(qid)b::int8 AND walk.crawl = %(crawl)b::int4
   AND walk.uid = %(uid)b::int8
 
@@ -14,8 +14,13 @@ ON CONFLICT (bucket, qid, crawl, uid)
 DO UPDATE SET started_at = excluded.started_at, progress = excluded.progress
 
 -- name: end_harvest
--- The harvest is over: the next one begins anew, with the bookmark if there is one.
-UPDATE walk SET started_at = NULL, progress = NULL, bookmark = coalesce(%(bookmark)b::bytea, walk.bookmark)
+-- The harvest is over: the next one begins anew, with the bookmark if there is one. It made the document of the records
+-- that are present, left it as it was, or (null) made it of something else.
+UPDATE walk SET started_at = NULL, progress = NULL, bookmark = coalesce(%(bookmark)b::bytea, walk.bookmark),
+                document_at = CASE WHEN %(unchanged)b::bool THEN walk.document_at ELSE %(document_at)b::int8 END,
+                document_records = CASE WHEN %(unchanged)b::bool THEN walk.document_records ELSE (
+                    SELECT count(*) FROM described JOIN portal ON portal.portal = described.portal
+                    WHERE portal.url = %(url)b::text AND described.gone_at IS NULL) END
 WHERE walk.bucket = %(bucket)b::int2 AND walk.qid = %(qid)b::int8 AND walk.crawl = %(crawl)b::int4
   AND walk.uid = %(uid)b::int8
 

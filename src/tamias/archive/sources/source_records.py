@@ -38,6 +38,7 @@ def keep_records(cursor: Cursor, portal: str, harvest: int, records: Sequence[So
         "sha256": [sha256(each.body).digest() for each in unique],
         "byte_size": [len(each.body) for each in unique],
         "body": [packer.compress(each.body) for each in unique],
+        "content": [each.content for each in unique],
         **{
             name: [storable(getattr(each, name)) for each in unique]
             for name in ("iri", "record", "catalogue", "mapping", "media_type")
@@ -96,14 +97,28 @@ def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
     after = ""
     while True:
         rows = _rows(session, "latest_records", {"url": portal, "after": after, "limit": _PAGE})
-        for _, iri, record, mapping, catalogue, media_type, body in rows:
-            yield SourceRecord(
-                iri=iri, record=record, mapping=mapping, catalogue=catalogue, media_type=media_type,
-                body=_unpacked(body),
-            )  # fmt: skip
+        yield from map(_source_record, rows)
         if not rows:
             return
         after = rows[-1][0]
+
+
+def present_records(session: Session, portal: str, after: str) -> tuple[list[SourceRecord], str]:
+    """Some of the records that are present in a catalogue, and after which the next ones come."""
+    rows = _rows(session, "present_records", {"url": portal, "after": after, "limit": _PAGE})
+    return [_source_record(row) for row in rows], rows[-1][0] if rows else after
+
+
+def _source_record(row: tuple[Any, ...]) -> SourceRecord:
+    _, iri, record, mapping, catalogue, media_type, body = row
+    return SourceRecord(
+        iri=iri,
+        record=record,
+        mapping=mapping,
+        catalogue=catalogue,
+        media_type=media_type,
+        body=_unpacked(body),
+    )
 
 
 def record_stats(session: Session) -> RecordStats:

@@ -3,18 +3,20 @@
 -- name: put_source_records
 -- A version more of each record that is not as it was.
 INSERT INTO source_record (resource, number, portal, iri, record, catalogue, mapping, captured_at, media_type, sha256,
-                           byte_size, body)
+                           byte_size, body, content)
 SELECT new.resource, coalesce(latest.number, 0) + 1, portal.portal, new.iri, new.record, new.catalogue, new.mapping,
-       %(harvest)b::int8, new.media_type, new.sha256, new.byte_size, new.body
+       %(harvest)b::int8, new.media_type, new.sha256, new.byte_size, new.body, new.content
 FROM unnest(%(resource)b::text[], %(iri)b::text[], %(record)b::text[], %(catalogue)b::text[], %(mapping)b::text[],
-            %(media_type)b::text[], %(sha256)b::bytea[], %(byte_size)b::int8[], %(body)b::bytea[])
-     AS new (resource, iri, record, catalogue, mapping, media_type, sha256, byte_size, body)
+            %(media_type)b::text[], %(sha256)b::bytea[], %(byte_size)b::int8[], %(body)b::bytea[],
+            %(content)b::bytea[])
+     AS new (resource, iri, record, catalogue, mapping, media_type, sha256, byte_size, body, content)
      JOIN portal ON portal.url = %(url)b::text
      LEFT JOIN LATERAL (
-         SELECT kept.number, kept.sha256, kept.mapping FROM source_record AS kept
+         SELECT kept.number, kept.sha256, kept.mapping, kept.content FROM source_record AS kept
          WHERE kept.resource = new.resource ORDER BY kept.number DESC LIMIT 1
      ) AS latest ON true
 WHERE (latest.sha256, latest.mapping) IS DISTINCT FROM (new.sha256, new.mapping)
+  AND (latest.content, latest.mapping) IS DISTINCT FROM (coalesce(new.content, ''::bytea), new.mapping)
 ON CONFLICT (resource, number) DO NOTHING
 
 -- name: find_record
@@ -40,6 +42,15 @@ SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.ma
        kept.body
 FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
 WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text
+ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
+
+-- name: present_records
+-- The same of those that have not vanished from the catalogue.
+SELECT DISTINCT ON (kept.resource) kept.resource, kept.iri, kept.record, kept.mapping, kept.catalogue, kept.media_type,
+       kept.body
+FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+     JOIN described ON described.portal = kept.portal AND described.record = kept.record
+WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text AND described.gone_at IS NULL
 ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
 
 -- name: count_records

@@ -24,6 +24,7 @@ class HarvestClient:
         self._extractor = extractor
         self._hear = hear
         self.last: Capture | None = None
+        self.count_held: Callable[[], Awaitable[int]] | None = None
         self._bytes = 0
 
     async def ask(self, request: Request) -> Capture:
@@ -43,6 +44,9 @@ class HarvestClient:
             if isinstance(finding, Quads):
                 finding = Quads([labels.stable(quad) for quad in finding.quads])  # noqa: PLW2901
             yield finding
+
+    async def records_held(self) -> int:
+        return await self.count_held() if self.count_held else 0
 
     def bytes_since(self) -> int:
         """Bytes of all bodies since this was last asked."""

@@ -16,16 +16,23 @@ import msgspec
 import zstandard
 from pyoxigraph import BlankNode, Quad
 
-from tamias.archive.sources.catalogues import note_whole, put_portal
+from tamias.archive.sources.catalogues import (
+    count_present,
+    note_harvested,
+    note_listed,
+    note_whole,
+    put_portal,
+)
 from tamias.archive.sources.harvests import (
     HarvestKey,
+    HarvestMemory,
     HarvestProgress,
     end_harvest,
     harvest_key,
     read_harvest,
     save_harvest,
 )
-from tamias.archive.sources.source_records import keep_records
+from tamias.archive.sources.source_records import keep_records, present_records
 from tamias.crawl.analysing.extractor import Extraction, Extractor
 from tamias.crawl.commit.database_store import DatabaseStore
 from tamias.crawl.plan.admit import Reference
@@ -40,10 +47,12 @@ from tamias.model.capture import Capture, Extent, Hop, Outcome
 from tamias.model.cut import TRAP
 from tamias.model.finding import (
     Datasets,
+    Deleted,
     Harvest,
     HarvestEnd,
     HarvestStep,
     Links,
+    Present,
     Problem,
     Quads,
     SourceRecords,
@@ -87,9 +96,19 @@ class HarvestResult:
         """Inside the transaction."""
         if self._goes_on:
             return
-        end_harvest(cursor, self._place, self._end.bookmark)
         if self._end.complete:
             note_whole(cursor, self._url, self._started_at)
+        elif self._end.changes_only:
+            note_harvested(cursor, self._url, self._started_at)
+        of_records = self._end.changes_only or self._end.bookmark is not None
+        end_harvest(
+            cursor,
+            self._place,
+            self._end.bookmark,
+            url=self._url,
+            document_at=self._started_at if of_records else None,
+            unchanged=self.capture.outcome is Outcome.UNCHANGED,
+        )
 
     def clear(self, committed: bool) -> None:
         """After it: the file is not needed any more."""
@@ -122,11 +141,13 @@ class HarvestRunner:
         """
         place = harvest_key(held.lease, task)
         path = self._folder / place.file_name
-        progress, bookmark = await self._store.thread.run(read_harvest, self._session, place)
-        progress = await asyncio.to_thread(_sound, path, progress) or HarvestProgress(
+        memory: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
+        bookmark = memory.bookmark
+        progress = await asyncio.to_thread(_sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )
         trusted = TRUSTED in task.tags
+        client.count_held = partial(self._store.thread.run, self._held, task.url)
         if progress.end is None:
             harvest = Harvest(
                 url=task.url, kind=kind, state=progress.state, bookmark=bookmark, trusted=trusted
@@ -146,12 +167,57 @@ class HarvestRunner:
                         break
         if progress.end is None:
             progress.end = HarvestEnd(outcome=Outcome.FAILED, reason="internal error: the harvest has no end")
+        if progress.end.changes_only and progress.end.outcome is Outcome.OK:
+            progress.end = await run_uncancelled(partial(self._apply, path, progress, task, memory))
         capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
         if last_try:
             capture = msgspec.structs.replace(capture, retry=False)
         harvested = HarvestResult(place, path, task.url, progress, capture)
-        harvested.found = await self._found(path, progress, shelve=not capture.retry)
+        no_document = progress.end.changes_only and capture.outcome is not Outcome.OK
+        harvested.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
         return harvested
+
+    def _held(self, url: str) -> int:
+        return self._session.transact(lambda cursor: count_present(cursor, url))[0]
+
+    def _apply(self, path: Path, progress: HarvestProgress, task: Task, memory: HarvestMemory) -> HarvestEnd:
+        """The end of a harvest of changes: the document is written again if there were any. For a thread.
+
+        Whether there were is asked of what is kept, not of the steps: a killed attempt may have kept some.
+        """
+        end = progress.end
+        assert end is not None
+
+        def latest(cursor: Cursor) -> tuple[int, int | None]:
+            if end.complete:
+                note_whole(cursor, task.url, progress.started_at)
+            return count_present(cursor, task.url)
+
+        present, changed_at = self._store.thread.wait(lambda: self._session.transact(latest))
+        made_at = memory.document_at
+        if made_at is not None and (changed_at or 0) <= made_at and present == memory.document_records:
+            return msgspec.structs.replace(
+                end, outcome=Outcome.UNCHANGED, reason=f"{end.reason}; nothing changed"
+            )
+        self._write_again(path, progress, task)
+        return end
+
+    def _write_again(self, path: Path, progress: HarvestProgress, task: Task) -> None:
+        """The whole document: what the harvest said of the catalogue, then every record that is present."""
+        from tamias.harvesters.portals.mappings import map_again
+
+        naming, after = self._extractor.harvest_naming(task.url, TRUSTED in task.tags), ""
+        while True:
+            query = partial(present_records, self._session, task.url, after)
+            records, after = self._store.thread.wait(query)
+            if not records:
+                break
+            quads = [_labelled(quad) for record in records for quad in map_again(record)]
+            progress.quads += len(quads)
+            lines = zstandard.ZstdCompressor(level=3).compress(naming.nquads(quads))
+            _append(path, progress.kept, lines)
+            progress.kept = path.stat().st_size
+        progress.quads -= naming.left_out
 
     def _keep(
         self,
@@ -190,6 +256,9 @@ class HarvestRunner:
                 self._put(finding.references, finding.base, finding.kind, task, progress)
             elif isinstance(finding, SourceRecords):
                 self._store.thread.wait(partial(self._keep_records, task, kind, progress, finding))
+            elif isinstance(finding, Present | Deleted):
+                note = partial(note_listed, portal=task.url, harvest=progress.started_at, found=finding)
+                self._store.thread.wait(partial(self._session.transact, note))
             elif isinstance(finding, Datasets):
                 self._store.thread.wait(partial(self._note, task, kind, progress, finding))
             elif isinstance(finding, Problem) and len(progress.problems) < MOST_PROBLEMS:
@@ -230,7 +299,7 @@ class HarvestRunner:
         """What the harvest brought, its quads now in a segment."""
         found = Extraction(
             media_type=None,
-            quads=progress.quads,
+            quads=progress.quads if shelve else 0,
             links=progress.links,
             cut=progress.cut,
             problems=progress.problems,

@@ -4,7 +4,8 @@ A portal may change while it is read. Where its records come in the order of a k
 last record of the one before: if that is not met, the page is asked for further up.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -40,6 +41,17 @@ class RecordPage(msgspec.Struct, frozen=True):
     total: int | None = None
 
 
+class ChangeOrder(NamedTuple):
+    """How a listing is asked for in the order of changes, the latest first."""
+
+    field: str
+    """What the records are ordered by."""
+    address: Callable[[Position, int, int], tuple[str, int]]
+    """As `PortalListing.address`."""
+    stamp: Callable[[msgspec.Raw], str | None]
+    """When a record was changed (ISO 8601). May raise one of `BAD`."""
+
+
 class PortalListing(Protocol):
     """How one software lists its datasets. Pure: it makes addresses and reads what came."""
 
@@ -54,6 +66,11 @@ class PortalListing(Protocol):
     @property
     def mapping(self) -> RecordMapping:
         """How its records become datasets."""
+        ...
+
+    @property
+    def order(self) -> ChangeOrder | None:
+        """How changes are asked for; None where they cannot be."""
         ...
 
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
@@ -89,6 +106,7 @@ async def read_listing(
 ) -> AsyncIterator[HarvestStep]:
     """The steps from a place to the end of a listing."""
     reader = _ListingReader(listing, place, client)
+    await reader.mark()
     idle = 0
     while True:
         page = await reader.page()
@@ -125,6 +143,18 @@ class _ListingReader:
         """What went wrong since they were last asked for."""
         problems, self._problems = self._problems, []
         return problems
+
+    async def mark(self) -> None:
+        """Asks when the latest change was: what changes from now on is for the next harvest."""
+        place, order = self._place, self._listing.order
+        if place.marked or order is None:
+            return
+        url, _ = order.address(place, 0, 1)
+        place.marked = True
+        place.requests += 1
+        answer = self._answer(await self._client.ask(Request(url=url, accept="application/json")))
+        if isinstance(answer, RecordPage) and answer.records:
+            place.mark = stamp_of(order, answer.records[0])
 
     async def page(self) -> RecordPage | PageTrouble:
         """The next page, smaller where need be; a record that never comes is left out.
@@ -259,6 +289,9 @@ class _ListingReader:
         return list(fresh.values())
 
     def _mapped(self, entry: _Entry) -> MappedRecord | None:
+        order = self._listing.order
+        if order is not None and self._place.mark is not None and not self._place.undated:
+            self._place.undated = stamp_of(order, entry.record) is None
         try:
             return map_record(self._listing.mapping, bytes(entry.record), self._place.root)
         except BAD as error:
@@ -286,6 +319,19 @@ class _ListingReader:
         elif deepest is not None and place.offset + place.size + 1 > deepest:
             place.window, place.offset, place.bridged = place.after, 0, False
         return None
+
+
+def stamp_of(order: ChangeOrder, record: msgspec.Raw) -> str | None:
+    """When a record was changed, as a text that sorts by time; None where it does not say."""
+    try:
+        text = order.stamp(record)
+        moment = datetime.fromisoformat(text) if text else None
+    except BAD:
+        return None
+    if moment is None:
+        return None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 def _may_help(capture: Capture) -> bool:

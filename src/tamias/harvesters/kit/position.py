@@ -1,6 +1,7 @@
 """How far a portal's listing has been read: the state of a harvest, and the verdict at its end."""
 
 from hashlib import blake2b
+from importlib.metadata import version
 
 import msgspec
 
@@ -45,6 +46,18 @@ class Position(msgspec.Struct, kw_only=True):
     second: bool = False
     """Whether this is the second pass, which follows when the portal changed under the first."""
     requests: int = 0
+    mark: str | None = None
+    """When the latest change was, by the portal's own clock, before anything was read; None: not known."""
+    marked: bool = False
+    """Whether that was asked for."""
+    undated: bool = False
+    """Whether a record does not say when it was changed: then its changes cannot be asked for."""
+    changes: bool = False
+    """Whether only changes since the mark are asked for."""
+    way: str = ""
+    """How deletions were asked for, or why everything was read again."""
+    harvests: int = 0
+    """Harvests of changes since the last one of everything."""
 
     def shrink(self) -> None:
         """Asks for a third."""
@@ -115,6 +128,51 @@ def read_to_the_end(place: Position, why: str = "") -> HarvestEnd:
         said.append("the portal changed while it was read")
     if place.second:
         said.append("this was the second pass")
-    if why:
-        said.append(why)
-    return HarvestEnd(outcome=Outcome.OK, reason="; ".join(said), complete=place.whole and not why)
+    said += filter(None, [place.way, why])
+    return HarvestEnd(
+        outcome=Outcome.OK,
+        reason="; ".join(said),
+        complete=place.whole and not why,
+        bookmark=bookmark_of(place),
+    )
+
+
+class PortalBookmark(msgspec.Struct, kw_only=True):
+    """What a harvest leaves for the next one, which then asks for changes only."""
+
+    root: str
+    title: str
+    mark: str
+    lost: int
+    harvests: int
+    release: str = msgspec.field(default_factory=lambda: version("tamias"))
+    """Another release may read records in another way."""
+
+
+def bookmark_of(place: Position) -> bytes | None:
+    """None where the next harvest has to read everything: not all was had, or changes cannot be asked for."""
+    if place.mark is None or place.undated or place.changed or place.taken + place.lost != place.total:
+        return None
+    return msgspec.msgpack.encode(
+        PortalBookmark(
+            root=place.root, title=place.title, mark=place.mark, lost=place.lost, harvests=place.harvests
+        )
+    )
+
+
+MOST_HARVESTS = 30
+"""Harvests of changes in a row: what a portal changes without a date is then seen with all else."""
+
+
+def place_after(bookmark: bytes | None) -> Position | None:
+    """The beginning of a harvest of changes; None where everything is to be read."""
+    try:
+        known = msgspec.msgpack.decode(bookmark, type=PortalBookmark) if bookmark else None
+    except msgspec.MsgspecError:
+        return None
+    if known is None or known.release != version("tamias") or known.harvests >= MOST_HARVESTS:
+        return None
+    return Position(
+        root=known.root, title=known.title, size=1, mark=known.mark, lost=known.lost, changes=True,
+        marked=True, harvests=known.harvests + 1,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
@@ -45,6 +45,7 @@ class FeedListing:
     largest = 1
     any_offset = False
     deepest: int | None = None
+    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -68,6 +69,7 @@ class SearchListing:
     largest = PAGE_RECORDS
     any_offset = True
     deepest: int | None = None
+    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:

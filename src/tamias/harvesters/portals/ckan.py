@@ -1,14 +1,18 @@
 """Harvester for CKAN: its action API by pages, one by one where that fails, its catalogue files otherwise."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
 
+from tamias.harvesters.kit.changes import read_changes
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.kit.paging import (
     BAD,
+    MOST_DATASETS,
     MOST_PAGE,
+    ChangeOrder,
     PageTrouble,
     RecordPage,
     found,
@@ -17,13 +21,13 @@ from tamias.harvesters.kit.paging import (
     read_listing,
     state_of,
 )
-from tamias.harvesters.kit.position import Position, read_to_the_end
+from tamias.harvesters.kit.position import Position, place_after, read_to_the_end
 from tamias.harvesters.kit.ways import in_turn, roots, through
 from tamias.harvesters.portals.ckan_records import MAPPING
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.model.capture import Capture, Outcome, Request
-from tamias.model.finding import Harvest, HarvestStep, Problem
+from tamias.model.finding import Deleted, Harvest, HarvestStep, Present, Problem
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 1000
@@ -78,6 +82,26 @@ class CkanListing:
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_CkanKey).id
 
+    @property
+    def order(self) -> ChangeOrder:
+        return _ORDER
+
+
+def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
+    query = f"rows={size}&start={start}&sort={quote('metadata_modified desc')}"
+    return f"{place.root}api/3/action/package_search?{query}", start
+
+
+class _CkanStamp(msgspec.Struct):
+    metadata_modified: str | None = None
+
+
+_ORDER: Final = ChangeOrder(
+    "metadata_modified",
+    _latest_first,
+    lambda record: msgspec.json.decode(record, type=_CkanStamp).metadata_modified,
+)
+
 
 class CkanHarvester:
     """Harvests a CKAN portal.
@@ -91,8 +115,13 @@ class CkanHarvester:
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = await _found(harvest.url, client)
+            place = place_after(harvest.bookmark) or await _found(harvest.url, client)
             yield opening(place)
+        if place.changes:
+            async for step in read_changes(CkanListing(), place, client, _deletions):
+                yield step
+        if place.changes:
+            return
         root = place.root
         ways = {
             "search": lambda: read_listing(CkanListing(), place, client),
@@ -115,6 +144,68 @@ async def _found(url: str, client: PoliteClient) -> Position:
             continue
         return Position(root=root, size=PAGE_RECORDS, title=status.site_title or "", requests=asked)
     return Position(root=candidates[0], size=PAGE_RECORDS, requests=len(candidates))
+
+
+class _Activity(msgspec.Struct):
+    activity_type: str
+    object_id: str
+    timestamp: str = ""
+
+
+class _Activities(msgspec.Struct):
+    result: list[_Activity]
+
+
+class _Ids(msgspec.Struct):
+    count: int
+    results: list[_CkanKey]
+
+
+class _IdAnswer(msgspec.Struct):
+    result: _Ids
+
+
+_ACTIVITIES = 100
+"""What CKAN tells of at the most, unless its operator allows more."""
+
+
+async def _deletions(place: Position, client: PoliteClient) -> AsyncGenerator[Present | Deleted]:
+    """What the stream of activities says was deleted; if that is not all of it, all identifiers."""
+    url = f"{place.root}api/3/action/recently_changed_packages_activity_list?limit={_ACTIVITIES}"
+    place.requests += 1
+    capture = await client.ask(Request(url=url, accept="application/json"))
+    try:
+        activities = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_Activities).result
+    except BAD:
+        activities = []
+    deleted = [each.object_id for each in activities if each.activity_type == "deleted package"]
+    if deleted:
+        place.way = "deletions by the activity stream"
+        yield Deleted(deleted)
+    if ids := await _all_ids(place, client):
+        place.way = "deletions by a list of all identifiers"
+        yield Present(ids)
+
+
+async def _all_ids(place: Position, client: PoliteClient) -> list[str] | None:
+    """The identifiers of all datasets, in their order; None where the list is not whole."""
+    ids: dict[str, None] = {}
+    while True:
+        query = f"fl=id&rows={PAGE_RECORDS}&start={max(0, len(ids) - 1)}&sort={quote('id asc')}"
+        place.requests += 1
+        capture = await client.ask(
+            Request(url=f"{place.root}api/3/action/package_search?{query}", accept="application/json")
+        )
+        try:
+            answer = msgspec.json.decode(client.body(capture, MOST_PAGE), type=_IdAnswer).result
+        except BAD:
+            return None
+        before = len(ids)
+        ids |= dict.fromkeys(each.id for each in answer.results)
+        if len(ids) == answer.count:
+            return list(ids)
+        if len(ids) == before or len(ids) > MOST_DATASETS:
+            return None
 
 
 MOST_FAULTS = 100

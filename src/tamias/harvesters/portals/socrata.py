@@ -7,7 +7,7 @@ import msgspec
 
 from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
@@ -46,6 +46,7 @@ class SocrataListing:
     largest = PAGE_RECORDS
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
+    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:

@@ -7,7 +7,15 @@ import msgspec
 
 from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import BAD, MOST_PAGE, RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import (
+    BAD,
+    MOST_PAGE,
+    ChangeOrder,
+    RecordPage,
+    opening,
+    place_of,
+    read_listing,
+)
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import count, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
@@ -48,6 +56,7 @@ class UdataListing:
     largest = PAGE_RECORDS
     any_offset = False
     deepest: int | None = None
+    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:

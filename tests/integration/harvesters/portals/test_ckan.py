@@ -104,7 +104,7 @@ def test_every_dataset_comes_once_and_the_end_says_how_many(site):
     assert len(harvested.records) == len(set(harvested.records)) == 250
     assert harvested.end.complete
     assert harvested.end.outcome is Outcome.OK
-    assert harvested.end.reason == "250 datasets of 250 counted, in 4 requests"
+    assert harvested.end.reason == "250 datasets of 250 counted, in 5 requests"
 
 
 @pytest.mark.parametrize(
