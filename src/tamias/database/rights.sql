@@ -20,7 +20,7 @@ GRANT SELECT, INSERT, UPDATE
 GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tamias_frontier;
 -- A strategy that fails in use is taken out by whoever notices; its text is not theirs to change.
 GRANT SELECT, UPDATE (state, in_force_at, problem, slow, scale) ON strategy TO tamias_worker, tamias_frontier;
-GRANT SELECT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
+GRANT SELECT, INSERT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
 -- Triggers leave notes for others.
 GRANT INSERT ON tally_news, catalogue_news, event_news TO tamias_worker, tamias_frontier;
 

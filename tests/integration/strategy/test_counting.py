@@ -45,7 +45,7 @@ RETURN score;
 END;
 $$ LANGUAGE plpgsql;
 """
-"""The YeSQL paper's Figures 2 and 3 (scoring URLs, scoring links) as printed; only names are ours."""
+"""The YeSQL paper's Figures 2 and 3 with our names; papers/test_yesql.py has them as printed."""
 
 BY_NUMBER = """CREATE FUNCTION score_url(url text) RETURNS int LANGUAGE sql AS $$
     SELECT coalesce(substring(url from '[0-9]+')::int, 0)
