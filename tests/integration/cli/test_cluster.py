@@ -5,6 +5,7 @@ No Citus can be installed here: a stand-in with its two functions writes down ho
 
 import json
 import os
+import time
 from contextlib import ExitStack, closing
 from urllib.parse import urlencode
 from uuid import UUID
@@ -93,7 +94,9 @@ def item(number):
 
 
 def frontier(session):
-    return PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+    return PostgresFrontier(
+        session, same_url=str.__eq__, delay_ms=0, clock=lambda: time.time_ns() // 1_000_000
+    )
 
 
 def drain(lending):

@@ -1,5 +1,6 @@
 """What was cut for a reason is opened again by that reason, and nothing else is."""
 
+import time
 from contextlib import closing
 
 import pytest
@@ -27,7 +28,9 @@ def opened(request, clean_database):
     """`opened(reasons)`: what is due when these reasons are gone; a URL was visited for each of them."""
     with closing(clean_database.session()) as session:
         session.transact(lambda cursor: cursor.execute("UPDATE meta SET buckets = %s", [request.param]))
-        frontier = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+        frontier = PostgresFrontier(
+            session, same_url=str.__eq__, delay_ms=0, clock=lambda: time.time_ns() // 1_000_000
+        )
         for crawl in (1, 2):
             urls = [f"http://{name}/" for name in CUTS]
             frontier.put([Item(url=url, key=url, host=url.split("/")[2], crawl=crawl) for url in urls])

@@ -9,22 +9,26 @@ import msgspec
 import pytest
 
 from tamias.archive.captures import all_captures
+from tamias.archive.sources.sites import Covered
 from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.analysing.marker import Analysed
 from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote import committer as committer_module
+from tamias.crawl.remote import lending as lending_module
 from tamias.crawl.remote.client import Outdated
 from tamias.crawl.remote.committer import RemoteCommitter
 from tamias.crawl.remote.registry import WorkerRegistry
 from tamias.crawl.remote.store import RemoteStore, _with_rules
-from tamias.crawl.remote.wire import DeliveredVisit, Greeting, Released, WirePolicy
+from tamias.crawl.remote.wire import Death, DeliveredVisit, Greeting, Released, Renewed, WirePolicy
 from tamias.crawl.worker.worker import Replaced
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Capture, Outcome, new_capture_id
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.item import Item
-from tamias.settings import FetchSettings, FiltersSettings, Settings
+from tamias.permit.traps import Pages, packed_alike, unpacked_alike
+from tamias.settings import AnalyseSettings, FetchSettings, FiltersSettings, Settings
 
 URL = "http://a.example/page"
 SETTINGS = Settings(fetch=FetchSettings(delay=0))
@@ -131,6 +135,7 @@ def test_a_committer_that_is_broken_tells_all_who_wait(serving, caplog):
         (lent,) = await committer.lend(7, 10, 10, 30)
         visited = await committer.accept(str(new_capture_id(1)), visit(lent), io.BytesIO(), again=False)
         released = committer.released(Released(lent.lease, 0, None))
+        committer.released(Released(lent.lease, 0, None)).cancel()
         told = await asyncio.gather(visited, released, return_exceptions=True)
         return committer.broken, [str(each) for each in told]
 
@@ -164,6 +169,108 @@ def test_leases_of_which_nothing_is_heard_are_forgotten_and_trouble_is_tried_aga
     assert "recovered later: not now" in caplog.text
 
 
+def test_a_visit_that_is_delivered_again_while_it_is_committed_has_one_answer_and_one_record(
+    serving, session
+):
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        name = str(new_capture_id(1))
+        first = await committer.accept(name, visit(lent), io.BytesIO(), again=False)
+        second = await committer.accept(name, visit(lent), io.BytesIO(), again=True)
+        return first is second, await asyncio.wait_for(second, 20)
+
+    assert serving(work) == (True, True)
+    assert [record.url for record in all_captures(session)] == [URL]
+
+
+def test_a_visit_whose_worker_hung_up_is_committed_all_the_same(serving, session):
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        coming = await committer.accept(str(new_capture_id(1)), visit(lent), io.BytesIO(), again=False)
+        coming.cancel()
+        return await asyncio.wait_for(committer.released(Released(lent.lease, 0, None)), 20)
+
+    assert serving(work) is True
+    assert [(record.url, record.outcome) for record in all_captures(session)] == [(URL, Outcome.OK)]
+
+
+def test_what_a_worker_counted_of_pages_that_are_alike_is_counted_with_the_host(serving, session):
+    alike = packed_alike({7: Pages(3, [1])})
+
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        await asyncio.wait_for(committer.released(Released(lent.lease, 0, None, alike=alike)), 20)
+        (again,) = await committer.lend(7, 10, 10, 30)
+        return unpacked_alike(again.lease.alike)
+
+    assert serving(work) == {7: Pages(3, [1])}
+
+
+@pytest.mark.parametrize("had", [True, False], ids=["had", "coming"])
+def test_what_a_bulk_copy_covers_is_settled_without_being_lent(serving, session, monkeypatch, had):
+    covered = Covered(1, "http://a.example/sitemap", had, (), frozenset(), frozenset(), b"", (), None)
+
+    async def covering(_task, _lease):
+        return covered
+
+    async def work(committer):
+        monkeypatch.setattr(committer._store, "covering", covering)
+        return await committer.lend(7, 10, 10, 30)
+
+    assert serving(work) == []
+    records = [(record.outcome, record.reason) for record in all_captures(session)]
+    assert records == ([(Outcome.SKIPPED, covered.reason)] if had else [])
+
+
+def test_a_document_over_which_a_worker_died_is_lent_with_that_note(serving):
+    async def work(committer):
+        (lent,) = await committer.lend(7, 10, 10, 30)
+        await committer.note_death(Death(7, [Analysed(lent.lease, lent.task)]))
+        (again,) = await committer.lend(8, 10, 10, 30)
+        return lent.task.deaths, again.task.deaths
+
+    assert serving(work) == (0, 1)
+
+
+def test_more_workers_than_are_remembered_are_lent_to_and_deliver(serving, session, monkeypatch):
+    monkeypatch.setattr(lending_module, "_MOST_WORKERS", 1)
+    urls = [f"http://{name}.example/" for name in "bcd"]
+    frontier = PostgresFrontier(session, same_url=str.__eq__, delay_ms=0)
+    frontier.put([Item(url=url, key=url, host=url.split("/")[2]) for url in urls])
+
+    async def work(committer):
+        lent = [each for worker in (7, 8, 9, 10) for each in await committer.lend(worker, 1, 1, 30)]
+        coming = [
+            await committer.accept(str(new_capture_id(1)), visit(each), io.BytesIO(), again=False)
+            for each in lent
+        ]
+        return sorted(each.task.url for each in lent), await asyncio.gather(*coming)
+
+    assert serving(work) == (sorted([URL, *urls]), [True] * 4)
+
+
+def test_scraping_rules_are_sent_with_the_policy(clean_database, session, number, tmp_path):
+    rules = tmp_path / "rules"
+    (rules / "shops").mkdir(parents=True)
+    (rules / "shops" / "one.toml").write_text("one")
+    (tmp_path / "two.toml").write_text("two")
+    places = (str(rules), str(tmp_path / "two.toml"))
+    settings = msgspec.structs.replace(SETTINGS, analyse=AnalyseSettings(rules=places))
+
+    async def ask(question):
+        return question(session)
+
+    async def work():
+        registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: settings, ask, LeaseFilter())
+        registry._number = number
+        try:
+            return await registry.hello(Greeting(7), 1)
+        finally:
+            await registry.close()
+
+    assert asyncio.run(work()).rules == (("one.toml", "one"), ("two.toml", "two"))
+
+
 def test_a_worker_of_another_release_is_refused(clean_database, tmp_path):
     registry = WorkerRegistry(clean_database, tmp_path, lambda _flags: SETTINGS, None, LeaseFilter())
     with pytest.raises(UsageError, match="use the same release for both"):
@@ -176,7 +283,8 @@ def test_scraping_rules_reach_the_worker_as_files(tmp_path):
     assert [Path(place).read_text(encoding="utf-8") for place in places] == ["one", "two"]
 
 
-def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path):
+@pytest.mark.parametrize("call", ["lease", "renew"])
+def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path, call):
     class Client:
         worker = 7
 
@@ -186,9 +294,13 @@ def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path):
         async def lease(self, *_words):
             raise Outdated("told something else")
 
+        async def renew(self, *_words):
+            return Renewed([], "another")
+
     async def work():
         policy = WirePolicy(SETTINGS, (), (), "digest", 0)
-        await RemoteStore(Client(), policy, SETTINGS, Admission(SETTINGS, ()), tmp_path).lease(1, 1, 1.0)
+        store = RemoteStore(Client(), policy, SETTINGS, Admission(SETTINGS, ()), tmp_path)
+        await (store.lease(1, 1, 1.0) if call == "lease" else store.renew([], 1.0))
 
     with pytest.raises(Replaced):
         asyncio.run(work())

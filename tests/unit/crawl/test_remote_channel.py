@@ -1,11 +1,13 @@
 """The connection of a worker to its service, against servers that behave in every way."""
 
 import asyncio
+import socket
 from hashlib import sha256
 
 import h2.config
 import h2.connection
 import h2.events
+import h2.settings
 import pytest
 
 from tamias.crawl.remote.grpc import channel as channel_module
@@ -14,6 +16,11 @@ from tamias.crawl.remote.grpc.reconnecting import HungUp, NotReached, Reconnecti
 from tamias.crawl.remote.grpc.status import Code, refusal
 from tamias.model.errors import ConfigError, DatabaseUnavailable, DiskFull, TamiasError, UsageError
 
+WINDOW, CALLS = 1 << 18, 3
+SETTINGS = {
+    h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
+    h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: CALLS,
+}
 OK = [(":status", "200"), ("content-type", "application/grpc")]
 FINE = [("grpc-status", "0")]
 
@@ -25,15 +32,19 @@ def frame(message):
 class Server(asyncio.Protocol):
     """An HTTP/2 server that answers the n-th call with the n-th of some behaviours."""
 
-    def __init__(self, behaviours):
+    def __init__(self, behaviours, at_once=None):
+        """`at_once`: the behaviour that meets calls before their messages have come."""
         self._behaviours = behaviours
+        self._at_once = at_once
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        self._h2.local_settings = h2.settings.Settings(client=False, initial_values=SETTINGS)
         self.received = {}
         self.resets = 0
 
     def connection_made(self, transport):
         self.transport = transport
         self._h2.initiate_connection()
+        self._h2.increment_flow_control_window(1 << 24)
         self.flush()
 
     def data_received(self, data):
@@ -41,6 +52,8 @@ class Server(asyncio.Protocol):
             if isinstance(event, h2.events.DataReceived):
                 self.received[event.stream_id] = self.received.get(event.stream_id, b"") + event.data
                 self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, h2.events.RequestReceived) and self._at_once:
+                self._at_once(self, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
                 self._behaviours.pop(0)(self, event.stream_id)
             self.resets += isinstance(event, h2.events.StreamReset)
@@ -99,13 +112,13 @@ def is_silent(_server, _stream):
     pass
 
 
-def served(work, *behaviours):
+def served(work, *behaviours, **words):
     """The result of `work(address)` beside such a server."""
 
     async def main():
         left = list(behaviours)
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Server(left), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: Server(left, **words), "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
             return await work(f"127.0.0.1:{port}")
@@ -113,17 +126,22 @@ def served(work, *behaviours):
     return asyncio.run(main())
 
 
-def called(*behaviours, messages=(b"hello",)):
-    """What one call on one channel gives."""
+def on_channel(work, *behaviours, **words):
+    """The result of `work(channel)`."""
 
-    async def work(address):
+    async def main(address):
         opened = await Channel.open(address, token="sesame", crawl="a crawl", tls=None)
         try:
-            return await opened.call("/service/Call", messages)
+            return await work(opened)
         finally:
             opened.close()
 
-    return served(work, *behaviours)
+    return served(main, *behaviours, **words)
+
+
+def called(*behaviours, messages=(b"hello",), **words):
+    """What one call on one channel gives."""
+    return on_channel(lambda channel: channel.call("/service/Call", messages), *behaviours, **words)
 
 
 def test_all_answers_to_a_call_come_in_order():
@@ -161,6 +179,97 @@ def test_an_answer_without_an_end_is_not_taken(monkeypatch):
     monkeypatch.setattr(channel_module, "MOST_ANSWER", 1000)
     with pytest.raises(CallFailed, match="more than 1000 bytes"):
         called(says(b"x" * 2000))
+
+
+def test_a_call_that_is_refused_before_it_was_sent_ends_at_once():
+    def refuses(server, stream):
+        server.answer(stream, OK, trailers=[("grpc-status", "8"), ("grpc-message", "too long")])
+
+    with pytest.raises(CallFailed, match="too long"):
+        called(messages=[bytes(10 * WINDOW)], at_once=refuses)
+
+
+def test_a_call_behind_an_answer_that_was_too_long_is_answered(monkeypatch):
+    monkeypatch.setattr(channel_module, "MOST_ANSWER", 1000)
+
+    def begins(server, stream):
+        server.h2.send_headers(stream, OK)
+        server.h2.send_data(stream, frame(b"x" * 2000))
+
+    def ends(server, stream):
+        server.h2.send_data(1, frame(b"x" * 2000))
+        server.h2.send_headers(1, FINE, end_stream=True)
+        echo(server, stream)
+
+    async def work(channel):
+        with pytest.raises(CallFailed, match="more than 1000 bytes"):
+            await channel.call("/s/C", [b"first"])
+        return await channel.call("/s/C", [b"second"])
+
+    assert on_channel(work, begins, ends) == [b"second"]
+
+
+def test_more_calls_than_the_service_takes_at_once_wait_for_their_turn():
+    async def work(channel):
+        calls = (channel.call("/s/C", [str(number).encode()]) for number in range(10 * CALLS))
+        return await asyncio.gather(*calls)
+
+    answers = on_channel(work, *[echo] * 10 * CALLS)
+    assert answers == [[str(number).encode()] for number in range(10 * CALLS)]
+
+
+def test_a_call_that_waits_for_its_turn_ends_with_the_connection():
+    async def work(channel):
+        calls = [asyncio.create_task(channel.call("/s/C", [b""])) for _ in range(CALLS + 1)]
+        await asyncio.sleep(0.1)
+        assert not any(call.done() for call in calls)
+        channel.close()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    ends = on_channel(work, *[is_silent] * CALLS)
+    assert [type(end) for end in ends] == [ConnectionError] * (CALLS + 1)
+
+
+def test_a_message_reaches_a_service_that_does_not_read_for_a_while():
+    def does_not_read(server, _stream):
+        server.transport.pause_reading()
+        asyncio.get_running_loop().call_later(0.3, server.transport.resume_reading)
+
+    async def work(channel):
+        channel._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return await channel.call("/s/C", messages)
+
+    messages = [bytes([number]) * WINDOW for number in range(4)]
+    digest = sha256(b"".join(map(frame, messages))).digest()
+    assert on_channel(work, digests, at_once=does_not_read) == [digest]
+
+
+def test_a_connection_without_numbers_for_calls_is_replaced():
+    async def work(channel):
+        await channel.call("/s/C", [b"first"])
+        channel._channel._h2.highest_outbound_stream_id = 2**31 - 1
+        return await channel.call("/s/C", [b"second"])
+
+    assert reconnecting(work, echo, echo) == [b"second"]
+
+
+def test_a_call_that_is_given_up_as_its_answer_comes_leaves_the_connection_whole():
+    async def work(channel):
+        call = asyncio.create_task(channel.call("/s/C", [b"first"]))
+        receive = channel.data_received
+
+        def receive_too_late(data):
+            call.cancel()
+            receive(data)
+
+        await asyncio.sleep(0)
+        channel.data_received = receive_too_late
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        channel.data_received = receive
+        return await channel.call("/s/C", [b"second"])
+
+    assert on_channel(work, echo, echo) == [b"second"]
 
 
 def test_a_channel_that_was_closed_takes_no_call():

@@ -80,24 +80,39 @@ class Channel(GrpcConnection):
 
     async def call(self, path: str, messages: Iterable[bytes]) -> list[bytes]:
         """All answers to all messages of one call. Raises `CallFailed` or `ConnectionError`."""
-        if self.closed:
-            raise ConnectionError("the connection is lost")
-        number, stream = self._h2.get_next_available_stream_id(), _Stream()
-        self._streams[number] = stream
+        number, stream = await self._begin(path)
         try:
-            self._h2.send_headers(number, [(":path", path), *self._common])
             for message in messages:
                 await self._send(number, stream, framed([message]))
             if not stream.over.done():
                 self._h2.end_stream(number)
                 self._flush()
             await stream.over
-        except h2.exceptions.ProtocolError as error:
-            raise ConnectionError(f"the service broke the protocol: {error}") from error
         finally:
             self._streams.pop(number, None)
             self._give_up(number, stream)
+            self._room.set()
         return _answers(stream)
+
+    async def _begin(self, path: str) -> tuple[int, _Stream]:
+        """A new call, as soon as the service takes another one beside those under way."""
+        while not self.closed and self._h2.open_outbound_streams >= self._most_calls:
+            self._room.clear()
+            await self._room.wait()
+        if self.closed:
+            raise ConnectionError("the connection is lost")
+        try:
+            number, stream = self._h2.get_next_available_stream_id(), _Stream()
+        except h2.exceptions.NoAvailableStreamIDError as error:
+            self.close()
+            raise ConnectionError("the connection has no numbers left for calls") from error
+        self._streams[number] = stream
+        self._h2.send_headers(number, [(":path", path), *self._common])
+        return number, stream
+
+    @property
+    def _most_calls(self) -> int:
+        return int(self._h2.remote_settings.max_concurrent_streams)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import cast
 
@@ -16,7 +17,7 @@ from tamias.crawl.remote.grpc.status import CallError, Code
 _PREFIX = struct.Struct(">BI")
 
 
-class GrpcConnection(asyncio.Protocol):
+class GrpcConnection(asyncio.Protocol, ABC):
     """One connection, of a client or of a service."""
 
     def __init__(
@@ -58,9 +59,9 @@ class GrpcConnection(asyncio.Protocol):
         self._writable = True
         self._room.set()
 
+    @abstractmethod
     def _take(self, event: h2.events.Event) -> None:
         """What an event means to this end."""
-        raise NotImplementedError
 
     def _receive(self, data: bytes) -> Exception | None:
         """Takes all events; returns the fault where the other end broke the protocol."""
