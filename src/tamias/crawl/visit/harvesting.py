@@ -142,7 +142,8 @@ class HarvestRunner:
         place = harvest_key(held.lease, task)
         path = self._folder / place.file_name
         memory: HarvestMemory = await self._store.thread.run(read_harvest, self._session, place)
-        bookmark = memory.bookmark
+        # A bookmark of records is worth nothing without the document that was made of them.
+        bookmark = memory.bookmark if kind in DATA or memory.document_at is not None else None
         progress = await asyncio.to_thread(_sound, path, memory.progress) or HarvestProgress(
             started_at=self._store.now()
         )

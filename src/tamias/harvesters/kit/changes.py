@@ -19,6 +19,7 @@ from tamias.harvesters.kit.paging import (
     PortalListing,
     RecordPage,
     found,
+    read_listing,
     stamp_of,
     state_of,
 )
@@ -92,6 +93,18 @@ async def read_changes(
         _begin_again(place, listing, f"everything was read: {changes.why_not}")
     else:
         yield HarvestStep(state=state_of(place), end=end)
+
+
+async def read_changes_or_all(
+    listing: PortalListing, place: Position, client: PoliteClient
+) -> AsyncIterator[HarvestStep]:
+    """The changes, if the place says so and they are enough; otherwise the whole listing."""
+    if place.changes:
+        async for step in read_changes(listing, place, client):
+            yield step
+    if not place.changes:
+        async for step in read_listing(listing, place, client):
+            yield step
 
 
 async def _asked(

@@ -10,7 +10,8 @@ from tamias.harvesters.kit.mapping import MappedRecord, map_record
 from tamias.harvesters.kit.paging import BAD
 from tamias.harvesters.kit.pod import MAPPING, records_in
 from tamias.harvesters.kit.records import described, failure
-from tamias.model.capture import Capture, Outcome, Request
+from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
+from tamias.model.capture import Capture, Outcome
 from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
@@ -38,8 +39,9 @@ class DataJsonHarvester:
         kept = (
             msgspec.msgpack.decode(harvest.state, type=_DataJsonState) if harvest.state else _DataJsonState()
         )
-        capture = await client.ask(Request(url=harvest.url, accept=_ACCEPT))
-        if end := failure(capture, "data.json at", MOST_BYTES):
+        known = None if harvest.state else harvest.bookmark
+        capture = await client.ask(request_if_changed(harvest.url, known, _ACCEPT))
+        if end := unchanged_end(capture, known) or failure(capture, "data.json at", MOST_BYTES):
             yield _step(kept, end=end)
             return
         digest = capture.body.sha256 if capture.body else ""
@@ -63,7 +65,7 @@ def _steps(client: PoliteClient, capture: Capture, state: _DataJsonState) -> Ite
         state.faults += len(problems)
         state.repeated += batch.count(None)
         yield _step(state, [*described(records, catalogue), *problems])
-    yield _step(state, end=_end(state))
+    yield _step(state, end=_end(state, file_bookmark(capture)))
 
 
 def _skip(found: Iterator[MappedRecord | Problem | None], number: int) -> None:
@@ -87,11 +89,13 @@ def _found(raw: bytes, catalogue: str) -> Iterator[MappedRecord | Problem | None
         seen.add(mapped.dataset.record)
 
 
-def _end(state: _DataJsonState) -> HarvestEnd:
+def _end(state: _DataJsonState, bookmark: bytes | None) -> HarvestEnd:
     said = f"{state.datasets} datasets in one file"
     said += f", {state.repeated} records of the same identifiers left out" if state.repeated else ""
     if not state.faults:
-        return HarvestEnd(outcome=Outcome.OK, reason=f"{said}, all of it read", complete=True)
+        return HarvestEnd(
+            outcome=Outcome.OK, reason=f"{said}, all of it read", complete=True, bookmark=bookmark
+        )
     outcome = Outcome.OK if state.datasets else Outcome.FAILED
     return HarvestEnd(outcome=outcome, reason=f"{said}, {state.faults} faults; there may be more")
 

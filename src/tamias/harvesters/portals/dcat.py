@@ -14,7 +14,8 @@ from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.records import failure, links
 from tamias.harvesters.kit.statements import Labels
-from tamias.model.capture import Capture, Outcome, Request
+from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
+from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Dataset
 from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.model.vocabulary import RDF_TYPE
@@ -60,8 +61,11 @@ class CatalogueHarvester:
         )
         end: HarvestEnd | None = None
         while end is None:
-            capture = await client.ask(Request(url=state.page))
-            end = failure(capture, f"page {state.pages + 1} of the catalogue,", MOST_BYTES)
+            known = None if harvest.state or state.pages else harvest.bookmark
+            capture = await client.ask(request_if_changed(state.page, known))
+            end = unchanged_end(capture, known) or failure(
+                capture, f"page {state.pages + 1} of the catalogue,", MOST_BYTES
+            )
             if end is not None:
                 yield _step(state, end=end)
                 return
@@ -72,6 +76,8 @@ class CatalogueHarvester:
                 held = findings
                 state.kept += len(held)
             end = page.turn()
+            if end is not None and end.complete and state.pages == 1:
+                end = msgspec.structs.replace(end, bookmark=file_bookmark(capture))
             yield _step(state, held, end)
 
 

@@ -46,5 +46,5 @@ def map_again(source: SourceRecord) -> list[Quad]:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     element = etree.fromstring(source.body, parser)
     if mapping is RDF_MAPPING and (graph := inner(element, "RDF")) is not None:
-        return rdf_in(graph, source.catalogue)
+        return rdf_in(graph, source.catalogue, source.record)
     return map_element(mapping, element, mapping.dataset(element, source.catalogue), source.catalogue).quads

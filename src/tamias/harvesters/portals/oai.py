@@ -1,16 +1,21 @@
 """Harvester for OAI-PMH repositories: formats, then records page by page, also where tokens expire."""
 
+import re
 from collections.abc import AsyncIterator
+from datetime import datetime
+from importlib.metadata import version
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from lxml import etree
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
+from tamias.harvesters.kit.changes import LAG
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import Descriptions
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
 from tamias.harvesters.kit.mapping import MappedRecord, map_element, source_record
+from tamias.harvesters.kit.position import MOST_HARVESTS, digest
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
 from tamias.harvesters.kit.statements import Labels
 from tamias.harvesters.kit.terms import DCAT
@@ -20,6 +25,7 @@ from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent
 from tamias.model.finding import (
     Datasets,
+    Deleted,
     Finding,
     Harvest,
     HarvestEnd,
@@ -34,6 +40,7 @@ MOST_PAGES = 100_000
 MOST_RESTARTS = 3
 """From the same place, one after the other."""
 _MOST_EDGE = 1000
+_RESPONSE_DATE = re.compile(rb"<(?:[\w.-]{1,50}:)?responseDate>\s*([0-9TZ:.-]{10,30})")
 _ACCEPT = "text/xml, application/xml;q=0.9"
 _LISTS = NamedNode(DCAT + "dataset")
 _PREFERRED = ("oai_dcat", "dcat", "dcat_ap", "oai_datacite", "datacite", "oai_datacite4", "oai_dc")
@@ -63,6 +70,29 @@ class _OaiState(msgspec.Struct, kw_only=True):
     problems: int = 0
     size: int | None = None
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
+    name: str = ""
+    email: str | None = None
+    begun_at: str | None = None
+    """When the harvest began, by the repository's clock."""
+    tells_deletions: bool = False
+    """Whether it lists records that were deleted: only then are changes enough."""
+    changes: bool = False
+    """Whether only what changed since the last harvest is asked for."""
+    harvests: int = 0
+    """Harvests of changes since the last one of everything."""
+    why: str = ""
+
+
+class _OaiBookmark(msgspec.Struct, kw_only=True, frozen=True):
+    """What the next harvest needs to ask for changes."""
+
+    formats: list[str]
+    since: str
+    days_only: bool
+    name: str
+    email: str | None
+    harvests: int
+    release: str
 
 
 class OaiHarvester:
@@ -73,10 +103,13 @@ class OaiHarvester:
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         reading = _OaiReading(harvest)
         end = None
-        if not reading.state.formats:
-            findings, end = await reading.introduce(client)
-            yield reading.step(findings, end)
+        if reading.state.changes and not reading.state.pages:
+            yield reading.step(reading.catalogue(), None)
         while end is None:
+            if not reading.state.formats:
+                findings, end = await reading.introduce(client)
+                yield reading.step(findings, end)
+                continue
             capture = await client.ask(reading.request())
             end = failure(capture, "the records of")
             findings = [] if end else reading.read(client.body(capture, MOST_PAGE))
@@ -95,8 +128,11 @@ class _OaiReading:
         self._own = [
             (name, value) for name, value in asked.items() if name not in ("verb", "resumptionToken")
         ]
-        fresh = _OaiState(since=self._asked["from"])
-        self.state = msgspec.msgpack.decode(harvest.state, type=_OaiState) if harvest.state else fresh
+        self._fresh = _OaiState(since=self._asked["from"])
+        if harvest.state:
+            self.state = msgspec.msgpack.decode(harvest.state, type=_OaiState)
+        else:
+            self.state = _changes_since(harvest.bookmark) or self._fresh
         self._page = _OaiPage()
 
     def request(self) -> Request:
@@ -122,17 +158,25 @@ class _OaiReading:
                 return [element], HarvestEnd(outcome=Outcome.FAILED, reason=f"{self._base}: {element.what}")
             said.setdefault(local(element), content(element) or "")
         self.state.days_only = said.get("granularity", "").upper() == "YYYY-MM-DD"
-        name = said.get("repositoryName", "")
-        publisher = Agent(name=name, email=said.get("adminEmail")) if name else None
+        self.state.name, self.state.email = said.get("repositoryName", ""), said.get("adminEmail")
+        self.state.tells_deletions = said.get("deletedRecord") in ("persistent", "transient")
         formats = await client.ask(self._request("ListMetadataFormats"))
         if (end := failure(formats, "the formats of")) and end.retry:
             return [], end
         self.state.formats = self._choice(formats, client)
-        return [Quads(catalogue_quads(self._base, name, publisher, None))], None
+        return self.catalogue(), None
+
+    def catalogue(self) -> list[Finding]:
+        """What is said of the repository."""
+        name = self.state.name
+        publisher = Agent(name=name, email=self.state.email) if name else None
+        return [Quads(catalogue_quads(self._base, name, publisher, None))]
 
     def read(self, raw: bytes) -> list[Finding]:
         """What a page brings; what it says of the way on is kept for `turn`."""
         self._page, state = _OaiPage(), self.state
+        if state.begun_at is None and (date := _RESPONSE_DATE.search(raw[:4000])):
+            state.begun_at = date[1].decode()
         found: list[MappedRecord] = []
         rest: list[Finding] = []
         for element in elements(raw):
@@ -150,7 +194,11 @@ class _OaiReading:
                 self._page.take(element)
         state.problems += sum(isinstance(finding, Problem) for finding in rest)
         state.pages += 1
-        return [*described(found, self._base), *rest]
+        findings = [*described(found, self._base), *rest]
+        if state.changes:
+            deleted = [Deleted(self._page.deleted)] if self._page.deleted else []
+            return [*(each for each in findings if not isinstance(each, Quads)), *deleted]
+        return findings
 
     def turn(self) -> HarvestEnd | None:
         """Goes on to the next page; an end where there is none."""
@@ -164,6 +212,10 @@ class _OaiReading:
             return None
         if code == "badResumptionToken" and state.token:
             return self._restart("the repository no longer knew its token")
+        if page.error and state.changes:
+            why = f"everything was read: asked for changes, the repository answers {code}"
+            self.state = msgspec.structs.replace(self._fresh, why=why)
+            return None
         if page.error:
             reason = f"{self._base} answers {code}: {page.error[1]}"
             return HarvestEnd(outcome=Outcome.FAILED, reason=reason)
@@ -200,10 +252,11 @@ class _OaiReading:
             return None
         if header.deleted:
             state.deleted += 1
+            self._page.deleted.append(header.identifier)
             return None
         graph = inner(element, "RDF")
         if graph is not None:
-            rest.extend(self._as_it_stands(graph))
+            rest.extend(self._as_it_stands(graph, header.identifier))
             body = etree.tostring(element, with_tail=False)
             source = source_record(RDF_MAPPING, header.identifier, body, self._base, "application/xml")
             rest.append(SourceRecords([source]))
@@ -211,6 +264,8 @@ class _OaiReading:
         dataset = dataset_of(element, header, self._base)
         state.datasets += dataset is not None
         state.others += dataset is None
+        if dataset is None:
+            self._page.deleted.append(header.identifier)
         return map_element(MAPPING, element, dataset, self._base) if dataset else None
 
     def _was_there(self, header: OaiHeader) -> bool:
@@ -225,23 +280,21 @@ class _OaiReading:
             state.edge.append(header.identifier)
         return False
 
-    def _as_it_stands(self, graph: Element) -> list[Finding]:
+    def _as_it_stands(self, graph: Element, identifier: str) -> list[Finding]:
         """A record that is DCAT itself. Raises `ValueError` for one that is no RDF, or no dataset."""
-        labels = Labels(f"p{self.state.pages + 1}r{len(self._page.identifiers)}")
-        quads = [labels.quad(quad) for quad in rdf_in(graph, self._base)]
+        quads = rdf_in(graph, self._base, identifier)
         said = Descriptions(quads)
         datasets = datasets_in(said, self._base)
-        if not datasets:
-            raise ValueError("its RDF describes no dcat:Dataset")
+        # The record is known by the repository's identifier, as any other.
+        datasets[0] = msgspec.structs.replace(datasets[0], record=identifier)
         self.state.datasets += len(datasets)
-        listed = [Quad(NamedNode(self._base), _LISTS, NamedNode(dataset.iri)) for dataset in datasets]
-        return [Quads(listed + quads), Datasets(datasets), *links(addresses_in(said), self._base)]
+        return [Quads(quads), Datasets(datasets), *links(addresses_in(said), self._base)]
 
     def _restart(self, why: str) -> HarvestEnd | None:
         """Asks again from the last datestamp; where dates are no client, for all of it."""
         state = self.state
         since = state.last[:10] if state.last and state.days_only else state.last
-        since = since if state.ordered else self._asked["from"]
+        since = since if state.ordered or state.changes else self._asked["from"]
         state.stuck = state.stuck + 1 if since == state.since else 0
         if state.stuck > (0 if self._page.damaged else MOST_RESTARTS):
             said = f"{why}, and asking again from {since or 'the beginning'} is of no use"
@@ -251,7 +304,7 @@ class _OaiReading:
         state.restarts += 1
         state.token, state.since = None, since
         state.turns = CycleDetector()
-        if not state.ordered:
+        if not state.ordered and not state.changes:
             state.datasets = state.deleted = state.others = 0
             state.last, state.edge = None, []
         return None
@@ -261,29 +314,77 @@ class _OaiReading:
         seen = state.datasets + state.deleted + state.others
         if state.problems:
             doubts.append(f"{state.problems} problems in reading them")
-        if state.size is not None and seen < state.size:
+        if state.size is not None and seen < state.size and not state.changes:
             doubts.append(f"the repository counts {state.size}")
         return HarvestEnd(
             outcome=Outcome.OK if seen or not state.problems else Outcome.FAILED,
-            reason="; ".join([self._told(), *doubts]),
-            complete=not doubts,
+            reason="; ".join(filter(None, [self._told(), state.why, *doubts])),
+            complete=not doubts and not state.changes,
+            changes_only=state.changes,
+            bookmark=None if doubts else self._bookmark(),
         )
+
+    def _bookmark(self) -> bytes | None:
+        """None where changes are not enough: the repository does not tell of deletions."""
+        state = self.state
+        since = _before(state.begun_at, days_only=state.days_only)
+        if not (state.tells_deletions or state.changes) or since is None or self._asked["until"]:
+            return None
+        return msgspec.msgpack.encode(
+            _OaiBookmark(
+                formats=state.formats, since=since, days_only=state.days_only, name=state.name,
+                email=state.email, harvests=state.harvests, release=version("tamias"),
+            )
+        )  # fmt: skip
 
     def _told(self) -> str:
         state = self.state
         told = f"{state.datasets} datasets in {state.pages} pages of {state.formats[0]}"
+        told += f" that changed since {state.since}, by from=" if state.changes else ""
         told += f", {state.deleted} deleted records" if state.deleted else ""
         told += f", {state.others} records about something else" if state.others else ""
         return told + (f", {state.restarts} times begun again in the middle" if state.restarts else "")
 
 
-def rdf_in(graph: Element, base: str) -> list[Quad]:
-    """The statements of a record in RDF/XML. Raises `ValueError` for what is none."""
+def rdf_in(graph: Element, base: str, identifier: str) -> list[Quad]:
+    """The statements of a record in RDF/XML, and that the repository lists what it describes.
+
+    Its blank nodes have labels of its own. Raises `ValueError` for what is no RDF, or no dataset.
+    """
+    labels = Labels(f"r{digest(identifier):x}")
     try:
         # No entity and no deep nesting is in what the XML parser let through.
-        return list(parse(etree.tostring(graph, with_tail=False), format=RdfFormat.RDF_XML, base_iri=base))
+        found = parse(etree.tostring(graph, with_tail=False), format=RdfFormat.RDF_XML, base_iri=base)
+        quads = [labels.quad(quad) for quad in found]
     except SyntaxError as error:
         raise ValueError(f"its RDF: {error.msg}") from error
+    datasets = datasets_in(Descriptions(quads), base)
+    if not datasets:
+        raise ValueError("its RDF describes no dcat:Dataset")
+    return [Quad(NamedNode(base), _LISTS, NamedNode(each.iri)) for each in datasets] + quads
+
+
+def _changes_since(bookmark: bytes | None) -> _OaiState | None:
+    """The beginning of a harvest of changes; None where everything is to be read."""
+    try:
+        known = msgspec.msgpack.decode(bookmark, type=_OaiBookmark) if bookmark else None
+    except msgspec.MsgspecError:
+        return None
+    if known is None or known.release != version("tamias") or known.harvests >= MOST_HARVESTS:
+        return None
+    return _OaiState(
+        formats=known.formats, since=known.since, days_only=known.days_only, name=known.name,
+        email=known.email, harvests=known.harvests + 1, changes=True,
+    )  # fmt: skip
+
+
+def _before(moment: str | None, *, days_only: bool) -> str | None:
+    """A little before a moment, as `from` wants it: a repository may list a record later than it dates it."""
+    try:
+        since = datetime.fromisoformat(moment or "") - LAG
+    except ValueError:
+        return None
+    return since.strftime("%Y-%m-%d" if days_only else "%Y-%m-%dT%H:%M:%SZ")
 
 
 class _OaiPage:
@@ -295,6 +396,7 @@ class _OaiPage:
         self.size: int | None = None
         self.error: tuple[str, str] | None = None
         self.damaged = False
+        self.deleted: list[str] = []
 
     def take(self, element: Element) -> None:
         if local(element) == "resumptionToken":

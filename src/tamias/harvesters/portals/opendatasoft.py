@@ -6,10 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamias.harvesters.kit.changes import read_changes_or_all
 from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Position
+from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of
+from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
@@ -61,7 +62,6 @@ class OpenDataSoftListing:
     largest = PAGE_RECORDS - 1
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -84,6 +84,34 @@ class OpenDataSoftListing:
         found = msgspec.json.decode(record, type=_ExploreKey)
         return f"{found.metas.default.modified or _NO_DATE} {found.dataset_id}"
 
+    @property
+    def order(self) -> ChangeOrder:
+        return _ORDER
+
+
+def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
+    order = quote("metadata_processed desc")
+    return f"{place.root}{_API}?order_by={order}&limit={min(size, PAGE_RECORDS)}&offset={start}", start
+
+
+class _Processed(msgspec.Struct):
+    metadata_processed: str | None = None
+
+
+class _ProcessedMetas(msgspec.Struct):
+    default: _Processed
+
+
+class _ExploreStamp(msgspec.Struct):
+    metas: _ProcessedMetas
+
+
+_ORDER: Final = ChangeOrder(
+    "metadata_processed",
+    _latest_first,
+    lambda record: msgspec.json.decode(record, type=_ExploreStamp).metas.default.metadata_processed,
+)
+
 
 class OpenDataSoftHarvester:
     """Harvests an OpenDataSoft portal."""
@@ -93,11 +121,11 @@ class OpenDataSoftHarvester:
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Position(
-                root=roots(harvest.url, "api", "explore", "pages")[0], size=OpenDataSoftListing.largest
-            )
+            root = roots(harvest.url, "api", "explore", "pages")[0]
+            fresh = Position(root=root, size=OpenDataSoftListing.largest)
+            place = place_after(harvest.bookmark) or fresh
             yield opening(place)
-        async for step in read_listing(OpenDataSoftListing(), place, client):
+        async for step in read_changes_or_all(OpenDataSoftListing(), place, client):
             yield step
 
 

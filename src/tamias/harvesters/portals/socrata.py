@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from tamias.harvesters.kit.changes import read_changes_or_all
 from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
-from tamias.harvesters.kit.position import Position
+from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of
+from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
 from tamias.model.dataset import Agent, Dataset, Distribution
@@ -46,15 +48,13 @@ class SocrataListing:
     largest = PAGE_RECORDS
     any_offset = True
     deepest: int | None = DEEPEST_OFFSET
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
         return MAPPING
 
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        domain = authority(place.root).partition("://")[2]
-        where = f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
+        where = _where(place)
         if place.window:
             return f"{where}&limit={place.size}&scroll_id={place.after}", 0
         return f"{where}&order=dataset_id&limit={size}&offset={start}", start
@@ -66,6 +66,34 @@ class SocrataListing:
     def key(self, record: msgspec.Raw) -> str:
         return msgspec.json.decode(record, type=_SocrataKey).resource.id
 
+    @property
+    def order(self) -> ChangeOrder:
+        return _ORDER
+
+
+def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
+    return f"{_where(place)}&order={quote('updatedAt DESC')}&limit={size}&offset={start}", start
+
+
+def _where(place: Position) -> str:
+    domain = authority(place.root).partition("://")[2]
+    return f"{place.root}api/catalog/v1?domains={domain}&search_context={domain}&only=dataset"
+
+
+class _Updated(msgspec.Struct):
+    updatedAt: str | None = None  # noqa: N815 (their name)
+
+
+class _SocrataStamp(msgspec.Struct):
+    resource: _Updated
+
+
+_ORDER: Final = ChangeOrder(
+    "updatedAt",
+    _latest_first,
+    lambda record: msgspec.json.decode(record, type=_SocrataStamp).resource.updatedAt,
+)
+
 
 class SocrataHarvester:
     """Harvests a Socrata portal."""
@@ -75,9 +103,10 @@ class SocrataHarvester:
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Position(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
+            fresh = Position(root=roots(harvest.url)[-1], size=PAGE_RECORDS)
+            place = place_after(harvest.bookmark) or fresh
             yield opening(place)
-        async for step in read_listing(SocrataListing(), place, client):
+        async for step in read_changes_or_all(SocrataListing(), place, client):
             yield step
 
 

@@ -14,6 +14,7 @@ from tamias.crawl.analysing.analysers import Analysers
 from tamias.fetch.http import HttpFetcher
 from tamias.fetch.options import HttpOptions
 from tamias.harvesters.portals.mappings import map_again
+from tamias.model.capture import Outcome
 from tamias.model.document import Document
 from tamias.model.finding import Datasets, Deleted, Harvest, Present, Quads, SourceRecords
 from tamias.permit.delay import retry_after_ms
@@ -93,8 +94,11 @@ class MemoryArchive:
         if end.complete:
             self.present &= seen
         self.bookmark = end.bookmark or self.bookmark
+        if end.outcome is Outcome.UNCHANGED:
+            return self.quads, end, client.requests
         if end.changes_only:
             quads += [quad for key in self.present for quad in map_again(self.records[key])]
+        self.quads = quads
         return quads, end, client.requests
 
     def _take(self, finding, seen, quads):
