@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
-from tamias.database.columns import Bools, Longs, Texts, storable
+from tamias.database.columns import Bools, Longs, Texts, Uuids, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Extent, Outcome
@@ -72,6 +73,13 @@ def all_extents(session: Session, since: int = 0) -> list[Extent]:
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
     """Every attempt since a time, oldest first, without holding them all."""
     return map(_record, session.rows(_SQL["all_captures"].text, {"since": since}))
+
+
+def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[CaptureRecord]:
+    """Attempts of a bucket by their ids, oldest first."""
+    asked = {"bucket": bucket, "ids": Uuids(ids)}
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["some_captures"].text, asked).fetchall())
+    return [_record(row) for row in rows]
 
 
 def corpus_figures(session: Session) -> CorpusFigures:

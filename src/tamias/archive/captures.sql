@@ -80,6 +80,13 @@ FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 WHERE capture.started_at >= %(since)b::int8
 ORDER BY capture.started_at, capture.capture
 
+-- name: some_captures
+-- Attempts of a bucket by their ids.
+SELECT crawl.name, capture.url, {selected}
+FROM capture JOIN crawl ON crawl.crawl = capture.crawl
+WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = ANY(%(ids)b::uuid[])
+ORDER BY capture.started_at, capture.capture
+
 -- name: corpus_figures
 -- Attempts by outcome, and what they brought.
 SELECT capture.outcome, count(*), sum(capture.quads)::int8, sum(capture.bytes)::int8 FROM capture

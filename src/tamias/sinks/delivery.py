@@ -5,12 +5,13 @@ A delivery may be repeated, so it replaces what the document had there before. T
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
+from uuid import UUID
 
 import msgspec
 
-from tamias.model.capture import Extent
+from tamias.model.capture import CaptureRecord, Extent
 from tamias.model.errors import TamiasError
 from tamias.model.faults import reached
 from tamias.model.item import NEVER
@@ -25,6 +26,9 @@ IDLE_SECONDS = 0.5
 
 Beat = Callable[[], None]
 """To be called every now and then in a long delivery; raises `HoldLost` when it is somebody else's now."""
+
+Describe = Callable[[int, Sequence[UUID]], list[CaptureRecord]]
+"""Attempts of a bucket by their ids."""
 
 Read = Callable[[Extent], Iterable[bytes]]
 """The plain N-Quads that stand there."""
@@ -71,6 +75,13 @@ class GraphSink(Protocol):
         """
         ...
 
+    def describe(self, records: Sequence[CaptureRecord], beat: Beat) -> None:
+        """Adds what is known of attempts beside the documents. May be called twice for one. Raises the same.
+
+        A sink without this method gets no metadata.
+        """
+        ...
+
     def sync(self) -> None:
         """Makes all deliveries so far durable; called before they are marked as done."""
         ...
@@ -96,11 +107,18 @@ class Deliverer:
     """Delivers to one sink. One for each thread; any number for one sink."""
 
     def __init__(
-        self, outbox: Outbox, sink: GraphSink, read: Read, hold_seconds: float = HOLD_SECONDS
+        self,
+        outbox: Outbox,
+        sink: GraphSink,
+        read: Read,
+        hold_seconds: float = HOLD_SECONDS,
+        *,
+        describe: Describe = lambda _bucket, _ids: [],
     ) -> None:
         self._outbox = outbox
         self._sink = sink
         self._read = read
+        self._describe = describe
         self._hold_seconds = hold_seconds
         self._claims: dict[bytes, OutboxClaim] = {}
         self._renew_at = 0.0
@@ -121,8 +139,12 @@ class Deliverer:
         progress = DeliveryProgress(wait=0.0 if claims else IDLE_SECONDS)
         settled: list[Settled] = []
         try:
+            described = self._describe_all([claim for claim in claims if claim.is_metadata])
             for claim in claims:
-                if progress.wait:  # the sink went away
+                if claim.key in described:
+                    progress.delivered += 1
+                    settled.append(Settled(claim, due=NEVER))
+                elif progress.wait:  # the sink went away
                     settled.append(self._later(claim, progress.wait))
                 else:
                     settled.append(self._attempt(claim, progress))
@@ -151,7 +173,28 @@ class Deliverer:
         progress.delivered += 1
         return Settled(claim, due=NEVER)
 
+    def _describe_all(self, claims: list[OutboxClaim]) -> set[bytes]:
+        """Delivers metadata together, as there is much of it; what fails that way is tried one by one."""
+        try:
+            self._deliver_metadata(claims)
+        except SinkError:
+            return set()
+        return {claim.key for claim in claims}
+
+    def _deliver_metadata(self, claims: list[OutboxClaim]) -> None:
+        add = getattr(self._sink, "describe", None)
+        if add is None or not claims:
+            return
+        records: list[CaptureRecord] = []
+        for bucket in sorted({claim.bucket for claim in claims}):
+            ids = [claim.edition.capture for claim in claims if claim.bucket == bucket]
+            records += self._describe(bucket, ids)
+        add(records, lambda: self._beat_for(claims[0].key))
+
     def _deliver(self, claim: OutboxClaim) -> None:
+        if claim.is_metadata:
+            self._deliver_metadata([claim])
+            return
         extent = claim.edition.extent
         nquads = self._read(extent) if extent else ()
         self._sink.deliver(claim.edition, nquads, lambda: self._beat_for(claim.key))

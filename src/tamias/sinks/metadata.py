@@ -1,11 +1,11 @@
 """What the metadata graph says of an attempt: one prov:Activity, its hops, its result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import msgspec
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Hop, Outcome
@@ -35,6 +35,13 @@ def activity_quads(record: CaptureRecord, bases: Bases | None = None) -> list[Qu
         *own.renamed(record),
     )
     return [Quad(s, p, o, v.METADATA_GRAPH) for s, p, o in statements if o is not None]
+
+
+def activity_triples(records: Iterable[CaptureRecord]) -> Iterator[bytes]:
+    """The same of many attempts as N-Triples, one piece for each attempt."""
+    for record in records:
+        triples = [quad.triple for quad in activity_quads(record)]
+        yield serialize(triples, format=RdfFormat.N_TRIPLES) or b""
 
 
 class _MetadataTerms:

@@ -14,6 +14,8 @@ from tamias.database.columns import Digests, Longs, Shorts, Texts, Uuids, storab
 from tamias.database.connect import Cursor, Session
 from tamias.database.row_schema import RowSchema
 from tamias.model.capture import CaptureRecord, Column, Extent
+from tamias.model.item import NEVER
+from tamias.model.vocabulary import ACTIVITIES
 
 _FIRST = UUID(int=0)
 
@@ -43,6 +45,11 @@ class OutboxClaim(msgspec.Struct, frozen=True):
     tries: int
     hold: int
 
+    @property
+    def is_metadata(self) -> bool:
+        """Whether it is what is known of an attempt, not what a document holds."""
+        return self.edition.document.startswith(ACTIVITIES)
+
 
 class Settled(msgspec.Struct, frozen=True):
     """What became of a claim: due again, or never; with a problem, refused."""
@@ -51,6 +58,11 @@ class Settled(msgspec.Struct, frozen=True):
     due: int
     tries: int = 0
     problem: str | None = None
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the sink has it."""
+        return self.due == NEVER and self.problem is None
 
 
 class OutboxWaiting(msgspec.Struct, frozen=True):
@@ -78,6 +90,25 @@ def enqueue(cursor: Cursor, captures: Iterable[tuple[int, CaptureRecord]], sinks
         )
 
 
+def enqueue_metadata(
+    cursor: Cursor, captures: Iterable[tuple[int, CaptureRecord]], sinks: Sequence[int]
+) -> None:
+    """Notes that what is known of attempts is to be delivered, whatever came of them."""
+    if not sinks:
+        return
+    for bucket, group in groupby(sorted(captures, key=itemgetter(0)), key=itemgetter(0)):
+        records = [record for _, record in group]
+        names = [ACTIVITIES + record.id for record in records]
+        columns = {
+            "document": Texts(names),
+            "document_key": Digests([text_key(name) for name in names]),
+            "capture": Uuids([UUID(record.id) for record in records]),
+            "due": Longs([record.ended_at for record in records]),
+            "started_at": Longs([record.started_at for record in records]),
+        }
+        cursor.execute(_SQL["enqueue_metadata"].text, {"bucket": bucket, "sinks": sorted(sinks), **columns})
+
+
 def add_sink(session: Session, name: str, buckets: int) -> int:
     """The number of a sink. What was captured while it was not named is to be delivered to it, too."""
 
@@ -86,7 +117,9 @@ def add_sink(session: Session, name: str, buckets: int) -> int:
         for bucket in range(buckets):
             place = {"bucket": bucket, "sink": sink}
             latest = cursor.execute(_SQL["latest_told"].text, place).fetchone()
-            cursor.execute(_SQL["catch_up"].text, {**place, "after": latest[0] if latest else _FIRST})
+            after = {"after": latest[0] if latest else _FIRST}
+            for step in ("catch_up", "catch_up_metadata"):
+                cursor.execute(_SQL[step].text, {**place, **after})
         return int(sink)
 
     return session.transact(work)
@@ -140,7 +173,15 @@ class Outbox:
 
     def settle(self, news: Sequence[Settled]) -> None:
         """Writes what became of claims; of one that was lost, or is delivered twice, nothing changes."""
-        for bucket, group in _by_bucket(news, lambda each: each.claim):
+        described = [each for each in news if each.claim.is_metadata and each.is_delivered]
+        for bucket, claims in _by_bucket([each.claim for each in described], lambda claim: claim):
+            columns = {
+                "document_key": Digests([claim.key for claim in claims]),
+                "hold": Longs([claim.hold for claim in claims]),
+            }
+            self._session.transact(partial(self._execute, "forget_metadata", bucket, columns))
+        others = [each for each in news if not (each.claim.is_metadata and each.is_delivered)]
+        for bucket, group in _by_bucket(others, lambda each: each.claim):
             columns = {"now": self.now(), **_settled_columns(group)}
             self._session.transact(partial(self._execute, "settle", bucket, columns))
 

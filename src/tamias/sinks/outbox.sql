@@ -35,6 +35,38 @@ SET due = CASE known.due WHEN 9223372036854775807 THEN excluded.due ELSE known.d
     segment = excluded.segment, frame = excluded.frame, start = excluded.start, length = excluded.length
 WHERE (excluded.started_at, excluded.capture) > (known.started_at, known.capture)
 
+-- name: enqueue_metadata
+-- What is known of attempts is to be delivered, each once.
+INSERT INTO outbox (bucket, sink, document_key, due, started_at, capture, document)
+SELECT %(bucket)b::int2, wanted.sink, new.document_key, new.due, new.started_at, new.capture, new.document
+FROM unnest(%(document_key)b::bytea[], %(due)b::int8[], %(started_at)b::int8[], %(capture)b::uuid[],
+            %(document)b::text[]) AS new (document_key, due, started_at, capture, document)
+CROSS JOIN unnest(%(sinks)b::int4[]) AS wanted (sink)
+ON CONFLICT DO NOTHING
+
+-- name: catch_up_metadata
+-- The same for attempts in a bucket while the sink was not named.
+INSERT INTO outbox (bucket, sink, document_key, due, started_at, capture, document)
+SELECT %(bucket)b::int2, %(sink)b::int4, substr(sha256(convert_to('urn:uuid:' || missed.capture, 'UTF8')), 1, 16),
+       missed.started_at, missed.started_at, missed.capture, 'urn:uuid:' || missed.capture
+FROM capture AS missed
+WHERE missed.bucket = %(bucket)b::int2 AND missed.capture > %(after)b::uuid
+ON CONFLICT DO NOTHING
+
+-- name: forget_metadata
+-- Attempts whose metadata the sink has need no row any more. One stands for all: how far the sink was told.
+WITH done AS (
+    DELETE FROM outbox USING unnest(%(document_key)b::bytea[], %(hold)b::int8[]) AS told (document_key, hold)
+    WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4
+      AND outbox.document_key = told.document_key AND outbox.due = told.hold
+    RETURNING outbox.capture, outbox.started_at)
+INSERT INTO outbox AS known (bucket, sink, document_key, due, started_at, capture, document)
+SELECT %(bucket)b::int2, %(sink)b::int4, substr(sha256(convert_to('urn:tamias:metadata', 'UTF8')), 1, 16),
+       9223372036854775807, done.started_at, done.capture, 'urn:tamias:metadata'
+FROM done ORDER BY done.capture DESC LIMIT 1
+ON CONFLICT (bucket, sink, document_key) DO UPDATE
+SET capture = excluded.capture, started_at = excluded.started_at WHERE excluded.capture > known.capture
+
 -- name: latest_told
 -- The newest capture of a bucket that a sink was told of.
 SELECT outbox.capture FROM outbox WHERE outbox.bucket = %(bucket)b::int2 AND outbox.sink = %(sink)b::int4

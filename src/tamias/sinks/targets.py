@@ -11,8 +11,8 @@ from tamias.service_client import credentials
 from tamias.sinks.delivery import GraphSink, Read
 from tamias.sinks.export import ExportFormat
 from tamias.sinks.files.document_files import DocumentFiles
-from tamias.sinks.sparql.placement import Placement, PostgresLedger
-from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_address
+from tamias.sinks.sparql.placement import PostgresLedger
+from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlSink, SparqlStore, checked_address
 
 
 class TurtleFiles(DocumentFiles):
@@ -77,4 +77,4 @@ def sparql(target: str | None, around: Surroundings) -> GraphSink:
     if target is None:
         raise ConfigError("sparql: needs the address of a server, such as sparql:http://localhost:7878/store")
     store = SparqlStore(target, credentials(CREDENTIALS))
-    return Placement(store, PostgresLedger(around.session, around.sink), around.read)
+    return SparqlSink(store, PostgresLedger(around.session, around.sink), around.read)

@@ -8,7 +8,7 @@ from tamias.archive.captures import insert_captures
 from tamias.model.capture import Outcome
 from tamias.model.item import NEVER
 from tamias.model.lease import Lease, Task
-from tamias.sinks.outbox import Outbox, Settled, add_sink, enqueue, give_back
+from tamias.sinks.outbox import Outbox, Settled, add_sink, enqueue, enqueue_metadata, give_back
 
 A, B = "http://a.example/doc", "http://b.example/doc"
 QUAD = b"<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n"
@@ -156,7 +156,8 @@ def test_a_sink_that_is_named_later_gets_what_was_captured_before(session, corpu
     row(session, corpus.capture(B, b"", outcome=Outcome.GONE))
     sink = add_sink(session, "late", 1)
     claims = claimed(Outbox(session, sink))
-    assert {claim.edition.document: claim.edition.extent is None for claim in claims} == {A: False, B: True}
+    found = {claim.edition.document: claim.edition.extent is None for claim in claims}
+    assert found == {A: False, B: True, **{f"urn:uuid:{UUID(int=number)}": True for number in (1, 2, 3)}}
 
 
 def test_a_sink_that_was_left_out_for_a_while_catches_up(session, sink, outbox, corpus):
@@ -166,7 +167,28 @@ def test_a_sink_that_was_left_out_for_a_while_catches_up(session, sink, outbox, 
     outbox.settle([Settled(claim, NEVER) for claim in claimed(outbox)])
     row(session, corpus.capture(B, QUAD))
     add_sink(session, "turtle-files", 1)
-    assert documents(claimed(outbox)) == [B]
+    assert documents(claimed(outbox)) == [B, f"urn:uuid:{UUID(int=2)}"]
+
+
+def test_what_was_told_of_attempts_leaves_one_row_that_says_how_far(session, sink, outbox, corpus):
+    records = [
+        corpus.capture(A, QUAD),
+        corpus.capture(A, QUAD),
+        corpus.capture(B, b"", outcome=Outcome.FAILED),
+    ]
+    for record in records:
+        row(session, record)
+    told = [(0, record) for record in records]
+    for _ in range(2):
+        session.transact(lambda cursor: enqueue_metadata(cursor, told, [sink]))
+    claims = claimed(outbox)
+    assert documents(claims) == [f"urn:uuid:{record.id}" for record in records]
+    outbox.settle([Settled(claim, NEVER) for claim in claims])
+    rows = "SELECT document, capture FROM outbox"
+    left = session.transact(lambda cursor: cursor.execute(rows).fetchall())
+    assert left == [("urn:tamias:metadata", UUID(records[-1].id))]
+    add_sink(session, "turtle-files", 1)
+    assert claimed(outbox) == []
 
 
 def row(session, record):

@@ -46,7 +46,7 @@ from tamias.model.item import NEVER, Item
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
 from tamias.settings import Settings
-from tamias.sinks.outbox import enqueue
+from tamias.sinks.outbox import enqueue, enqueue_metadata
 
 _log = logging.getLogger(__name__)
 
@@ -362,6 +362,7 @@ class Committer:
         tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
         changed = insert_captures(cursor, tried)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
+        enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks.outside)
         commit_segments(cursor, durable)
         reached("captures-inserted")
         # Before `also`: versions refer to the rows of blobs.

@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from tamias.archive.captures import some_captures
 from tamias.database.connect import Database, Session
 from tamias.model.errors import ConfigError, TamiasError
 from tamias.plugins import load
@@ -87,7 +89,8 @@ class Deliveries:
                 open_sink: OpenSink = load("tamias.graph_sinks", name)
                 with closing(open_sink(target, around)) as place:
                     outbox = Outbox(session, sink.number, buckets=self._buckets)
-                    Deliverer(outbox, place, reader.read).run(self._ending)
+                    describe = partial(some_captures, session)
+                    Deliverer(outbox, place, reader.read, describe=describe).run(self._ending)
             except TamiasError as error:
                 self.trouble = error
 

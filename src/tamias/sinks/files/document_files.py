@@ -6,7 +6,7 @@ A file appears under its name when it is complete and durable. No name from outs
 import errno
 import gzip
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -16,14 +16,18 @@ from typing import IO, BinaryIO, cast
 import msgspec
 
 from tamias.database.disk import sync_folder
+from tamias.model.capture import CaptureRecord
 from tamias.model.errors import DiskFull, TamiasError
-from tamias.model.vocabulary import address_iri
+from tamias.model.vocabulary import ACTIVITIES, address_iri
 from tamias.sinks.delivery import Beat, DocumentRefused
 from tamias.sinks.export import ExportFormat, export
 from tamias.sinks.files.graphs import whole_lines
+from tamias.sinks.metadata import activity_triples
 from tamias.sinks.outbox import Edition
 
 INDEX = "index.jsonl"
+METADATA = ".metadata.nt"
+"""How the file ends that says when and how a document was fetched: N-Triples, appended to."""
 MEMORY_BYTES = 8 * 1024 * 1024
 _PIECE = 1024 * 1024
 
@@ -77,6 +81,17 @@ class DocumentFiles:
             form = self._choose(own)
             self._write(edition.document, form, iter(lambda: spool.read(_PIECE), b""))
             self._take_away(edition.document, keep=form)
+
+    def describe(self, records: Sequence[CaptureRecord], beat: Beat) -> None:
+        """Into a file beside that of the document; an attempt that stands there is not written again."""
+        with self._failures_told():
+            for record, triples in zip(records, activity_triples(records), strict=True):
+                beat()
+                path = self._path(record.final_url, METADATA)
+                path.parent.mkdir(exist_ok=True)
+                with path.open("a+b") as file:
+                    _append_once(file, f"<{ACTIVITIES}{record.id}> ".encode(), triples)
+                self._touched.add(path.parent)
 
     def sync(self) -> None:
         with self._failures_told():
@@ -158,6 +173,17 @@ class DocumentFiles:
         except OSError as error:
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else TamiasError
             raise kind(f"cannot write to {self._folder}: {error.strerror}") from error
+
+
+def _append_once(file: BinaryIO, begins: bytes, lines: bytes) -> None:
+    """Appends the lines of an attempt, unless all stand there; what a crash cut short is written again."""
+    file.seek(0)
+    before = file.read()
+    if begins in before and before.endswith(b"\n") and lines in before:
+        return
+    file.write((b"" if before.endswith(b"\n") or not before else b"\n") + lines)
+    file.flush()
+    os.fdatasync(file.fileno())
 
 
 def read_index(folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 refused."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
@@ -10,10 +10,13 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from tamias.model.capture import CaptureRecord
 from tamias.model.errors import ConfigError
+from tamias.model.vocabulary import METADATA_GRAPH
 from tamias.service_client import Credentials, NoResponse, Response, ServiceClient
-from tamias.sinks.delivery import Beat, DocumentRefused, SinkAway, SinkStumbled
-from tamias.sinks.sparql.placement import Triples
+from tamias.sinks.delivery import Beat, DocumentRefused, Read, SinkAway, SinkStumbled
+from tamias.sinks.metadata import activity_triples
+from tamias.sinks.sparql.placement import Ledger, Placement, Triples
 from tamias.sinks.sparql.update_text import batches, drop, insert
 
 CREDENTIALS = "TAMIAS_SPARQL_CREDENTIALS"
@@ -86,15 +89,25 @@ class SparqlStore:
         if answer.status not in _GONE:
             self._expect_done(answer)
 
+    def add(self, graph: str, triples: Triples, beat: Beat) -> None:
+        """The graph holds these triples, too. None of them has blank nodes."""
+        if self._by_update is None:
+            self.connect(beat)
+        if not self._by_update:
+            self._expect_done(self._put(graph, triples, beat, method="POST"))
+            return
+        for portion in batches(triples(), self._batch_bytes):
+            self._expect_done(self._update(insert(graph, portion), beat))
+
     def close(self) -> None:
         self._client.close()
 
-    def _put(self, graph: str, triples: Triples, beat: Beat) -> Response:
+    def _put(self, graph: str, triples: Triples, beat: Beat, method: str = "PUT") -> Response:
         with SpooledTemporaryFile(max_size=MEMORY_BYTES) as spool:
             for piece in triples():
                 spool.write(piece)
             return self._exchanged(
-                "PUT",
+                method,
                 self._graph_url(graph),
                 beat,
                 body=cast("BinaryIO", spool),
@@ -174,6 +187,18 @@ class SparqlStore:
     def _graph_url(self, graph: str) -> str:
         mark = "&" if "?" in self._url else "?"
         return f"{self._url}{mark}graph={quote(graph, safe='')}"
+
+
+class SparqlSink(Placement):
+    """Documents in their graphs, and what is known of attempts in one more, to which is only added."""
+
+    def __init__(self, store: SparqlStore, ledger: Ledger, read: Read) -> None:
+        super().__init__(store, ledger, read)
+        self._server = store
+
+    def describe(self, records: Sequence[CaptureRecord], beat: Beat) -> None:
+        """The statements of an attempt never change, so that they can be added twice."""
+        self._server.add(METADATA_GRAPH.value, lambda: activity_triples(records), beat)
 
 
 def checked_address(url: str) -> str:
