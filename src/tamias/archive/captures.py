@@ -1,6 +1,6 @@
 """Attempts as rows, written with the finish that they belong to; segments: how much of each is durable."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,12 @@ _ROWS = RowSchema(CaptureRecord, "capture")
 _SQL = _ROWS.statements("tamias.archive", "captures.sql")
 
 Attempt = tuple[Lease, Task, CaptureRecord]
+Passes = Callable[[str], bool]
+"""Whether what a capture brought, by its id, may be read on."""
+
+
+def _anything(_capture: str) -> bool:
+    return True
 
 
 class OutcomeFigures(msgspec.Struct, frozen=True):
@@ -60,14 +66,17 @@ def _replace_current(cursor: Cursor, bucket: int, attempts: list[Attempt]) -> li
     return [attempt for attempt in told if attempt[2].id in changed]
 
 
-def current_extents(session: Session, since: int = 0) -> list[Extent]:
-    """Where the quads stand that documents hold now; of documents that were read since a time."""
-    return _extents(session, "current_extents", since)
+def current_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:
+    """Where the quads stand that documents hold now; of documents that were read since a time.
+
+    Only those of captures that `passes` lets through.
+    """
+    return _extents(session, "current_extents", since, passes)
 
 
-def all_extents(session: Session, since: int = 0) -> list[Extent]:
+def all_extents(session: Session, since: int = 0, passes: Passes = _anything) -> list[Extent]:
     """Where the quads of every capture stand."""
-    return _extents(session, "all_extents", since)
+    return _extents(session, "all_extents", since, passes)
 
 
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
@@ -95,10 +104,10 @@ def corpus_figures(session: Session) -> CorpusFigures:
     return session.transact(read)
 
 
-def _extents(session: Session, name: str, since: int) -> list[Extent]:
+def _extents(session: Session, name: str, since: int, passes: Passes) -> list[Extent]:
     asked = {"since": since}
     rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
-    return [Extent(*row) for row in rows]
+    return [Extent(*extent) for *extent, capture in rows if passes(capture)]
 
 
 def _document_columns(bucket: int, attempts: list[Attempt]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ WHERE NOT segment.sealed AND segment.worker = ANY(%(workers)b::int8[])
 -- name: current_extents
 -- Where the quads that documents hold now stand, in the order of the files. A document may have come by way of
 -- hosts in several buckets: the latest whole reading stands for it. Of these, what was read since a time.
-SELECT latest.segment, latest.frame, latest.start, latest.length
+SELECT latest.segment, latest.frame, latest.start, latest.length, latest.capture::text
 FROM (SELECT DISTINCT ON (known.document_key) known.* FROM current_document AS known
       ORDER BY known.document_key, known.cut, known.started_at DESC, known.capture DESC) AS latest
 WHERE latest.segment IS NOT NULL AND latest.started_at >= %(since)b::int8
@@ -69,7 +69,7 @@ ORDER BY latest.segment, latest.frame, latest.start
 
 -- name: all_extents
 -- The same for every capture.
-SELECT capture.segment, capture.frame, capture.start, capture.length
+SELECT capture.segment, capture.frame, capture.start, capture.length, capture.capture::text
 FROM capture WHERE capture.segment IS NOT NULL AND capture.started_at >= %(since)b::int8
 ORDER BY capture.segment, capture.frame, capture.start
 

@@ -3,10 +3,10 @@
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args
 
 import click
 
@@ -15,10 +15,12 @@ from tamias.cli.console.options import CommonOptions, archive_at, common
 from tamias.cli.console.output import Write, to_file, to_folder, to_stdout
 from tamias.database.connect import Session
 from tamias.model.errors import TamiasError, UsageError
+from tamias.model.usage import BULK, TRAINING
 from tamias.sinks.export import ExportFormat, export
 
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
+    from tamias.archive.usage_gate import UsageGate
     from tamias.database.connect import Database
     from tamias.model.capture import Extent
     from tamias.sinks.packages import Package
@@ -65,6 +67,12 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     help="Only the versions of this resource, in warc, wacz, bagit and ro-crate; the site of a"
     " semantic-sitemap. May be repeated.",
 )
+@click.option("--for-training", is_flag=True, help="Leave out what servers refuse for training models.")
+@click.option(
+    "--include-reserved",
+    is_flag=True,
+    help="Include what servers reserve (TDMRep; with --for-training all of it). Make sure that you may.",
+)
 @click.option(
     "-o",
     "--output",
@@ -81,9 +89,13 @@ def command(
     history: bool,
     since: str | None,
     urls: tuple[str, ...],
+    for_training: bool,
+    include_reserved: bool,
     output: Path | None,
 ) -> None:
     """Writes the crawled quads, one named graph for each document; or requests, responses and versions.
+
+    Content whose server reserves text and data mining is left out, and how much that is goes to stderr.
 
     Example: tamias export --format trig -o found.trig
     """
@@ -92,13 +104,14 @@ def command(
         raise UsageError(f"--since chooses crawled documents; it does not go with {form}")
     if crawl_name is not None and not links:
         raise UsageError("--crawl chooses links; use it with --graph links")
+    withheld = () if include_reserved else TRAINING if for_training else BULK
     if links:
         _links(place, form, crawl_name, output)
     elif form in EXCHANGES:
-        _exchanges(place, form, urls, output)
+        _exchanges(place, form, urls, withheld, output)
     elif form in PACKAGES:
-        with archive_at(place) as archive:
-            _package(archive, form, urls, output)
+        with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+            _package(archive, form, urls, gate, output)
     elif form == "urlfrontier":
         _frontier(place, output)
     elif form == SITEMAP:
@@ -106,26 +119,45 @@ def command(
     elif urls:
         raise UsageError(f"--url selects versions; use it with {', '.join((*EXCHANGES, *PACKAGES))}")
     else:
-        _quads(place, form, graph, history, output, first_millisecond(since) if since else 0)
+        wanted = _WantedQuads(graph, history, first_millisecond(since) if since else 0)
+        _quads(place, form, wanted, withheld, output)
+
+
+class _WantedQuads(NamedTuple):
+    graph: str
+    history: bool
+    since: int
+
+
+@contextmanager
+def _gate(session: Session, withheld: tuple[str, ...]) -> "Iterator[UsageGate]":
+    """The gate of an export, which says at its end how much was left out."""
+    from tamias.archive.usage_gate import UsageGate
+
+    gate = UsageGate(session, withheld)
+    yield gate
+    for reason, count in gate.left_out.items():
+        click.echo(f"left out {count}: {reason}; --include-reserved exports them", err=True)
 
 
 def _quads(
-    place: CommonOptions, form: Any, graph: str, history: bool, output: Path | None, since: int
+    place: CommonOptions, form: Any, wanted: _WantedQuads, withheld: tuple[str, ...], output: Path | None
 ) -> None:
     from tamias.database.connect import Database
 
     with (
         closing(Database(place.data, place.db, create=False)) as database,
         closing(database.session()) as session,
+        _gate(session, withheld) as gate,
     ):
         lost: list[Extent] = []
-        chunks = _chunks(session, place.data, graph, history, lost, since)
+        chunks = _chunks(session, place.data, wanted, lost, gate)
         if form == "parquet":
-            _parquet(chunks, database, output, since)
+            _parquet(chunks, database, output, wanted.since)
         else:
             _written(_statements(chunks, form), output)
         if lost:
-            raise _incomplete(session, lost, history)
+            raise _incomplete(session, lost, wanted.history)
 
 
 def _incomplete(session: Session, lost: "list[Extent]", history: bool) -> TamiasError:
@@ -211,17 +243,25 @@ def _statements(chunks: Iterator[bytes], form: ExportFormat) -> Write:
     return write
 
 
-def _exchanges(place: CommonOptions, form: str, urls: tuple[str, ...], output: Path | None) -> None:
+def _exchanges(
+    place: CommonOptions, form: str, urls: tuple[str, ...], withheld: tuple[str, ...], output: Path | None
+) -> None:
     """The WARC files of crawls, and versions as such; of chosen resources only the versions."""
+    from tamias.crawl.verbs.export.version_warcs import version_warcs
     from tamias.sinks.warc.wacz import export_wacz
-    from tamias.sinks.warc.warc_files import export_warc
+    from tamias.sinks.warc.warc_files import export_warc, sifted_parts
 
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tamias-warc-")))
         crawled = place.data / "warc" if not urls else scratch / "none"
         more: Iterator[WarcPart] = iter(())
         if urls or place.db or (place.data / "pg").is_dir():
-            more = _versions(stack.enter_context(archive_at(place)), urls, scratch, crawled)
+            archive = stack.enter_context(archive_at(place))
+            gate = stack.enter_context(_gate(archive.session, withheld))
+            more = version_warcs(archive, urls, gate, scratch, crawled)
+            if not gate.is_open:
+                more = chain(sifted_parts(crawled, scratch, gate.holds), more)
+                crawled = scratch / "none"
 
         def write(out: BinaryIO) -> None:
             if form == "warc":
@@ -232,19 +272,13 @@ def _exchanges(place: CommonOptions, form: str, urls: tuple[str, ...], output: P
         _written(write, output)
 
 
-def _versions(
-    archive: "ArchiveReader", urls: tuple[str, ...], scratch: Path, crawled: Path
-) -> "Iterator[WarcPart]":
-    from tamias.crawl.verbs.export.version_warcs import version_warcs
-
-    return version_warcs(archive, urls, scratch, crawled)
-
-
-def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output: Path | None) -> None:
+def _package(
+    archive: "ArchiveReader", form: str, urls: tuple[str, ...], gate: "UsageGate", output: Path | None
+) -> None:
     from tamias.crawl.verbs.export.packing import export_bag, export_crate
     from tamias.sinks.packages import FolderPackage, ZipPackage
 
-    fill: Callable[[ArchiveReader, tuple[str, ...], Package], int] = (
+    fill: Callable[[ArchiveReader, tuple[str, ...], UsageGate, Package], int] = (
         export_bag if form == "bagit" else export_crate
     )
     # A bag in a zip stands in a folder of its name; the description of a crate is at the top.
@@ -252,10 +286,10 @@ def _package(archive: "ArchiveReader", form: str, urls: tuple[str, ...], output:
 
     def write(out: BinaryIO) -> None:
         with zipfile.ZipFile(out, "w") as zipped:
-            fill(archive, urls, ZipPackage(zipped, folder))
+            fill(archive, urls, gate, ZipPackage(zipped, folder))
 
     def write_folder(path: Path) -> None:
-        fill(archive, urls, FolderPackage(path))
+        fill(archive, urls, gate, FolderPackage(path))
 
     if output is not None and output.suffix != ".zip":
         to_folder(write_folder, output)
@@ -275,13 +309,14 @@ def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None,
 
 
 def _chunks(
-    session: Session, data: Path, graph: str, history: bool, lost: "list[Extent]", since: int
+    session: Session, data: Path, wanted: _WantedQuads, lost: "list[Extent]", gate: "UsageGate"
 ) -> Iterator[bytes]:
     from tamias.crawl.verbs.export.corpus import data_quads, metadata_quads
 
+    since = wanted.since
     parts = []
-    if graph != "metadata":
-        parts.append(data_quads(session, data, history=history, lost=lost, since=since))
-    if graph != "data":
+    if wanted.graph != "metadata":
+        parts.append(data_quads(session, data, history=wanted.history, lost=lost, since=since, gate=gate))
+    if wanted.graph != "data":
         parts.append(metadata_quads(session, since))
     return chain.from_iterable(parts)

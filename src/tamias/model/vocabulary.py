@@ -50,6 +50,7 @@ TERMS: Final = frozenset(
         "hop",
         "links",
         "location",
+        "notPermitted",
         "originalName",
         "outcome",
         "position",

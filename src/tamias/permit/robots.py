@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tamias.model.usage import AI_AGENTS
 from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
 
 TOKEN = "tamias"  # noqa: S105 - the product token of RFC 9309
@@ -20,6 +21,16 @@ MOST_LINE_BYTES = 2083 * 8 - 1
 
 MOST_SHOWN = 200
 """How many characters of a line are kept, to be shown as the reason."""
+
+AI_CRAWLERS = (
+    "ai2bot", "amazonbot", "anthropic-ai", "applebot-extended", "bytespider", "ccbot", "claudebot",
+    "cohere-ai", "cohere-training-data-crawler", "diffbot", "facebookbot", "google-cloudvertexbot",
+    "google-extended", "gptbot", "imagesiftbot", "img2dataset", "meta-externalagent", "omgili", "pangubot",
+    "timpibot", "velenpublicwebcrawler", "webzio-extended",
+)  # fmt: skip
+"""Crawlers that gather text for the training of models, by the names that robots.txt uses."""
+MOST_AI_RULES = 100
+"""Of one group of AI crawlers."""
 
 MOST_SITEMAPS = 100
 MOST_SIGNALS = 100
@@ -77,6 +88,8 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     """Absolute addresses as written, whichever group they stand in."""
     signals: tuple[tuple[str, str], ...] = ()
     """Content-Signal and Content-Usage lines of our group: the key, and what is behind the colon."""
+    ai_groups: tuple[tuple[str, tuple[RobotsRule, ...]], ...] = ()
+    """The groups of AI crawlers: their names, and the rules of each, the strongest first."""
     suspect: bool = False
     """It looks like a web page, such as a "not found" with status 200."""
     blanket: RobotsVerdict | None = None
@@ -97,6 +110,12 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
             return verdict
         second = _strongest(self.literal if self.canonical is None else self.canonical, spelt)
         return verdict if second.allowed else second
+
+    def usage(self, url: str) -> tuple[tuple[str, str], ...]:
+        """The lines about uses, and the AI crawlers that may not fetch the URL, as one line more."""
+        path = path_of(url)
+        kept_out = [names for names, rules in self.ai_groups if not _strongest(rules, path).allowed]
+        return (*self.signals, (AI_AGENTS, " ".join(kept_out))) if kept_out else self.signals
 
 
 _ROBOTS_ITSELF = RobotsVerdict(True, "robots.txt itself may always be read")
@@ -141,7 +160,7 @@ class _RobotsReader:
         self.rule_group = _Group()
         self.delay_group = _Group()
         self.signal_group = _Group()
-        self.found: dict[str, list[RobotsRule]] = {product: [], "*": []}
+        self.found: dict[str, list[RobotsRule]] = {name: [] for name in (*AI_CRAWLERS, product, "*")}
         self.delays: dict[str, list[float]] = {product: [], "*": []}
         self.signals: dict[str, list[tuple[str, str]]] = {product: [], "*": []}
         self.sitemaps: dict[str, None] = {}
@@ -175,14 +194,26 @@ class _RobotsReader:
             crawl_delay=max(self.delays[who], default=None),
             sitemaps=tuple(self.sitemaps),
             signals=tuple(self.signals[who]),
+            ai_groups=self._ai_groups(),
             suspect=suspect,
         )
+
+    def _ai_groups(self) -> tuple[tuple[str, tuple[RobotsRule, ...]], ...]:
+        """Crawlers with the same rules together. Of too many rules the widest stay: they refuse more."""
+        groups: dict[tuple[RobotsRule, ...], list[str]] = {}
+        for name in AI_CRAWLERS:
+            if any(not rule.allow for rule in self.found[name]):
+                groups.setdefault(_by_strength(self.found[name])[-MOST_AI_RULES:], []).append(name)
+        return tuple((" ".join(names), rules) for rules, names in groups.items())
 
     def _name(self, value: str) -> None:
         # As in Google's parser, `*` and a space is for everybody, whatever follows.
         name = "*" if value == "*" or (value[:1] == "*" and value[1].isspace()) else _product(value)
         self.named = self.named or (name == self.product and name != "")
         self.rule_group.name(name)
+        whole = value.partition("/")[0].strip().lower()
+        if whole in AI_CRAWLERS:  # some have a digit, where a product token ends
+            self.rule_group.name(whole)
         self.delay_group.name(name)
         self.signal_group.name(name)
 
@@ -191,9 +222,9 @@ class _RobotsReader:
         pattern = literal_pattern(value)
         if not pattern:
             return
-        for name, rules in self.found.items():
-            if name in self.rule_group.names:
-                rules.append(RobotsRule(allow, pattern, number, _shown(line.strip()[:MOST_SHOWN])))
+        rule = RobotsRule(allow, pattern, number, _shown(line.strip()[:MOST_SHOWN]))
+        for name in self.rule_group.names & self.found.keys():
+            self.found[name].append(rule)
 
     def _delay(self, value: str) -> None:
         self.delay_group.closed = True

@@ -1,47 +1,26 @@
 """Usage signals of one capture, from its headers, its page's metas and its host's robots.txt.
 
-Pure. None of them changes what may be fetched; what they change is what is done with it (`verdict`).
+Pure. None of them changes what may be fetched; what they change is what is done with it (`model.usage`).
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
 from tamias.model.site import Signal
-from tamias.permit.robots import TOKEN
-from tamias.permit.tdm import KEYS as TDM_KEYS
-from tamias.permit.tdm import TdmRule, is_reserved, tdm_file_signals, tdm_signals
+from tamias.model.usage import AI_AGENTS, AI_TXT, TAG_HEADERS, TDM_KEYS
+from tamias.permit.robots import TOKEN, Rules
+from tamias.permit.tdm import TdmRule, tdm_file_signals, tdm_signals
 from tamias.permit.usage import READERS, robots_usage
 
 MOST_CHARACTERS = 32 * 1024
 """What is read of all headers of one name, or of one meta; a rule cut by this limit is dropped."""
 MOST_SIGNALS = 200
 
-_TAGS = ("x-robots-tag", "robots-tag")
-SIGNAL_HEADERS = frozenset({*_TAGS, *TDM_KEYS, *READERS})
+SIGNAL_HEADERS = frozenset({*TAG_HEADERS, *TDM_KEYS, *READERS})
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _GROUP = re.compile(r"\s*(\*|[A-Za-z_][\w-]*)\s*=(.*)", re.DOTALL)
 _NAMED = re.compile(r"\s*(\*|[A-Za-z_][\w-]*)\s*:(.*)", re.DOTALL)
 _WEEKDAY = re.compile(r"(unavailable_after\s*:\s*[A-Za-z]+),", re.IGNORECASE)
-
-
-class UsageVerdict(msgspec.Struct, frozen=True):
-    """What must not be done with a capture."""
-
-    nofollow: bool = False
-    """Its links are not followed."""
-    noindex: bool = False
-    """It is kept out of public search and pages."""
-    noarchive: bool = False
-    """Its body is not shown in public; its digest and what is known of it are."""
-    tdm_reserved: bool = False
-    """It is left out of bulk exports, unless its policy is allowed."""
-    no_training: bool = False
-    """Exports for the training of models leave it out."""
-
-
-_NOTHING_FORBIDDEN = UsageVerdict()
 
 
 def signals_of(
@@ -52,46 +31,30 @@ def signals_of(
     *,
     url: str = "/",
     tdm: Sequence[TdmRule] = (),
+    ai: Rules | None = None,
 ) -> tuple[Signal, ...]:
-    """Every signal that concerns us: `robots_signals` are `Rules.signals`, `tdm` is the host's tdmrep.json.
+    """Every signal that concerns us: `robots_signals` are `Rules.usage`, `tdm` is the host's tdmrep.json.
 
-    Rules for other agents are left out; rules without effect, such as `noai`, are kept.
+    `ai` is the host's ai.txt, which has the form of a robots.txt. Rules for other agents are left out; rules
+    without effect, such as `noai`, are kept.
     """
     told = [(key, value) for name, value in headers if (key := name.lower()) in SIGNAL_HEADERS]
     said = [(name.strip().lower(), content) for name, content in metas]
     robots_signals = tuple(robots_signals)
-    if not (told or said or robots_signals or tdm):
+    if not (told or said or robots_signals or tdm or ai):
         return ()
     found = [
-        *(signal for key in _TAGS for signal in _tag_signals(key, told, agent_token.lower())),
+        *(signal for key in TAG_HEADERS for signal in _tag_signals(key, told, agent_token.lower())),
         *_meta_signals(said, agent_token.lower()),
         *tdm_file_signals(tdm, url),
         *tdm_signals("header", told),
         *tdm_signals("meta", said),
+        *(Signal("robots.txt", key, agents) for key, agents in robots_signals if key == AI_AGENTS),
         *(Signal("robots.txt", key, use) for key, use in robots_usage(robots_signals, url)),
+        *_ai_txt_signals(ai, url),
         *_usage_headers(told),
     ]
     return tuple(dict.fromkeys(found))[:MOST_SIGNALS]
-
-
-def verdict(signals: Iterable[Signal]) -> UsageVerdict:
-    """What the signals forbid together: whoever refuses wins, wherever it is said."""
-    signals = tuple(signals)
-    if not signals:
-        return _NOTHING_FORBIDDEN
-    words = {word for signal in signals if _is_robots_rule(signal) for word in signal.value.split()}
-    refused = {
-        use.removesuffix("=no").removesuffix("=n")
-        for use in (signal.value for signal in signals if signal.key in READERS)
-        if use.endswith(("=no", "=n"))
-    }
-    return UsageVerdict(
-        nofollow=not words.isdisjoint(("nofollow", "none")),
-        noindex=not words.isdisjoint(("noindex", "none")) or "search" in refused,
-        noarchive=not words.isdisjoint(("noarchive", "nocache")),
-        tdm_reserved=is_reserved(signals),
-        no_training=not refused.isdisjoint(("ai-train", "train-ai", "train-genai", "ai")),
-    )
 
 
 def tag_rules(values: Iterable[str], token: str, *, own_group_only: bool = False) -> list[str]:
@@ -143,6 +106,12 @@ def _usage_headers(headers: Sequence[tuple[str, str]]) -> Iterator[Signal]:
         yield from (Signal("header", key, use) for use in read(whole))
 
 
+def _ai_txt_signals(rules: Rules | None, url: str) -> Iterator[Signal]:
+    said = rules.verdict(url) if rules is not None else None
+    if said is not None and not said.allowed:
+        yield Signal(AI_TXT, "disallow", said.rule)
+
+
 def _bounded(values: Iterable[str]) -> Iterator[str]:
     left = MOST_CHARACTERS
     for value in values:
@@ -154,7 +123,3 @@ def _bounded(values: Iterable[str]) -> Iterator[str]:
 
 def _spelt(rule: str) -> str:
     return " ".join(rule.split()).lower()
-
-
-def _is_robots_rule(signal: Signal) -> bool:
-    return signal.key in _TAGS or (signal.source == "meta" and signal.key not in TDM_KEYS)

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 from tamias.model.site import Signal
+from tamias.model.usage import TDM_KEYS as KEYS
 from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
 
 PLACE = "/.well-known/tdmrep.json"
-RESERVATION = "tdm-reservation"
-POLICY = "tdm-policy"
-KEYS = (RESERVATION, POLICY)
+RESERVATION, POLICY = KEYS
 
 MOST_BYTES = 1 << 20
 MOST_RULES = 10_000
@@ -54,16 +53,6 @@ def tdm_signals(source: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Signa
         key = name.strip().lower()
         if key in KEYS and (told := _valid(key, value)) is not None:
             yield Signal(source, key, told)
-
-
-def is_reserved(signals: Iterable[Signal]) -> bool:
-    """Whether mining is reserved: a header goes before the file, a meta before the header."""
-    told = [signal for signal in signals if signal.key == RESERVATION]
-    for source in ("meta", "header", "tdmrep.json"):
-        values = {signal.value for signal in told if signal.source == source}
-        if values:
-            return "1" in values
-    return False
 
 
 def _rules(entries: list[Any]) -> Iterator[TdmRule]:

@@ -6,10 +6,8 @@ In robots.txt both may begin with a path; of the lines that match, those with th
 import re
 from collections.abc import Iterable, Iterator
 
+from tamias.model.usage import CONTENT_SIGNAL, CONTENT_USAGE
 from tamias.permit.paths import canonical_path, canonical_pattern, literal_pattern, matches, path_of
-
-CONTENT_USAGE = "content-usage"
-CONTENT_SIGNAL = "content-signal"
 
 _BARE = r'"(?:[ !#-\[\]-~]|\\["\\])*"|\?[01]|-?[0-9]{1,15}(?:\.[0-9]{1,3})?|[A-Za-z*][\w!#$%&\'*+.^`|~:/-]*'
 _KEY = r"[a-z*][a-z0-9_.*-]*"

@@ -26,6 +26,13 @@ _CATALOGUE = re.compile(
 _LINKSET = re.compile(rb'"linkset"\s*:\s*\[')
 _RESERVATION = re.compile(rb'"location"\s*:.*"tdm-reservation"|"tdm-reservation"\s*:.*"location"', re.DOTALL)
 
+_RULE_LINE = re.compile(rb"^\s*(?:dis)?allow\s*:", re.IGNORECASE | re.MULTILINE)
+
+TDMREP = "tdmrep"
+AI_TXT = "ai-txt"
+USAGE_FILES = frozenset({TDMREP, AI_TXT})
+"""What is kept for those who ask what a site says about the use of its content."""
+
 
 class WellKnown(msgspec.Struct, frozen=True):
     """An address to try, and what it is if its proof holds."""
@@ -39,7 +46,7 @@ def well_known_urls(origin: str, sitemaps_told: bool) -> list[WellKnown]:
     """The places to try on a host. Where robots.txt told of sitemaps, none is guessed.
 
     >>> [place.kind for place in well_known_urls("https://example.org/a", sitemaps_told=True)]
-    [None, 'data-json', None, 'tdmrep']
+    [None, 'data-json', None, 'tdmrep', 'ai-txt']
     """
     root = authority(origin) + "/"
     return [
@@ -84,6 +91,10 @@ def _is_reservation(_media_type: str, head: bytes) -> bool:
     return _is_json(head) and bool(_RESERVATION.search(head))
 
 
+def _is_ai_txt(media_type: str, head: bytes) -> bool:
+    return "html" not in media_type and bool(_RULE_LINE.search(head))
+
+
 def _is_json(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
@@ -97,5 +108,6 @@ _PLACES: dict[str, tuple[str | None, Callable[[str, bytes], bool]]] = {
     "/.well-known/void": (None, _is_void),
     "/data.json": ("data-json", _is_catalogue),
     "/.well-known/api-catalog": (None, _is_linkset),
-    "/.well-known/tdmrep.json": ("tdmrep", _is_reservation),
+    "/.well-known/tdmrep.json": (TDMREP, _is_reservation),
+    "/ai.txt": (AI_TXT, _is_ai_txt),
 }

@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from tamias.model import vocabulary as v
 from tamias.model.capture import CaptureRecord, Hop, Outcome
+from tamias.model.usage import reasons
 
 Statement = tuple[NamedNode, NamedNode, NamedNode | Literal | None]
 """Subject, predicate and object; without an object there is nothing to say."""
@@ -93,6 +94,8 @@ class _MetadataTerms:
             yield activity, self._term("problem"), _text(problem)
         for signal in record.signals:
             yield activity, self._term("signal"), _text(f"{signal.source} {signal.key}: {signal.value}")
+        for word, because in reasons(record.signals):
+            yield activity, self._term("notPermitted"), _text(f"{word} ({because})")
 
     def result(self, record: CaptureRecord) -> Iterator[Statement]:
         """The document whose graph was written, if one was."""

@@ -8,12 +8,13 @@ from tamias.filters.blocklists.formats import entries, expressions
 from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries
 from tamias.model.errors import UrlError
 from tamias.model.url import authority, fetch_url, host, host_key, resolve, url_key
+from tamias.model.usage import verdict
 from tamias.permit.addresses import forbidden
 from tamias.permit.availability import expires_after
 from tamias.permit.delay import LONGEST_WAIT_MS, retry_after_ms
 from tamias.permit.robots import MOST_SIGNALS, MOST_SITEMAPS, Rules, parse
 from tamias.permit.signals import MOST_SIGNALS as MOST_OF_A_CAPTURE
-from tamias.permit.signals import signals_of, verdict
+from tamias.permit.signals import signals_of
 from tamias.permit.tdm import MOST_RULES, TdmRule, tdm_file_signals, tdm_rules
 from tamias.sinks.warc.cdxj import surt
 

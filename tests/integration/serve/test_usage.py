@@ -181,3 +181,80 @@ def test_the_page_of_a_dataset_shows_the_owner_how_it_begins(client, writer, shy
 def test_the_page_of_a_version_that_is_withheld_shows_nothing_of_its_content(client, writer, shy):
     shown = ["acorn" in each.get(f"/dataset/{shy}/2").text for each in (client, writer)]
     assert shown == [False, True]
+
+
+PIPES = "text/x-pipes"
+OPT_OUTS = {
+    "mined": ("header", "tdm-reservation", "1"),
+    "trained": ("robots.txt", "user-agent", "ccbot gptbot"),
+    "read": ("header", "content-signal", "ai-input=no"),
+    "open": ("header", "content-signal", "ai-train=yes"),
+}
+
+
+def signalled(filled, name, signal):
+    [(capture,)] = filled.rows("SELECT capture::text FROM version WHERE resource = %b", name)
+    record = CaptureRecord(
+        id=capture, crawl=1, url=URL, started_at=0, ended_at=1, outcome=Outcome.OK, reason="", depth=0,
+        final_url=URL, status=200, worker="w", agent="test", signals=(Signal(*signal),),
+    )  # fmt: skip
+    filled.session.transact(lambda cursor: insert_captures(cursor, [(LEASE, TASK, record)]))
+
+
+@pytest.fixture(scope="module")
+def opted_out(filled):
+    """Datasets, each with one version, by what their servers refuse."""
+    names = {}
+    for word, signal in OPT_OUTS.items():
+        url = f"http://optout.example/{word}"
+        names[word] = filled.put(url, b"a|b\n1|chestnut\n", media_type=PIPES, title=f"Chestnut {word}")
+        signalled(filled, names[word], signal)
+    return names
+
+
+def given(text, names):
+    return {word for word, name in names.items() if name in text}
+
+
+def test_a_zip_leaves_out_what_is_reserved_and_says_why(client, writer, opted_out):
+    path = "/api/v1/get/files/type/text%2Fx-pipes"
+    found = {}
+    for who, query in [(client, ""), (client, "?for=training"), (writer, ""), (writer, "?for=training")]:
+        files, problems = members(who.get(path + query))
+        found[who is writer, query] = given(" ".join(files), opted_out)
+        refused = set(opted_out) - given(" ".join(files), opted_out)
+        assert all("its server re" in problems[f"{opted_out[word]}_1"] for word in refused)
+    assert found == {
+        (False, ""): {"trained", "read", "open"},
+        (False, "?for=training"): {"read", "open"},
+        (True, ""): set(opted_out),
+        (True, "?for=training"): {"read", "open"},
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/changes?host=optout.example", "/api/v1/changes.atom?q=chestnut", "/ldes?format=nt"]
+)
+def test_a_feed_leaves_out_what_is_reserved(client, writer, opted_out, path):
+    training = f"{path}{'&' if '?' in path else '?'}for=training"
+    assert given(client.get(path).text, opted_out) == {"trained", "read", "open"}
+    assert given(client.get(training).text, opted_out) == {"read", "open"}
+    assert given(writer.get(path).text, opted_out) == set(opted_out)
+
+
+def test_an_assistant_gets_what_no_server_refuses_to_models(client, writer, opted_out):
+    def read(who):
+        urls = {word: f"http://optout.example/{word}" for word in opted_out}
+        return {word for word, url in urls.items() if "chestnut" in called(who, "read", url=url)[0]}
+
+    assert (read(client), read(writer)) == ({"open"}, set(opted_out))
+
+
+def test_one_file_is_no_bulk_export(client, opted_out):
+    assert client.get(f"/api/v1/get/file/id/{opted_out['mined']}_1").status_code == 200
+
+
+def test_a_page_says_what_is_not_permitted_and_who_says_so(client, opted_out):
+    text = client.get(f"/dataset/{opted_out['trained']}").text
+    assert "no_training" in text
+    assert "robots.txt user-agent: ccbot gptbot" in text

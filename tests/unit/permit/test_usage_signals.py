@@ -1,11 +1,14 @@
 """Which usage signals are read, and what they forbid together."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tamias.model.site import Signal
-from tamias.permit.signals import UsageVerdict, signals_of, tag_rules, verdict
+from tamias.model.usage import UsageVerdict, reasons, verdict
+from tamias.permit.robots import parse
+from tamias.permit.signals import signals_of, tag_rules
 from tamias.permit.usage import content_signal, content_usage
 
 
@@ -148,6 +151,9 @@ def test_of_the_lines_of_robots_txt_the_longest_path_counts(lines, url, uses):
         ([("robots.txt", "content-signal", "ai-train=no")], {"no_training"}),
         ([("robots.txt", "content-usage", "train-ai=y"), ("header", "content-usage", "train-ai=n")],
          {"no_training"}),
+        ([("robots.txt", "user-agent", "ccbot gptbot")], {"no_training"}),
+        ([("ai.txt", "disallow", "line 2: Disallow: /")], {"no_training"}),
+        ([("header", "content-signal", "ai-input=no")], {"no_ai_input"}),
         ([("tdmrep.json", "tdm-reservation", "1")], {"tdm_reserved"}),
         ([("tdmrep.json", "tdm-reservation", "1"), ("header", "tdm-reservation", "0")], {}),
         ([("header", "tdm-reservation", "0"), ("meta", "tdm-reservation", "1")], {"tdm_reserved"}),
@@ -160,3 +166,61 @@ def test_whoever_refuses_wins(signals, expected):
 
 def test_a_flood_of_signals_is_bounded():
     assert len(found([("X-Robots-Tag", f"rule{number}") for number in range(5000)])) == 200
+
+
+ROBOTS = b"""User-agent: *
+Disallow: /private
+
+User-agent: GPTBot
+User-agent: AI2Bot
+Disallow: /
+Allow: /open/
+
+User-agent: CCBot/2.0
+Disallow: /texts
+
+User-agent: Google-Extended
+Allow: /
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "agents"),
+    [
+        ("https://x/texts/a", "ai2bot gptbot ccbot"),
+        ("https://x/a", "ai2bot gptbot"),
+        ("https://x/open/a", None),
+        ("https://x/private", "ai2bot gptbot"),
+    ],
+)
+def test_the_ai_crawlers_that_robots_txt_keeps_out_are_one_signal(url, agents):
+    told = found(robots=parse(ROBOTS).usage(url), url=url)
+    assert told == ([("robots.txt", "user-agent", agents)] if agents else [])
+
+
+def test_rules_for_ai_crawlers_do_not_change_what_we_may_fetch():
+    assert parse(ROBOTS).verdict("https://x/texts/a").allowed
+
+
+def test_of_many_rules_for_an_ai_crawler_those_that_refuse_most_are_kept():
+    lines = b"\n".join(b"Allow: /some/long/path/%d" % number for number in range(5000))
+    rules = parse(b"User-agent: GPTBot\nDisallow: /\n" + lines)
+    assert len(msgspec.msgpack.encode(rules)) < 10_000
+    assert rules.usage("https://x/a") == (("user-agent", "gptbot"),)
+
+
+@pytest.mark.parametrize(("url", "refused"), [("https://x/a.txt", True), ("https://x/a.csv", False)])
+def test_ai_txt_is_read_as_a_robots_txt(url, refused):
+    told = found(ai=parse(b"User-Agent: *\nDisallow: *.txt\nAllow: /\n"), url=url)
+    assert told == ([("ai.txt", "disallow", "line 2: Disallow: *.txt")] if refused else [])
+
+
+def test_the_reasons_of_a_verdict_are_the_signals_that_decided():
+    signals = [
+        Signal("tdmrep.json", "tdm-reservation", "1"),
+        Signal("header", "tdm-reservation", "0"),
+        Signal("robots.txt", "user-agent", "gptbot"),
+        Signal("header", "content-signal", "ai-train=no"),
+    ]
+    because = "robots.txt user-agent: gptbot; header content-signal: ai-train=no"
+    assert list(reasons(signals)) == [("no_training", because)]

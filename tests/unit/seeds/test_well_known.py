@@ -16,6 +16,7 @@ def test_the_places_are_those_of_the_origin():
         "https://x.example:8443/data.json",
         "https://x.example:8443/.well-known/api-catalog",
         "https://x.example:8443/.well-known/tdmrep.json",
+        "https://x.example:8443/ai.txt",
     ]
 
 
@@ -49,6 +50,7 @@ def test_a_page_for_everything_is_no_proof(place):
         ("/.well-known/api-catalog", "application/linkset+json", b'{"linkset": [{'),
         ("/.well-known/api-catalog", "application/linkset", b"<a>; rel=item"),
         ("/.well-known/tdmrep.json", "application/json", b'[{"location": "/", "tdm-reservation": 1}]'),
+        ("/ai.txt", "text/plain", b"User-Agent: *\nDisallow: /\n"),
     ],
 )
 def test_what_is_looked_for_is_recognised(path, media_type, head):
@@ -63,6 +65,8 @@ def test_what_is_looked_for_is_recognised(path, media_type, head):
         ("/data.json", "application/json", b'{"error": "no such page", "dataset": null}'),
         ("/.well-known/api-catalog", "application/json", b'{"linkset": 3}'),
         ("/.well-known/tdmrep.json", "application/json", b"[]"),
+        ("/ai.txt", "text/plain", b"Not found"),
+        ("/ai.txt", "text/html", b"<html>\nDisallow: /\n"),
         ("/elsewhere", "application/json", b'{"linkset": []}'),
         ("/data.json", None, b""),
     ],

@@ -23,7 +23,8 @@ from tamias.model.document import Document, LimitExceeded, Overblown
 from tamias.model.finding import Datasets, Finding, Links, Problem, Quads
 from tamias.model.kind import SITEMAP
 from tamias.model.site import Hint, Hints, Metas, SemanticDataset, SemanticDatasets, Signal
-from tamias.permit.signals import signals_of, verdict
+from tamias.model.usage import verdict
+from tamias.permit.signals import signals_of
 from tamias.protocols import DocumentSink
 from tamias.seeds.well_known import stands_there
 from tamias.settings import Settings

@@ -86,7 +86,7 @@ class RobotsCache:
     def signals(self, url: str) -> tuple[tuple[str, str], ...]:
         """What robots.txt says about the use of what is served; only from memory."""
         known = self._known.get(authority(url))
-        return known.rules.signals if known is not None else ()
+        return known.rules.usage(url) if known is not None else ()
 
     def _delay_ms(self, crawl_delay: float | None) -> int:
         return host_delay_ms(self._settings.fetch.delay, crawl_delay, self._settings.permit.robots)

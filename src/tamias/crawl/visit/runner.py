@@ -26,11 +26,10 @@ from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.permit.traps import Traps
-from tamias.seeds.well_known import kind_there
+from tamias.seeds.well_known import USAGE_FILES, kind_there
 from tamias.settings import Settings
 
 DEATHS_ALLOWED = 1
-TDMREP = "tdmrep"
 PROLOG = 16 * 1024
 _READ = (Outcome.OK, Outcome.UNCHANGED)
 """How the last visit ended where the body of the version that is known was read."""
@@ -255,7 +254,7 @@ class VisitRunner:
         kind = kind_there(task.url)
         if kind is not None and is_harvested(kind):
             result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
-        elif kind == TDMREP:
+        elif kind in USAGE_FILES:
             result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)
         return result
 

@@ -12,15 +12,14 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, FeedEntry, atom, json_feed
-from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.endpoints import FOR_TRAINING, PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter, since, until
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import ListPage, page_answer
-from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.queries import rows as page_rows
 from tamias.serve.pages.search import LONGEST_SEARCH, query
 from tamias.serve.queries.thread_pool import ServiceSession
-from tamias.serve.replay.usage import unlisted
+from tamias.serve.replay.usage import feed_words, unlisted
 from tamias.serve.service import Service
 
 _FRESH = {"Cache-Control": "no-cache"}
@@ -123,21 +122,20 @@ async def _changes(request: Request, service: Service) -> tuple[list[VersionChan
     words = parameter(request, "q")
     if words is not None and len(words) > LONGEST_SEARCH:
         raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
-    if words is None:
-        rows = await service.pool.run(lambda db: db.rows("changes_of", {**asked, "words": None}))
-        return page_of(rows, asked["limit"], (), base)
-    rows, hidden = await service.pool.run(partial(_found, asked=asked, words=words))
-    shown = () if has_secret(request, service.secret) else hidden
-    return page_of(rows, asked["limit"], shown, base)
+    withheld = feed_words(request, service.secret, search=words is not None)
+    rows, hidden = await service.pool.run(partial(_found, asked=asked, words=words, withheld=withheld))
+    return page_of(rows, asked["limit"], hidden, base)
 
 
-def _found(db: ServiceSession, asked: dict[str, Any], words: str) -> tuple[list[Row], frozenset[str]]:
-    """What a search for words finds, and what of it only the owner may see there."""
-    parts = page_rows(db, "words", text=words)[0][0]
-    if not parts:
+def _found(
+    db: ServiceSession, asked: dict[str, Any], words: str | None, withheld: tuple[str, ...]
+) -> tuple[list[Row], frozenset[str]]:
+    """The changes, or those that a search for words finds; and resources that are left out of them."""
+    parts = None if words is None else page_rows(db, "words", text=words)[0][0]
+    if words is not None and not parts:
         return [], frozenset()
-    rows = db.rows("changes_of", {**asked, "words": query(parts, " & ")})
-    return rows, unlisted(db, (row[0] for row in rows))
+    rows = db.rows("changes_of", {**asked, "words": query(parts, " & ") if parts else None})
+    return rows, unlisted(db, (row[0] for row in rows), withheld)
 
 
 def _change(row: Row, base: str) -> VersionChange:
@@ -179,6 +177,7 @@ _PARAMETERS = (
     Parameter("portal", "only resources that this portal lists"),
     Parameter("dataset", "only this resource, by its id or URL"),
     Parameter("q", "only resources that match these words"),
+    FOR_TRAINING,
     *PAGED,
 )
 

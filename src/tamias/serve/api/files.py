@@ -11,13 +11,21 @@ from tamias.archive.moments import milliseconds
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import page_of_resources, read_versions
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.endpoints import ID, URL, Endpoint, Parameter, ResponseSpec, path_parameter
+from tamias.serve.http.endpoints import (
+    FOR_TRAINING,
+    ID,
+    URL,
+    Endpoint,
+    Parameter,
+    ResponseSpec,
+    path_parameter,
+)
 from tamias.serve.http.params import media_type, own_parameters, parameter, path_behind, url_behind
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
 from tamias.serve.queries.history import ResourceHistory
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 from tamias.serve.replay.delivery import FOR_EVER, as_attachment, begun, deliver
+from tamias.serve.replay.usage import zip_words
 from tamias.serve.replay.zips import zipped
 from tamias.serve.service import Service
 
@@ -67,7 +75,8 @@ async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[F
     headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
-    withheld = None if has_secret(request, service.secret) else service.usages.withheld
+    words = zip_words(request, service.secret)
+    withheld = partial(service.usages.withheld, words=words) if words else None
     content = await begun(zipped(service.pool, wanted, withheld))
     return StreamingResponse(content, headers=headers, media_type="application/zip")
 
@@ -145,6 +154,7 @@ ENDPOINTS = [
         parameters=(
             path_parameter("TYPE", "a media type, or a short name such as csv"),
             Parameter("versions", "only the latest of each dataset", {"enum": ["all", "latest"]}),
+            FOR_TRAINING,
         ),
         answers={200: _ZIP},
     ),

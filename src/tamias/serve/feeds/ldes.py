@@ -11,12 +11,15 @@ from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.catalogue.terms import address, media_type_iri, moment, text, typed, word
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.database.sql import statements
+from tamias.model.usage import refusal
 from tamias.serve.events.log import latest_event
-from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.endpoints import FOR_TRAINING, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.secret import has_secret
 from tamias.serve.published.serialisation import MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.replay.usage import feed_words, usages
 from tamias.serve.service import Service
 
 EVENTS_A_PAGE: Final = 200
@@ -32,23 +35,26 @@ Row = tuple[Any, ...]
 async def stream(request: Request, service: Service) -> Response:
     """One page. The first one is where a client begins."""
     page, bases = number(request, "page", 1, 1, MOST_PAGE), bases_of(service.settings.serve)
-    latest, rows = await service.pool.run(lambda db: _read(db, page))
+    withheld = feed_words(request, service.secret, search=False)
+    latest, rows = await service.pool.run(lambda db: _read(db, page, withheld))
     full = latest >= page * EVENTS_A_PAGE
     quads = [*_about(bases, page, rows, full=full)]
     for row in rows:
         quads += _member(row, bases)
-    headers = {"Cache-Control": "public, max-age=604800, immutable"} if full else {}
+    kept = "public" if not has_secret(request, service.secret) else "private"
+    headers = {"Cache-Control": f"{kept}, max-age=604800, immutable"} if full else {}
     return await rdf_answer(request, quads, wanted_form(request) or "ttl", headers)
 
 
-def _read(db: ServiceSession, page: int) -> tuple[int, list[Row]]:
+def _read(db: ServiceSession, page: int, withheld: tuple[str, ...]) -> tuple[int, list[Row]]:
     latest = latest_event(db.session)
     after = (page - 1) * EVENTS_A_PAGE
     if page > 1 and after > latest:
         raise HttpProblem(404, f"the event stream has no page {page}; it has {latest // EVENTS_A_PAGE + 1}")
     asked = {"after": after, "until": after + EVENTS_A_PAGE}
     rows = db.session.transact(lambda cursor: cursor.execute(_SQL["members"].text, asked).fetchall())
-    return latest, rows
+    said = usages(db, [row[-1] for row in rows])
+    return latest, [row for row in rows if refusal(said[row[-1]].verdict, withheld) is None]
 
 
 def _about(bases: CatalogueBases, page: int, rows: list[Row], *, full: bool) -> Iterator[Quad]:
@@ -72,7 +78,7 @@ def _about(bases: CatalogueBases, page: int, rows: list[Row], *, full: bool) -> 
 
 def _member(row: Row, bases: CatalogueBases) -> Iterator[Quad]:
     """A version, by itself: what is told of it never changes."""
-    _, at, resource, count, digest, size, media_type, url, title = row
+    _, at, resource, count, digest, size, media_type, url, title, _ = row
     node = bases.version(resource, count)
     form, checksum = NamedNode(node.value + "#distribution"), NamedNode(node.value + "#checksum")
     file = NamedNode(f"{bases.service}/api/v1/get/file/id/{resource}_{count}")
@@ -109,7 +115,10 @@ ENDPOINTS = [
         path="/ldes",
         handle=stream,
         about="Every version as a member of an event stream (LDES), oldest page first",
-        parameters=(Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),),
+        parameters=(
+            Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
+            FOR_TRAINING,
+        ),
         answers={200: ResponseSpec("A page of the stream", media_types=tuple(MEDIA_TYPES.values()))},
     )
 ]

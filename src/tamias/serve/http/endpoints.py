@@ -60,6 +60,9 @@ LIMIT = Parameter(
 )
 CURSOR = Parameter("cursor", "the cursor that the previous page returned")
 PAGED = (LIMIT, CURSOR)
+FOR_TRAINING = Parameter(
+    "for", "training: leave out what servers refuse for the training of models", {"enum": ["training"]}
+)
 _REST = ("{URL}", "{TYPE}")
 
 

@@ -19,6 +19,7 @@ from tamias.crawl.catalogue.exchange import Answer
 from tamias.model.errors import UsageError
 from tamias.model.resource import Resource, Version, resource_id
 from tamias.model.url import fetch_url, url_key
+from tamias.model.usage import MODELS, SHOWING
 from tamias.serve.pages.search import LONGEST_SEARCH, MOST_WORDS, find
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import check_open
@@ -37,6 +38,8 @@ _LONGEST_URL: Final = 4096
 _LONGEST_QUERY: Final = 100_000
 _ROWS: Final = f"{CSV}, {TURTLE};q=0.9"
 _CUT: Final = 40_000
+_WITHHELD: Final = (*SHOWING, *MODELS)
+"""Models read what the tools return."""
 _TYPES: Final[dict[str, type]] = {"string": str, "integer": int}
 
 
@@ -104,7 +107,7 @@ def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     resource, versions = _history(db, asked["url"])
     b = asked.get("b", len(versions))
     old, new = (_numbered(resource, versions, number) for number in (asked.get("a", b - 1), b))
-    check_open(db, [old, new], owner=owner)
+    check_open(db, [old, new], owner=owner, words=_WITHHELD)
     if max(old.byte_size, new.byte_size) > _LARGEST:
         raise UsageError(f"versions over {_LARGEST} bytes are not compared here; 'tamias diff' compares any")
     limits = DiffLimits(
@@ -119,7 +122,7 @@ def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
 def _read(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     resource, versions = _history(db, asked["url"])
     version = _chosen(resource, versions, asked)
-    check_open(db, [version], owner=owner)
+    check_open(db, [version], owner=owner, words=_WITHHELD)
     if version.byte_size > _LARGEST:
         raise UsageError(f"version {version.number} has {version.byte_size} bytes; 'tamias get' gives any")
     head = f"{resource.url}, version {version.number} of {rfc3339(version.captured_at)}, "

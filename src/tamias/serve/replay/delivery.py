@@ -35,8 +35,8 @@ async def deliver(
 ) -> Response:
     """The bytes of a version, or what the client wants to have of them. Raises `HttpProblem`."""
     told = {**_headers(version), **(headers or {})}
-    if await service.usages.withheld(version):
-        check_owner(request, service.secret)
+    if reason := await service.usages.withheld(version):
+        check_owner(request, service.secret, reason)
         told["Cache-Control"] = FOR_NOBODY
     refusal = _refusal(request, version, told)
     if refusal is not None:

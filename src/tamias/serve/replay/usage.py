@@ -14,13 +14,13 @@ from starlette.requests import Request
 from tamias.database.sql import statements
 from tamias.model.resource import Version
 from tamias.model.site import Signal
-from tamias.permit.signals import verdict
+from tamias.model.usage import BULK, SHOWING, TRAINING, UsageVerdict, reasons, refusal, verdict
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import Secret, has_secret
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 MOST_KEPT: Final = 20_000
-REASON: Final = "its server asks that its content is not shown (noarchive)"
+SEARCH: Final = ("noindex",)
 _HOW: Final = "the owner of the archive gets it with the secret: 'Authorization: Bearer SECRET'"
 _SQL = statements("tamias.serve.replay", "usage.sql")
 
@@ -28,11 +28,23 @@ _SQL = statements("tamias.serve.replay", "usage.sql")
 class UsageTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What was said when a version came, and what follows from it."""
 
-    noindex: bool = False
-    """The resource is not found by a search, while this is its newest version."""
-    noarchive: bool = False
-    """Its body is not given out; its digest and what is known of it are."""
+    verdict: UsageVerdict = UsageVerdict()
     signals: tuple[Signal, ...] = ()
+
+    @property
+    def noindex(self) -> bool:
+        """The resource is not found by a search, while this is its newest version."""
+        return self.verdict.noindex
+
+    @property
+    def noarchive(self) -> bool:
+        """Its body is not given out; its digest and what is known of it are."""
+        return self.verdict.noarchive
+
+    @property
+    def reasons(self) -> list[tuple[str, str]]:
+        """What must not be done with it, and who says so."""
+        return list(reasons(self.signals))
 
 
 _SILENCE: Final = UsageTerms()
@@ -51,28 +63,50 @@ def usages(db: ServiceSession, captures: Collection[str]) -> dict[str, UsageTerm
     return {each: _judged(told[each]) if each in told else _SILENCE for each in captures}
 
 
-def unlisted(db: ServiceSession, resources: Iterable[str]) -> frozenset[str]:
-    """Those of some resources that searches leave out."""
+def unlisted(db: ServiceSession, resources: Iterable[str], words: Collection[str] = SEARCH) -> frozenset[str]:
+    """Those of some resources that searches leave out; or feeds, by other words of the verdict."""
     asked = {"resource": list(set(resources))}
-    if not asked["resource"]:
+    if not asked["resource"] or not words:
         return frozenset()
     rows = db.session.transact(lambda cursor: cursor.execute(_SQL["newest"].text, asked).fetchall())
     said = usages(db, [capture for _, capture in rows])
-    return frozenset(resource for resource, capture in rows if said[capture].noindex)
+    return frozenset(
+        resource for resource, capture in rows if any(getattr(said[capture].verdict, word) for word in words)
+    )
 
 
-def check_open(db: ServiceSession, versions: Sequence[Version], *, owner: bool) -> dict[str, UsageTerms]:
+def check_open(
+    db: ServiceSession, versions: Sequence[Version], *, owner: bool, words: Collection[str] = SHOWING
+) -> dict[str, UsageTerms]:
     """What was said of versions whose bodies are wanted. Raises `HttpProblem` where that withholds one."""
     said = usages(db, [each.capture for each in versions])
-    if not owner and any(each.noarchive for each in said.values()):
-        raise _withheld()
+    withheld = (refusal(each.verdict, words) for each in said.values())
+    if not owner and (reason := next((each for each in withheld if each), None)):
+        raise _withheld(reason)
     return said
 
 
-def check_owner(request: Request, secret: Secret) -> None:
+def check_owner(request: Request, secret: Secret, reason: str) -> None:
     """Raises `HttpProblem` unless the request has the secret: what it wants is withheld from others."""
     if not has_secret(request, secret):
-        raise _withheld()
+        raise _withheld(reason)
+
+
+def zip_words(request: Request, secret: Secret) -> tuple[str, ...]:
+    """By which words of the verdict a zip leaves files out. The owner gets all, except for training."""
+    words = () if has_secret(request, secret) else (*SHOWING, *BULK)
+    return (*words, *TRAINING) if wants_training(request) else words
+
+
+def feed_words(request: Request, secret: Secret, *, search: bool) -> tuple[str, ...]:
+    """By which words of the verdict a feed leaves resources out; one that searches, more of them."""
+    words = () if has_secret(request, secret) else (*(SEARCH if search else ()), *BULK)
+    return (*words, *TRAINING) if wants_training(request) else words
+
+
+def wants_training(request: Request) -> bool:
+    """Whether the response is marked for the training of models, by `?for=training`."""
+    return request.query_params.get("for") == "training"
 
 
 class Usages:
@@ -80,23 +114,22 @@ class Usages:
 
     def __init__(self, pool: SessionPool) -> None:
         self._pool = pool
-        self._withheld: OrderedDict[str, bool] = OrderedDict()
+        self._verdicts: OrderedDict[str, UsageVerdict] = OrderedDict()
 
-    async def withheld(self, version: Version) -> bool:
-        """Whether the body of a version is for the owner only."""
-        known = self._withheld.get(version.capture)
+    async def withheld(self, version: Version, words: Collection[str] = SHOWING) -> str | None:
+        """Why the body of a version is withheld, by some words of the verdict; None if it is not."""
+        known = self._verdicts.get(version.capture)
         if known is None:
             said = await self._pool.run(partial(usage, version=version))
-            known = self._withheld[version.capture] = said.noarchive
-            if len(self._withheld) > MOST_KEPT:
-                self._withheld.popitem(last=False)
-        return known
+            known = self._verdicts[version.capture] = said.verdict
+            if len(self._verdicts) > MOST_KEPT:
+                self._verdicts.popitem(last=False)
+        return refusal(known, words)
 
 
 def _judged(signals: tuple[Signal, ...]) -> UsageTerms:
-    judged = verdict(signals)
-    return UsageTerms(noindex=judged.noindex, noarchive=judged.noarchive, signals=signals)
+    return UsageTerms(verdict=verdict(signals), signals=signals)
 
 
-def _withheld() -> HttpProblem:
-    return HttpProblem(403, f"{REASON}; {_HOW}")
+def _withheld(reason: str) -> HttpProblem:
+    return HttpProblem(403, f"{reason}; {_HOW}")

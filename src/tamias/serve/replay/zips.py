@@ -17,12 +17,11 @@ from tamias.model.resource import Resource, Version
 from tamias.serve.queries.thread_pool import SessionPool
 from tamias.serve.replay.bodies import IN_MEMORY, pieces
 from tamias.serve.replay.delivery import extension
-from tamias.serve.replay.usage import REASON
 
 MANIFEST = "manifest.jsonl"
 LEVEL = 1
-Withheld = Callable[[Version], Awaitable[bool]]
-"""Whether a version is withheld from whoever asked."""
+Withheld = Callable[[Version], Awaitable[str | None]]
+"""Why a version is withheld from whoever asked; None if it is not."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
@@ -52,7 +51,7 @@ async def zipped(
         zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive,
     ):
         async for resource, version in wanted:
-            problem = REASON if withheld is not None and await withheld(version) else None
+            problem = None if withheld is None else await withheld(version)
             try:
                 if problem is None:
                     async for piece in _written(pool, archive, out, version):

@@ -18,9 +18,8 @@ from tamias.serve.api.changes import Row, feed_of, page_of, span
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, atom, json_feed
 from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
 from tamias.serve.queries.thread_pool import ServiceSession
-from tamias.serve.replay.usage import unlisted
+from tamias.serve.replay.usage import feed_words, unlisted
 from tamias.serve.service import Service
 from tamias.serve.sparql.description import preferred
 from tamias.serve.sparql.downloads import ACCEPT, Named, named
@@ -60,9 +59,9 @@ class QueryFeeds:
             )
         wanted = await self._wanted(query)
         names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
-        rows, hidden = await service.pool.run(partial(_found, asked={**asked, **names}))
-        shown = frozenset[str]() if has_secret(request, service.secret) else hidden
-        changes, after = page_of(rows, asked["limit"], shown, base_of(request))
+        withheld = feed_words(request, service.secret, search=True)
+        rows, hidden = await service.pool.run(partial(_found, asked={**asked, **names}, withheld=withheld))
+        changes, after = page_of(rows, asked["limit"], hidden, base_of(request))
         about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
         return _written(feed_of(request, PATH, changes, after, about), form)
 
@@ -111,9 +110,11 @@ def _rows(answer: Answer) -> Iterator[list[str]]:
     raise HttpProblem(400, "a feed is made of the rows of a SELECT that names datasets or versions")
 
 
-def _found(db: ServiceSession, asked: dict[str, object]) -> tuple[list[Row], frozenset[str]]:
+def _found(
+    db: ServiceSession, asked: dict[str, object], withheld: tuple[str, ...]
+) -> tuple[list[Row], frozenset[str]]:
     rows = db.rows("changes_named", asked)
-    return rows, unlisted(db, (row[0] for row in rows))
+    return rows, unlisted(db, (row[0] for row in rows), withheld)
 
 
 def _form(request: Request) -> str:

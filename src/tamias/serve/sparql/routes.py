@@ -15,7 +15,7 @@ from tamias.content.formats import CSV, JSON_LD, NQUADS, NTRIPLES, RDF_XML, TRIG
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueFollower, bases_of, options_of
 from tamias.database.connect import Database
 from tamias.serve.api.files import Found, zip_answer
-from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.endpoints import FOR_TRAINING, PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.mcp.http import mcp_endpoints
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
@@ -71,7 +71,10 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
             path="/api/v1/get/files/sparql",
             handle=partial(_files, endpoint),
             about="The files of all versions and datasets in the result of a query, as a zip",
-            parameters=(Parameter("q", "a query whose result names versions or datasets", required=True),),
+            parameters=(
+                Parameter("q", "a query whose result names versions or datasets", required=True),
+                FOR_TRAINING,
+            ),
             answers={200: _ZIP},
         ),
         Endpoint(
@@ -83,6 +86,7 @@ def sparql_endpoints(endpoint: SparqlEndpoint) -> list[Endpoint]:
                 Parameter("format", "instead of the Accept header", {"enum": list(FORMS)}),
                 Parameter("since", "from this time on: RFC 3339 or YYYYMMDDhhmmss"),
                 Parameter("until", "up to this time"),
+                FOR_TRAINING,
                 *PAGED,
             ),
             answers={200: ResponseSpec("A feed", media_types=tuple(FORMS.values()))},

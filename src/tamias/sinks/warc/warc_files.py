@@ -3,7 +3,7 @@
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +19,8 @@ _HEAD_BYTES = 256 * 1024
 """Of a record that are looked at; the heads of both WARC and HTTP are smaller."""
 
 _PIECE = 256 * 1024
+_BELONGS_TO = ("warc-concurrent-to", "warc-refers-to")
+"""Fields by which a record names another that it belongs to."""
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([0-9]{3})")
 
 
@@ -77,6 +79,48 @@ def pieces(part: WarcPart) -> Iterator[bytes]:
         while left and (piece := file.read(min(left, _PIECE))):
             left -= len(piece)
             yield piece
+
+
+def sifted_parts(folder: Path, scratch: Path, withheld: Callable[[str, str], bool]) -> Iterator[WarcPart]:
+    """The files of a folder without the records whose body, by address and SHA-256, is withheld.
+
+    A file that has any is copied without them to the scratch folder, and gone when the next is asked for; its
+    index stays. The others are given as they are.
+    """
+    for part in warc_parts(folder):
+        if not any(withheld(entry.url, _sha256(entry.digest)) for _, entry in entries(part.index)):
+            yield part
+            continue
+        copy = WarcPart(scratch / part.name, part.name, 0)
+        yield msgspec.structs.replace(copy, length=_sift(part, copy, withheld))
+        copy.path.unlink()
+
+
+def _sift(part: WarcPart, copy: WarcPart, withheld: Callable[[str, str], bool]) -> int:
+    left_out: set[str] = set()
+    lines, end = [], 0
+    with part.path.open("rb") as source, copy.path.open("wb") as out:
+        for record in records(part.path):
+            if record.offset + record.length > part.length:
+                break
+            fields = _fields(record.head.partition(b"\r\n\r\n")[0])
+            body = fields.get("warc-target-uri", ""), _sha256(fields.get("warc-payload-digest", ""))
+            if withheld(*body) or left_out & {fields.get(name, "") for name in _BELONGS_TO}:
+                left_out.add(fields.get("warc-record-id", ""))
+                continue
+            moved = msgspec.structs.replace(record, offset=end)
+            if found := indexed(moved, part.name):
+                lines.append(line(found[1], found[0]))
+            source.seek(record.offset)
+            out.write(source.read(record.length))
+            end += record.length
+    _write_index(copy.index, lines)
+    return end
+
+
+def _sha256(digest: str) -> str:
+    """A digest as the database has it: hexadecimal, without its algorithm."""
+    return digest.partition(":")[2].lower()
 
 
 def mend_warcs(folder: Path, prefix: str) -> int:

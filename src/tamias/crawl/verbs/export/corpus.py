@@ -8,6 +8,7 @@ from pyoxigraph import RdfFormat, serialize
 
 from tamias.archive.captures import all_captures, all_extents, current_extents
 from tamias.archive.references import committed_lengths
+from tamias.archive.usage_gate import UsageGate
 from tamias.database.connect import Session
 from tamias.model.capture import Extent
 from tamias.sinks.metadata import activity_quads
@@ -23,14 +24,16 @@ def data_quads(
     history: bool = False,
     lost: list[Extent] | None = None,
     since: int = 0,
+    gate: UsageGate | None = None,
 ) -> Iterator[bytes]:
     """The crawled quads as N-Quads: of the latest capture of each document, or of all, read since a time.
 
-    Documents that cannot be read to their end are left out and noted in `lost`. Raises `SegmentError` where
-    there is no such list.
+    What the gate withholds is left out. Documents that cannot be read to their end are left out and noted in
+    `lost`. Raises `SegmentError` where there is no such list.
     """
     with SegmentReader(data / "rdf", committed_lengths(session)) as reader:
-        for extent in all_extents(session, since) if history else current_extents(session, since):
+        chosen = all_extents if history else current_extents
+        for extent in chosen(session, since, gate.passes) if gate else chosen(session, since):
             if lost is None or reader.holds(extent):
                 yield from reader.read(extent)
             else:

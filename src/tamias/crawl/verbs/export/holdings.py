@@ -6,6 +6,7 @@ from itertools import islice
 import msgspec
 
 from tamias.archive.reader.library import ArchiveReader, Exchange, NotArchived, read_exchanges
+from tamias.archive.usage_gate import UsageGate
 from tamias.archive.versions.resources import read_versions
 from tamias.content.formats import suffix_of
 from tamias.model.resource import Resource, Version
@@ -32,8 +33,11 @@ class Holding(msgspec.Struct, frozen=True):
         return f"{self.resource.id}/{version.number}{suffix_of(version.media_type) or '.bin'}"
 
 
-def holdings(archive: ArchiveReader, urls: Sequence[str] = ()) -> Iterator[Holding]:
-    """The resources named, or all; those that have a version. Raises `NotArchived` for a name without one."""
+def holdings(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate) -> Iterator[Holding]:
+    """The resources named, or all, with the versions that the gate lets through; those that have one.
+
+    Raises `NotArchived` for a name without one.
+    """
     named = {each.id: each for each in map(archive.resource, urls)}
     chosen = iter(named.values()) if urls else archive.resources()
     while some := list(islice(chosen, AT_ONCE)):
@@ -41,7 +45,7 @@ def holdings(archive: ArchiveReader, urls: Sequence[str] = ()) -> Iterator[Holdi
         captures = [version.capture for of_one in versions.values() for version in of_one]
         exchanges = read_exchanges(archive.session, captures)
         for resource in some:
-            if versions[resource.id]:
-                yield Holding(resource, versions[resource.id], exchanges)
-            elif urls:
+            if open_ones := [each for each in versions[resource.id] if gate.passes(each.capture)]:
+                yield Holding(resource, open_ones, exchanges)
+            elif urls and not versions[resource.id]:
                 raise NotArchived(f"{resource.url} is watched, but has no version yet")

@@ -9,6 +9,7 @@ from tamias.archive.moments import rfc3339
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.descriptions import DatasetDescription, describe
 from tamias.archive.reader.library import ArchiveReader, Exchange, NotArchived
+from tamias.archive.usage_gate import UsageGate
 from tamias.crawl.verbs.export.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.vocabulary import address_iri
@@ -32,17 +33,17 @@ class Told(msgspec.Struct, frozen=True):
     captures: tuple[Exchange, ...]
 
 
-def export_bag(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
+def export_bag(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, package: Package) -> int:
     """Writes every version of the resources named, or of all, as one bag; returns how many there were."""
     bag = Bag(package)
     count = 0
-    for holding in holdings(archive, urls):
+    for holding in holdings(archive, urls, gate):
         for version in holding.versions:
             content = Content(holding.resource, version, archive.reader)
             bag.add(holding.path(version), content.pieces())
             count += 1
         bag.add(f"{holding.resource.id}/resource.json", [_told(holding)])
-    _some(count)
+    _some(count, gate)
     bag.complete(
         [
             *(("External-Identifier", url) for url in urls),
@@ -53,17 +54,17 @@ def export_bag(archive: ArchiveReader, urls: Sequence[str], package: Package) ->
     return count
 
 
-def export_crate(archive: ArchiveReader, urls: Sequence[str], package: Package) -> int:
+def export_crate(archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, package: Package) -> int:
     """The same as one RO-Crate."""
     crate = Crate(package)
     crate.describe("#tamias", "SoftwareApplication", name="Tamias", version=__version__)
     count = 0
     titles = []
-    for holding in holdings(archive, urls):
+    for holding in holdings(archive, urls, gate):
         _add_to_crate(crate, archive, holding)
         count += len(holding.versions)
         titles.append(holding.title)
-    _some(count)
+    _some(count, gate)
     name = titles[0] if len(titles) == 1 else f"{len(titles)} resources of the Web"
     crate.complete(
         name=f"{name}: {count} versions",
@@ -73,7 +74,9 @@ def export_crate(archive: ArchiveReader, urls: Sequence[str], package: Package) 
     return count
 
 
-def _some(count: int) -> None:
+def _some(count: int, gate: UsageGate) -> None:
+    if not count and gate.left_out:
+        raise NotArchived("every version is withheld by its server; --include-reserved exports them")
     if not count:
         raise NotArchived("the archive has no versions yet; 'tamias add' watches resources")
 

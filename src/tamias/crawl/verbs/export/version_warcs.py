@@ -9,6 +9,7 @@ import msgspec
 from tamias import __version__
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader, Exchange
+from tamias.archive.usage_gate import UsageGate
 from tamias.crawl.verbs.export.holdings import holdings
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.resource import Version
@@ -22,7 +23,7 @@ IN_MEMORY = 8 << 20
 
 
 def version_warcs(
-    archive: ArchiveReader, urls: Sequence[str], folder: Path, crawled: Path | None
+    archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, folder: Path, crawled: Path | None
 ) -> Iterator[WarcPart]:
     """Versions as WARC files of a scratch folder, each gone when the next is asked for; its index stays.
 
@@ -33,7 +34,7 @@ def version_warcs(
     with WarcWriter(
         folder, "versions", agent="", accept="", software=f"Tamias {__version__}", robots=""
     ) as writer:
-        for holding in holdings(archive, urls):
+        for holding in holdings(archive, urls, gate):
             for version in holding.versions:
                 content = Content(holding.resource, version, archive.reader)
                 exchange = holding.exchanges.get(version.capture)

@@ -1,0 +1,42 @@
+"""What servers reserve is left out of exports, whatever their format: the one gate for all of them."""
+
+import msgspec
+
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+from tamias.model.site import Signal
+from tamias.model.usage import refusal, verdict
+
+_SQL = statements("tamias.archive", "usage_gate.sql")
+
+
+class UsageGate:
+    """Knows the captures that are withheld from a use, and counts what was left out for them."""
+
+    def __init__(self, session: Session, words: tuple[str, ...]) -> None:
+        """`words` of the verdict withhold (`model.usage`); without any, nothing is withheld."""
+        self._captures: dict[str, str] = {}
+        self._bodies: set[tuple[str, str]] = set()
+        self.left_out: dict[str, int] = {}
+        """How much was left out, by reason."""
+        for capture, url, sha256, signals in session.rows(_SQL["signals"].text, {}) if words else ():
+            reason = refusal(verdict(msgspec.convert(signals, tuple[Signal, ...])), words)
+            if reason is not None:
+                self._captures[capture] = reason
+                self._bodies.add((url, sha256))
+
+    def passes(self, capture: str) -> bool:
+        """Whether what a capture brought may be exported; if not, it is counted."""
+        reason = self._captures.get(capture)
+        if reason is not None:
+            self.left_out[reason] = self.left_out.get(reason, 0) + 1
+        return reason is None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing at all is withheld."""
+        return not self._captures
+
+    def holds(self, url: str, sha256: str) -> bool:
+        """Whether a body that came from an address is withheld, where its capture is not known."""
+        return (url, sha256) in self._bodies

@@ -1,0 +1,120 @@
+"""What usage signals forbid: the one verdict, its reasons, and which uses it withholds content from.
+
+Pure. What may be fetched is decided by robots.txt alone; this decides what is done with what came.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tamias.model.site import Signal
+
+TAG_HEADERS = ("x-robots-tag", "robots-tag")
+RESERVATION = "tdm-reservation"
+TDM_KEYS = (RESERVATION, "tdm-policy")
+CONTENT_USAGE = "content-usage"
+CONTENT_SIGNAL = "content-signal"
+USE_KEYS = (CONTENT_USAGE, CONTENT_SIGNAL)
+AI_AGENTS = "user-agent"
+"""The key of a signal that names AI crawlers which robots.txt keeps out, though it lets us in."""
+AI_TXT = "ai.txt"
+
+_TRAINING = frozenset({"ai-train", "train-ai", "train-genai", "ai"})
+_INPUT = frozenset({"ai-input", "ai"})
+
+
+class UsageVerdict(msgspec.Struct, frozen=True):
+    """What must not be done with a capture."""
+
+    nofollow: bool = False
+    """Its links are not followed."""
+    noindex: bool = False
+    """It is kept out of public search and pages."""
+    noarchive: bool = False
+    """Its body is not shown in public; its digest and what is known of it are."""
+    tdm_reserved: bool = False
+    """It is left out of bulk exports."""
+    no_training: bool = False
+    """Exports for the training of models leave it out."""
+    no_ai_input: bool = False
+    """It is not given to models as input."""
+
+
+_NOTHING_FORBIDDEN = UsageVerdict()
+
+SHOWING = ("noarchive",)
+"""Which words of a verdict withhold content from the public."""
+BULK = ("tdm_reserved",)
+"""From bulk exports."""
+TRAINING = ("tdm_reserved", "no_training")
+"""From exports for the training of models."""
+MODELS = ("tdm_reserved", "no_training", "no_ai_input")
+"""From models that read it."""
+
+_SAID = {
+    "noarchive": "its server asks that its content is not shown (noarchive)",
+    "tdm_reserved": "its server reserves text and data mining (tdm_reserved)",
+    "no_training": "its server refuses the training of models (no_training)",
+    "no_ai_input": "its server refuses use as input of models (no_ai_input)",
+}
+
+
+def verdict(signals: Iterable[Signal]) -> UsageVerdict:
+    """What the signals forbid together: whoever refuses wins, wherever it is said."""
+    signals = tuple(signals)
+    if not signals:
+        return _NOTHING_FORBIDDEN
+    words = {word for signal in signals if _is_robots_rule(signal) for word in signal.value.split()}
+    refused = {
+        use.removesuffix("=no").removesuffix("=n")
+        for use in (signal.value for signal in signals if signal.key in USE_KEYS)
+        if use.endswith(("=no", "=n"))
+    }
+    keeps_ai_out = any(signal.key == AI_AGENTS or signal.source == AI_TXT for signal in signals)
+    return UsageVerdict(
+        nofollow=not words.isdisjoint(("nofollow", "none")),
+        noindex=not words.isdisjoint(("noindex", "none")) or "search" in refused,
+        noarchive=not words.isdisjoint(("noarchive", "nocache")),
+        tdm_reserved=is_reserved(signals),
+        no_training=keeps_ai_out or not refused.isdisjoint(_TRAINING),
+        no_ai_input=not refused.isdisjoint(_INPUT),
+    )
+
+
+def reasons(signals: Iterable[Signal]) -> Iterator[tuple[str, str]]:
+    """Each word of the verdict, with the signals that decided it.
+
+    >>> list(reasons([Signal("header", "tdm-reservation", "1"), Signal("meta", "robots", "all")]))
+    [('tdm_reserved', 'header tdm-reservation: 1')]
+    """
+    signals = tuple(signals)
+    together = verdict(signals)
+    for word in UsageVerdict.__struct_fields__:
+        if getattr(together, word):
+            because = [each for each in signals if getattr(verdict((each,)), word)]
+            yield word, "; ".join(f"{each.source} {each.key}: {each.value}" for each in because)
+
+
+def refusal(judged: UsageVerdict, words: Iterable[str]) -> str | None:
+    """Why content is withheld from a use: the first of some words that the verdict has; None if it is not.
+
+    >>> refusal(UsageVerdict(no_training=True), BULK) is None
+    True
+    >>> refusal(UsageVerdict(no_training=True), TRAINING)
+    'its server refuses the training of models (no_training)'
+    """
+    return next((_SAID[word] for word in words if getattr(judged, word)), None)
+
+
+def is_reserved(signals: Iterable[Signal]) -> bool:
+    """Whether mining is reserved: a header goes before the file, a meta before the header."""
+    told = [signal for signal in signals if signal.key == RESERVATION]
+    for source in ("meta", "header", "tdmrep.json"):
+        values = {signal.value for signal in told if signal.source == source}
+        if values:
+            return "1" in values
+    return False
+
+
+def _is_robots_rule(signal: Signal) -> bool:
+    return signal.key in TAG_HEADERS or (signal.source == "meta" and signal.key not in TDM_KEYS)
