@@ -101,11 +101,17 @@ class FiltersSettings(msgspec.Struct, frozen=True, kw_only=True):
         "sid",
     )
     blocklists: Annotated[
-        tuple[str, ...], _about("files and folders of block lists; NAME=PATH gives one a name")
+        tuple[str, ...], _about("files, folders and addresses of block lists; NAME=PATH gives one a name")
     ] = ()
     blocklist_interval: Annotated[float, _about("seconds between checks for changed block lists", ge=1)] = (
         60.0
     )
+    blocklist_refresh: Annotated[
+        float, _about("seconds between requests for a block list at an address", ge=60)
+    ] = 86_400.0
+    blocklist_cache: Annotated[
+        str, _about("folder for fetched block lists; empty: `tamias/blocklists` in your cache folder")
+    ] = ""
     blocklist_entries: Annotated[int, _about("maximum entries of all block lists together", ge=1)] = (
         20_000_000
     )

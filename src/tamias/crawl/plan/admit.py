@@ -239,7 +239,11 @@ def filters(settings: Settings, seeds: Sequence[str]) -> dict[str, Filter]:
         ),
         "scope": lambda part: part(wanted.scope, list(seeds)),
         "blocklist": lambda part: part(
-            wanted.blocklists, wanted.blocklist_interval, wanted.blocklist_entries
+            wanted.blocklists,
+            wanted.blocklist_interval,
+            wanted.blocklist_entries,
+            refresh=wanted.blocklist_refresh,
+            cache=wanted.blocklist_cache,
         ),
         "pattern": lambda part: part(wanted.include, wanted.exclude),
     }

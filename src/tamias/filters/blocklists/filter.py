@@ -5,10 +5,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 
 from tamias.filters.blocklists.files import BlocklistSource, collected, sources
 from tamias.filters.blocklists.table import BlocklistTable, CollectedEntries, Match
+from tamias.filters.blocklists.updates import RemoteList, default_cache, remote_list
 from tamias.model.errors import ConfigError, UrlError
 from tamias.model.url import host
 
@@ -20,15 +22,23 @@ State = tuple[tuple[str, int, int], ...] | None
 class Lists:
     """The lists that settings name, read once and again when their files change. For any thread."""
 
-    def __init__(self, arguments: Sequence[str], most_entries: int) -> None:
-        self._arguments = tuple(arguments)
+    def __init__(
+        self, arguments: Sequence[str], most_entries: int, refresh: float = 86_400.0, cache: str = ""
+    ) -> None:
+        folder = Path(cache).expanduser() if cache else default_cache()
+        named = [(argument, remote_list(argument)) for argument in arguments]
+        self._arguments = tuple(argument for argument, remote in named if remote is None)
+        self._remote = [RemoteList(*remote, folder, refresh) for _, remote in named if remote is not None]
         self._most_entries = most_entries
         self._states: dict[str, State] = {}
         self._collected: dict[str, CollectedEntries] = {}
         self._missed: set[str] = set()
         self.names: tuple[str, ...] = ()
         self.table = BlocklistTable()
-        found = _sources(self._arguments)
+        for each in self._remote:
+            self._update(each)
+        found = [*_sources(self._arguments), *(each.source for each in self._remote)]
+        _check_names(found)
         for source in found:
             self._read(source)
         self._build()
@@ -52,7 +62,22 @@ class Lists:
                 found += sources(argument)
             except ConfigError as error:
                 self._warn(argument, str(error))
+        for each in self._remote:
+            try:
+                self._update(each)
+                found.append(each.source)
+            except ConfigError as error:
+                self._warn(each.source.name, str(error))
         return found
+
+    def _update(self, remote: RemoteList) -> None:
+        """Raises `ConfigError` where there is neither a new list nor an old one."""
+        try:
+            remote.update()
+        except ConfigError as error:
+            if remote.source.state() is None:
+                raise
+            _log.warning("block list %s stays as it was fetched last: %s", remote.source.name, error)
 
     def _read_again(self, source: BlocklistSource) -> bool:
         try:
@@ -81,15 +106,17 @@ class Lists:
 
 
 def _sources(arguments: Sequence[str]) -> list[BlocklistSource]:
-    found = [source for argument in arguments for source in sources(argument)]
+    return [source for argument in arguments for source in sources(argument)]
+
+
+def _check_names(found: Sequence[BlocklistSource]) -> None:
     names = Counter(source.name for source in found)
     twice = [name for name, times in names.items() if times > 1]
     if twice:
         raise ConfigError(f"filters.blocklists: two lists are called {twice[0]}; name one as NAME=PATH")
-    return found
 
 
-read_lists = cache(Lists)
+read_lists = lru_cache(maxsize=None)(Lists)
 """The lists of the same settings are read once in a process."""
 
 
@@ -97,9 +124,16 @@ class BlocklistFilter:
     """Keeps out what a block list names. Looks every `interval` seconds whether a file was changed."""
 
     def __init__(
-        self, blocklists: Sequence[str] = (), interval: float = 60.0, most_entries: int = 20_000_000
+        self,
+        blocklists: Sequence[str] = (),
+        interval: float = 60.0,
+        most_entries: int = 20_000_000,
+        *,
+        refresh: float = 86_400.0,
+        cache: str = "",
     ) -> None:
-        self._lists = read_lists(tuple(blocklists), most_entries)
+        """A list at an address is asked for every `refresh` seconds, and kept in the `cache`."""
+        self._lists = read_lists(tuple(blocklists), most_entries, refresh, cache)
         self._interval = interval if blocklists else float("inf")
         self._next_look = time.monotonic() + self._interval
         self._looking = threading.Lock()
