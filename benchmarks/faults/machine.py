@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -51,9 +51,11 @@ class Machine:
         """The same as text."""
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
 
-    def start(self, verb: str, *words: str, more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """One more program; `more` of the environment is for it alone."""
-        command = [sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
+    def start(
+        self, verb: str, *words: str, more: Mapping[str, str] | None = None, before: Sequence[str] = ()
+    ) -> subprocess.Popen[bytes]:
+        """One more program; `more` of the environment is for it alone, `before` stands before the command."""
+        command = [*before, sys.executable, "-m", "tamias", verb, "--data", str(self.data), *words]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 command,

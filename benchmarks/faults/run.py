@@ -20,7 +20,7 @@ from benchmarks.faults.experiments.deaths import (
     worker_killed,
 )
 from benchmarks.faults.experiments.disk import bad_writes, blob_flipped, disk_full, power_cut, segment_cut
-from benchmarks.faults.experiments.network import amplifier, bad_network, outages, partition
+from benchmarks.faults.experiments.network import amplifier, bad_network, cut_link, outages, partition
 from benchmarks.faults.scorecard import ScorecardRow, page
 from benchmarks.measuring.workspace import wait_for_end
 from tamias.model.errors import TamiasError, UsageError
@@ -84,6 +84,8 @@ EXPERIMENTS = (
          "none of them ever acts outside its role or runs longer than its time limit", strategy_escape.run),
     _row("F22", "grpc-attacks", "a hostile client of the gRPC frontier, eight attacks of 20 s each",
          "every call of a good client is answered within 1 s; less than 300 MiB", frontier_attacked.run),
+    _row("F23", "cut-link", "far workers with pages slower than a lease; link cut for 60 s, service killed",
+         "the same quads as without the fault, each page recorded once, no request early", cut_link.run),
 )  # fmt: skip
 
 

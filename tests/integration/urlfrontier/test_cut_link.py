@@ -1,13 +1,9 @@
 """Workers in another network: pages slower than a lease, the link cut, the service killed meanwhile.
 
-`TAMIAS_CUT_SECONDS=60` cuts the link for longer than the tests usually have time for.
+`python -m benchmarks faults F23` cuts the link for longer than tests have time for.
 """
 
-import ctypes
 import json
-import os
-import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,42 +15,25 @@ from contextlib import closing
 import pytest
 from frontier_client import Instance
 
+from benchmarks.webs.far_networks import SERVICE, FarNetworks, command_in, enter
+from benchmarks.webs.island import why_not
 from tamias.database.connect import Database
 from tamias.model.errors import LimitReached
 
-CUT_SECONDS = float(os.environ.get("TAMIAS_CUT_SECONDS", "5"))
+CUT_SECONDS = 5.0
 LEASE = 1.2
 SLOW = 3.0
 DELAY = 0.2
 HOSTS, PAGES = 3, 6
-SERVICE = "10.78.1.1"
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 @pytest.fixture
 def networks():
     """Two namespaces: servers and workers, with one cable for the web and one for the service."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("network namespaces need root and 'ip' (Debian: iproute2)")
-    servers, workers = (f"tamias-{secrets.token_hex(4)}" for _ in range(2))
-    try:
-        for name in (servers, workers):
-            ip("netns", "add", name)
-            ip("-n", name, "link", "set", "lo", "up")
-        for number, cable in ((1, "service"), (2, "web")):
-            ip("-n", servers, "link", "add", cable, "type", "veth", "peer", "name", cable, "netns", workers)
-            for host in range(1, HOSTS + 1):
-                ip("-n", servers, "addr", "add", f"10.78.{number}.{host}/24", "dev", cable)
-            ip("-n", workers, "addr", "add", f"10.78.{number}.99/24", "dev", cable)
-            for name in (servers, workers):
-                ip("-n", name, "link", "set", cable, "up")
-        yield servers, workers
-    finally:
-        for name in (servers, workers):
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+    if (missing := why_not()) is not None:
+        pytest.skip(missing)
+    with FarNetworks(HOSTS) as made:
+        yield made
 
 
 def inside(namespace, work):
@@ -62,8 +41,7 @@ def inside(namespace, work):
     results = []
 
     def run():
-        with open(f"/run/netns/{namespace}") as place:
-            assert ctypes.CDLL(None).setns(place.fileno(), 0) == 0
+        enter(namespace)
         results.append(work())
 
     thread = threading.Thread(target=run)
@@ -75,7 +53,7 @@ def inside(namespace, work):
 @pytest.fixture
 def web(networks, site_at):
     """Sites whose pages form a chain through all hosts; the first page of each takes longer than a lease."""
-    sites = [inside(networks[0], lambda host=host: site_at(f"10.78.2.{host + 1}")) for host in range(HOSTS)]
+    sites = [inside(networks.servers, lambda host=host: site_at(host)) for host in networks.web]
     for number, site in enumerate(sites):
         for page in range(PAGES):
             links = [sites[(number + 1) % HOSTS].url(f"/{page}"), site.url(f"/{(page + 1) % PAGES}")]
@@ -112,18 +90,7 @@ class FarService(Instance):
     """`tamias frontier` where the workers can reach it."""
 
     def __init__(self, namespace, data, env, port=0):
-        words = [
-            "ip",
-            "netns",
-            "exec",
-            namespace,
-            sys.executable,
-            "-m",
-            "tamias",
-            "frontier",
-            "--data",
-            str(data),
-        ]
+        words = [*command_in(namespace), sys.executable, "-m", "tamias", "frontier", "--data", str(data)]
         self.process = subprocess.Popen(
             [*words, "--host", SERVICE, "--port", str(port), "--json"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
@@ -140,13 +107,12 @@ def left(session):
 def test_pages_slower_than_a_lease_a_cut_link_and_a_killed_service_lose_nothing(
     networks, web, tamias, tmp_path
 ):
-    servers, workers = networks
     tamias.env["TAMIAS_FRONTIER__LEASE"] = str(LEASE)
     begun = tamias.run("crawl", "--allow-private", "--delay", str(DELAY), "--max-time", "0", web[0].url("/0"))
     assert begun.returncode == LimitReached.exit_code, begun.stderr
-    service = FarService(servers, tamias.data, tamias.env)
+    service = FarService(networks.servers, tamias.data, tamias.env)
     far = subprocess.Popen(
-        ["ip", "netns", "exec", workers, sys.executable, "-m", "tamias", "worker",
+        [*command_in(networks.workers), sys.executable, "-m", "tamias", "worker",
          "--frontier", service.address, "--workers", "2", "--scratch", str(tmp_path / "scratch"),
          "--allow-private", "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=tamias.env,
@@ -154,12 +120,12 @@ def test_pages_slower_than_a_lease_a_cut_link_and_a_killed_service_lose_nothing(
     try:
         requests = lambda: sum(len(site.log) for site in web)  # noqa: E731
         tamias.wait_until(lambda: requests() > 8)
-        ip("-n", servers, "link", "set", "service", "down")
+        networks.plug(plugged=False)
         time.sleep(CUT_SECONDS / 2)
         service.kill()
-        service = FarService(servers, tamias.data, tamias.env, service.port)
+        service = FarService(networks.servers, tamias.data, tamias.env, service.port)
         time.sleep(CUT_SECONDS / 2)
-        ip("-n", servers, "link", "set", "service", "up")
+        networks.plug(plugged=True)
         with closing(Database(tamias.data)) as database, closing(database.session()) as session:
             tamias.wait_until(lambda: left(session) == (0, HOSTS * PAGES), 180)
         far.send_signal(signal.SIGTERM)
