@@ -288,6 +288,20 @@ def portal(place: CommonOptions, datasets: int, small: int) -> int:
 
 
 @command.command()
+@click.option("--datasets", type=int, default=10_000, show_default=True, help="Datasets of each portal.")
+@click.option("--kind", "kinds", multiple=True, help="ckan, oai-pmh or dcat. [all of them]")
+@common
+def harvesters(place: CommonOptions, datasets: int, kinds: tuple[str, ...]) -> int:
+    """Requests and processor time of a second harvest of an unchanged portal, beside the first.
+
+    Example: python -m benchmarks harvesters --datasets 1000 --kind ckan
+    """
+    from benchmarks.harvesters.second import run
+
+    return _print_report(place, run(datasets, kinds, out=_out(place)))
+
+
+@command.command()
 @click.option("--pages", type=int, default=3000, show_default=True, help="Pages to be visited.")
 @click.option("--days", type=int, default=365, show_default=True, help="Days, a third of them for learning.")
 @click.option(

@@ -79,7 +79,7 @@ def looped(url: str) -> LoopFigures:
     """Pages of a thousand by offset until one is empty, as a script would ask for them."""
     figures, started = LoopFigures(), time.perf_counter()
     while True:
-        where = f"{url}api/3/action/package_search?rows={MOST_ROWS}&start={figures.datasets}"
+        where = f"{url}api/3/action/package_search?rows={MOST_ROWS}&start={figures.datasets}&sort=id"
         with urlopen(where, timeout=60) as answer:  # noqa: S310 (our own portal)
             results = json.load(answer)["result"]["results"]
         if not results:

@@ -2,7 +2,8 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +23,7 @@ in district %(n)d. It is brought up to date once a year, and corrected when a tr
 "private": false, "isopen": true, "license_id": "cc-by", "license_title": "CC BY 4.0",
 "license_url": "https://creativecommons.org/licenses/by/4.0/", "author": "Survey office", "author_email": "",
 "maintainer": "Data desk", "maintainer_email": "desk@example.org", "creator_user_id": "u-1",
-"metadata_created": "2020-01-01T10:00:00.000000", "metadata_modified": "2024-01-01T10:00:00.000000",
+"metadata_created": "2020-01-01T10:00:00.000000", "metadata_modified": "%(modified)b",
 "num_resources": 3, "num_tags": 3, "organization": {"id": "org-%(o)d", "name": "parks-%(o)d",
 "title": "Parks department %(o)d", "type": "organization", "description": "", "state": "active"},
 "groups": [{"id": "g-1", "name": "nature", "title": "Nature", "display_name": "Nature"}],
@@ -37,21 +38,29 @@ in district %(n)d. It is brought up to date once a year, and corrected when a tr
 def package(number: int) -> bytes:
     """One dataset as CKAN writes it, about 3 KB."""
     resources = b", ".join(_RESOURCE % {b"n": number, b"r": part} for part in range(3))
-    return _PACKAGE % {b"n": number, b"o": number % 50, b"resources": resources}
+    modified = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+    told = {b"n": number, b"o": number % 50, b"resources": resources}
+    return _PACKAGE % (told | {b"modified": modified.strftime("%Y-%m-%dT%H:%M:%S.000000").encode()})
+
+
+def portal(datasets: int) -> contextlib.AbstractContextManager[str]:
+    """The address of a portal with so many datasets, while the block lasts."""
+    return serve_portal(lambda address: ckan_answer(address, datasets), "application/json", [])
 
 
 @contextlib.contextmanager
-def portal(datasets: int) -> Iterator[str]:
-    """The address of a portal with so many datasets, while the block lasts."""
+def serve_portal(answer: Callable[[str], bytes], media_type: str, log: list[str]) -> Iterator[str]:
+    """The address of a server that answers so, while the block lasts; `log` gets the paths asked for."""
 
-    class CkanHandler(BaseHTTPRequestHandler):
+    class PortalHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 20
 
         def do_GET(self) -> None:
-            body = _answer(self.path, datasets)
+            log.append(self.path)
+            body = answer(self.path)
             self.send_response(200)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", media_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -59,7 +68,7 @@ def portal(datasets: int) -> Iterator[str]:
         def log_message(self, *_words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), CkanHandler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PortalHandler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -70,11 +79,14 @@ def portal(datasets: int) -> Iterator[str]:
         thread.join()
 
 
-def _answer(address: str, datasets: int) -> bytes:
+def ckan_answer(address: str, datasets: int) -> bytes:
+    """What CKAN says at an address: its status, or a page of its datasets."""
     split = urlsplit(address)
     if not split.path.endswith("/package_search"):
         return _STATUS
     query = parse_qs(split.query)
     start, rows = int(query["start"][0]), min(MOST_ROWS, int(query["rows"][0]))
-    numbers = range(start, min(datasets, start + rows))
+    numbers = range(datasets)[start : start + rows]
+    if query["sort"] == ["metadata_modified desc"]:
+        numbers = range(datasets)[::-1][start : start + rows]
     return _PAGE % (datasets, b", ".join(map(package, numbers)))
