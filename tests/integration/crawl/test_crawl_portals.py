@@ -169,3 +169,15 @@ def test_a_second_harvest_reads_what_changed_and_leaves_the_catalogue_as_a_first
     assert other.run("add", url).returncode == 0
     visit(other)
     assert tamias.quads() == other.quads()
+
+
+def test_a_count_of_views_alone_makes_no_new_version_of_a_record(tamias, portal):
+    tamias.env["TAMIAS_SCHEDULE__HARVESTS"] = "0.5"
+    assert tamias.run("add", f"ckan:{portal.url('/')}").returncode == 0
+    numbers = []
+    for more in ({"tracking_summary": {"total": 1}}, {"tracking_summary": {"total": 2}}, {"notes": "y"}):
+        portal.more = more
+        visit(tamias)
+        versions = json.loads(tamias.run("versions", portal.url("/#one"), "--json").stdout)
+        numbers.append(len(versions))
+    assert numbers == [1, 1, 2]

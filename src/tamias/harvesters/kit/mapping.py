@@ -5,6 +5,7 @@ statement about the record in the words of the portal, unless the table says why
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -42,6 +43,9 @@ class RecordMapping(NamedTuple):
     """Reads a record; the second argument is the catalogue. May raise what a record of a wrong shape does."""
     dropped: Mapping[str, str] = {}
     """Fields that are not kept, by their paths without numbers, each with the reason."""
+    volatile: Mapping[str, str] = {}
+    """Fields that change by themselves, with all that is in them, each with the reason: if nothing else
+    changed, it is no new version of the record."""
 
 
 class MappedRecord(NamedTuple):
@@ -66,7 +70,27 @@ def map_record(mapping: RecordMapping, body: bytes, catalogue: str) -> MappedRec
     said = SaidValues(quads)
     kept = (leaf for leaf in leaves(record) if not (leaf.path in read and said.has(leaf.value)))
     quads += _extras(mapping, kept, dataset.record, catalogue)
-    return MappedRecord(dataset, quads, source_record(mapping, dataset.record, body, catalogue))
+    source = source_record(mapping, dataset.record, body, catalogue, content=content_digest(mapping, record))
+    return MappedRecord(dataset, quads, source)
+
+
+def content_digest(mapping: RecordMapping, record: Any) -> bytes | None:
+    """The SHA-256 of a record without its volatile fields; None where the mapping has none."""
+    if not mapping.volatile:
+        return None
+    lasting = _without(record, "", mapping.volatile)
+    return sha256(msgspec.json.encode(lasting, order="sorted")).digest()
+
+
+def _without(value: Any, field: str, volatile: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_without(each, field, volatile) for each in value]
+    if not isinstance(value, dict):
+        return value
+    named = {key: f"{field}.{key}" if field else key for key in value}
+    return {
+        key: _without(each, named[key], volatile) for key, each in value.items() if named[key] not in volatile
+    }
 
 
 def map_element(mapping: RecordMapping, element: "Element", dataset: Dataset, catalogue: str) -> MappedRecord:
@@ -81,7 +105,12 @@ def map_element(mapping: RecordMapping, element: "Element", dataset: Dataset, ca
 
 
 def source_record(
-    mapping: RecordMapping, record: str, body: bytes, catalogue: str, media_type: str = "application/json"
+    mapping: RecordMapping,
+    record: str,
+    body: bytes,
+    catalogue: str,
+    media_type: str = "application/json",
+    content: bytes | None = None,
 ) -> SourceRecord:
     """A record as it is kept."""
     return SourceRecord(
@@ -91,6 +120,7 @@ def source_record(
         catalogue=catalogue,
         media_type=media_type,
         body=bytes(body),
+        content=content,
     )
 
 

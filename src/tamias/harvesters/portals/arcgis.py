@@ -194,4 +194,10 @@ MAPPING: Final = RecordMapping(
         "type": "`Feature`, of every record",
         "properties.boundary.geometry.type": "the kind of a geometry that is kept",
     },
+    volatile={
+        "properties.numViews": "views, counted by the portal",
+        "properties.avgRating": "ratings, counted by the portal",
+        "properties.numRatings": "ratings, counted by the portal",
+        "properties.numComments": "comments, counted by the portal",
+    },
 )

@@ -436,4 +436,11 @@ MAPPING: Final = RecordMapping(
         "tags.vocabulary_id": "a number of this installation's database",
         "resources.position": "the place in the list, which is kept",
     },
+    volatile={
+        "tracking_summary": "views, counted by the portal",
+        "resources.tracking_summary": "views, counted by the portal",
+        "archiver": "when and how the portal last checked the files",
+        "resources.archiver": "when and how the portal last checked the file",
+        "resources.cache_last_updated": "when the portal last copied the file",
+    },
 )

@@ -12,6 +12,7 @@ from tamias.harvesters.portals.dataverse import SEARCH_MAPPING, export_mapping
 from tamias.harvesters.portals.oai import rdf_in
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING
 from tamias.harvesters.portals.oai_xml import inner
+from tamias.harvesters.portals.ogc_records import RECORDS_MAPPING, STAC_MAPPING
 from tamias.model.finding import SourceRecord
 
 _JSON: Final = {
@@ -25,6 +26,8 @@ _JSON: Final = {
         socrata.MAPPING,
         udata.MAPPING,
         zenodo.MAPPING,
+        RECORDS_MAPPING,
+        STAC_MAPPING,
         SEARCH_MAPPING,
     )
 }

@@ -202,4 +202,12 @@ def _distributions(record: dict[str, Any], key: str, root: str) -> Iterator[Dist
             )
 
 
-MAPPING: Final = RecordMapping("opendatasoft", dataset_of)
+MAPPING: Final = RecordMapping(
+    "opendatasoft",
+    dataset_of,
+    volatile={
+        "metas.explore": "downloads, calls and popularity, counted by the portal",
+        "metas.default.metadata_processed": "when the portal last processed the record",
+        "metas.default.data_processed": "when the portal last processed the data",
+    },
+)

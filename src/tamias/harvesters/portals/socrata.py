@@ -176,4 +176,11 @@ def _exports(key: str, root: str) -> Iterator[Distribution]:
         yield Distribution(url=url, title=ending.upper(), media_type=kind, format=ending.upper())
 
 
-MAPPING: Final = RecordMapping("socrata", dataset_of)
+MAPPING: Final = RecordMapping(
+    "socrata",
+    dataset_of,
+    volatile={
+        "resource.page_views": "views, counted by the portal",
+        "resource.download_count": "downloads, counted by the portal",
+    },
+)

@@ -214,4 +214,12 @@ MAPPING: Final = RecordMapping(
         "community_resources.latest": "a redirect of the portal to the address that is kept",
         "resources.preview_url": "a page of the portal that the address that is kept leads to",
     },
+    volatile={
+        "metrics": "views, followers and reuses, counted by the portal",
+        "resources.metrics": "views, counted by the portal",
+        "community_resources.metrics": "views, counted by the portal",
+        "organization.metrics": "views, counted by the portal",
+        "resources.extras.check:date": "when the portal last checked the file",
+        "harvest.last_update": "when the portal last harvested the record",
+    },
 )

@@ -453,4 +453,11 @@ def _checksums(checksum: str | None) -> dict[str, Any]:
     return {"sha256": value} if algorithm == "sha256" else {"checksum": (algorithm, value)}
 
 
-MAPPING: Final = RecordMapping("zenodo", dataset_of)
+MAPPING: Final = RecordMapping(
+    "zenodo",
+    dataset_of,
+    volatile={
+        "stats": "views and downloads, counted by the repository",
+        "revision": "counts changes, also those of the repository itself",
+    },
+)

@@ -9,6 +9,7 @@ from tamias.harvesters.portals.dataverse import DataverseHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
 from tamias.harvesters.portals.dkan import DkanHarvester
 from tamias.harvesters.portals.oai import OaiHarvester
+from tamias.harvesters.portals.ogc import OgcRecordsHarvester, StacHarvester
 from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester
 from tamias.harvesters.portals.socrata import SocrataHarvester
 from tamias.harvesters.portals.udata import UdataHarvester
@@ -441,7 +442,92 @@ def _catalogue(path, query):
     return 200, {"Content-Type": "text/turtle"}, _CATALOGUE
 
 
+_RECORD = {
+    "id": "urn:x:trees",
+    "type": "Feature",
+    "conformsTo": ["http://www.opengis.net/spec/ogcapi-records-1/1.0/req/record-core"],
+    "geometry": _SHAPE,
+    "time": {"interval": ["2019-01-01", ".."]},
+    "properties": {
+        "type": "dataset",
+        "title": "Trees",
+        "description": "Every tree.",
+        "keywords": ["tree", "park"],
+        "themes": [{"concepts": [{"id": "environment"}], "scheme": "https://example.org/themes"}],
+        "language": {"code": "en"},
+        "created": "2020-01-01",
+        "updated": "2024-01-02T03:04:05Z",
+        "license": "CC-BY-4.0",
+        "contacts": [
+            {"organization": "Parks", "roles": ["publisher"], "emails": [{"value": "parks@example.org"}]},
+            {"name": "A. Keeper", "roles": ["pointOfContact"]},
+        ],
+        "externalIds": [{"scheme": "doi", "value": "10.5/trees"}],
+    },
+    "links": [
+        {"rel": "enclosure", "href": "https://example.org/trees.csv", "type": "text/csv", "title": "Table"},
+        {"rel": "about", "href": "https://example.org/trees"},
+    ],
+}
+_ITEM = {
+    "type": "Feature",
+    "stac_version": "1.0.0",
+    "id": "scene-1",
+    "collection": "scenes",
+    "geometry": _SHAPE,
+    "properties": {"datetime": "2020-12-11T22:38:32.125000Z", "platform": "sat-1", "eo:cloud_cover": 0.5},
+    "assets": {
+        "visual": {
+            "href": "https://example.org/1.tif",
+            "type": "image/tiff; application=geotiff",
+            "title": "Colours",
+            "roles": ["visual"],
+        }
+    },
+    "links": [],
+}
+_COLLECTION = {
+    "type": "Collection",
+    "stac_version": "1.0.0",
+    "id": "scenes",
+    "title": "Scenes",
+    "description": "Scenes of a satellite.",
+    "license": "CC-BY-4.0",
+    "keywords": ["satellite"],
+    "providers": [{"name": "Agency", "roles": ["producer"], "url": "https://agency.example.org/"}],
+    "extent": {
+        "spatial": {"bbox": [[8, 47, 9, 48]]},
+        "temporal": {"interval": [["2020-01-01T00:00:00Z", None]]},
+    },
+    "links": [],
+}
+
+
+def _ogc(path, query):
+    if path == "/":
+        return {"title": "Records"}
+    if path == "/collections":
+        return {"collections": [{"id": "town", "itemType": "record", "title": "Town"}]}
+    first = "offset" not in query
+    found = [_RECORD] if first else [{"id": "bare", "type": "Feature", "properties": {}}]
+    links = [{"rel": "next", "href": "?f=json&offset=1"}] if first else []
+    return {"type": "FeatureCollection", "features": found, "numberMatched": 2, "links": links}
+
+
+def _stac(path, query):
+    if path == "/":
+        return {"title": "STAC"}
+    if path == "/collections":
+        return {"collections": [_COLLECTION], "links": []}
+    first = "token" not in query
+    links = [{"rel": "next", "href": "/collections/scenes/items?token=next:2"}] if first else []
+    item = _ITEM if first else {**_ITEM, "id": "scene-2"}
+    return {"type": "FeatureCollection", "features": [item], "links": links}
+
+
 KINDS = {
+    "ogc-records": (OgcRecordsHarvester, "/", _ogc, 2),
+    "stac": (StacHarvester, "/", _stac, 3),
     "ckan": (CkanHarvester, "/", _ckan, 3),
     "dkan": (DkanHarvester, "/", _dkan, 3),
     "socrata": (SocrataHarvester, "/", _socrata, 3),

@@ -1,0 +1,218 @@
+"""Harvester for OGC API Records and STAC APIs: collections, then the items of each, page by page.
+
+Both are the same protocol: a list of collections, and pages of GeoJSON features that name the next one.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+import msgspec
+
+from tamias.harvesters.kit.dcat import catalogue_quads
+from tamias.harvesters.kit.mapping import MappedRecord, map_record
+from tamias.harvesters.kit.paging import BAD
+from tamias.harvesters.kit.records import (
+    CycleDetector,
+    count,
+    described,
+    failure,
+    json_of,
+    table,
+    tables,
+    text,
+)
+from tamias.harvesters.portals.ogc_records import RECORDS_MAPPING, STAC_MAPPING
+from tamias.model.capture import Capture, Outcome, Request
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.url import host_key
+from tamias.protocols import PoliteClient
+
+PAGE_RECORDS = 100
+MOST_PAGES = 100_000
+MOST_COLLECTIONS = 10_000
+_ACCEPT = "application/geo+json, application/json;q=0.9"
+
+
+class _OgcState(msgspec.Struct, kw_only=True):
+    """What is to be asked for next, and what was had."""
+
+    kind: str
+    root: str
+    next: str | None
+    """The page to ask for; None before the next collection."""
+    collections: list[str] = msgspec.field(default_factory=list)
+    """Those whose items are still to be read."""
+    listing: bool = True
+    """Whether pages of collections are being read."""
+    title: str = ""
+    pages: int = 0
+    datasets: int = 0
+    others: int = 0
+    """Collections of features that are data, not records."""
+    matched: int = 0
+    problems: int = 0
+    gaps: list[str] = msgspec.field(default_factory=list)
+    turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
+
+
+class OgcRecordsHarvester:
+    """Harvests a catalogue that speaks OGC API Records, as GeoNetwork and pygeoapi do."""
+
+    kinds = frozenset({"ogc-records"})
+
+    async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+        state = _state(harvest)
+        end: HarvestEnd | None = None
+        if not harvest.state:
+            findings, end = await _introduce(state, client)
+            yield _step(state, findings, end)
+        while end is None:
+            if state.next is None:
+                if not state.collections:
+                    yield _step(state, [], _end(state))
+                    return
+                state.next = _items_address(state)
+                state.turns = CycleDetector()
+            capture = await client.ask(Request(url=state.next, accept=_ACCEPT))
+            end = failure(capture, "the records of")
+            if end is not None and not end.retry and state.datasets:
+                state.gaps.append(end.reason)
+                state.next, end = None, None
+                state.listing = False
+                yield _step(state)
+                continue
+            findings = [] if end else _read(state, client, capture)
+            yield _step(state, findings, end)
+
+
+class StacHarvester(OgcRecordsHarvester):
+    """Harvests a STAC API: its collections and their items."""
+
+    kinds = frozenset({"stac"})
+
+
+def _state(harvest: Harvest) -> _OgcState:
+    if harvest.state:
+        return msgspec.msgpack.decode(harvest.state, type=_OgcState)
+    parts = urlsplit(harvest.url)
+    path = parts.path.partition("/collections")[0].rstrip("/") + "/"
+    root = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+    return _OgcState(kind=harvest.kind, root=root, next=f"{root}collections?f=json&limit={PAGE_RECORDS}")
+
+
+async def _introduce(state: _OgcState, client: PoliteClient) -> tuple[list[Finding], HarvestEnd | None]:
+    """The landing page: the catalogue's title."""
+    capture = await client.ask(Request(url=f"{state.root}?f=json", accept="application/json"))
+    if (end := failure(capture, "the catalogue at")) and end.retry:
+        return [], end
+    try:
+        landing = table(json_of(client, capture))
+    except msgspec.DecodeError:
+        landing = {}
+    state.title = text(landing.get("title")) or ""
+    return [Quads(catalogue_quads(state.root, state.title, None, state.root))], None
+
+
+def _items_address(state: _OgcState) -> str:
+    name = quote(state.collections.pop(0), safe="")
+    # Servers of STAC refuse parameters that they do not know; those of pygeoapi answer HTML without `f`.
+    form = "" if state.kind == "stac" else "&f=json"
+    return f"{state.root}collections/{name}/items?limit={PAGE_RECORDS}{form}"
+
+
+def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Finding]:
+    """What a page brings; the state goes on to the next one."""
+    state.pages += 1
+    address, state.next = state.next or "", None
+    findings: list[Finding] = []
+    try:
+        page = table(json_of(client, capture))
+    except msgspec.DecodeError as error:
+        state.problems += 1
+        state.listing = False
+        return [Problem(f"{capture.url}: not JSON: {error}"[:1000])]
+    if state.listing:
+        found = tables(page.get("collections"))
+        records = [each for each in found if _is_record(state, each)]
+        names = [name for each in found if (name := text(each.get("id")))]
+        _note_collections(state, found, names)
+    else:
+        found = records = tables(page.get("features"))
+        state.matched += count(page.get("numberMatched")) or 0 if "offset=" not in address else 0
+    findings += described(list(_mapped(state, records, findings)), state.root)
+    following = _following(page, capture.final_url) if found else None
+    if following and state.turns.again([following, *(text(each.get("id")) or "" for each in found)]):
+        state.gaps.append(f"{following} gives the same page again")
+        following = None
+    if state.pages >= MOST_PAGES:
+        state.gaps.append(f"{MOST_PAGES} pages are the most that are asked for")
+        following, state.collections = None, []
+    state.next = following
+    state.listing = state.listing and following is not None
+    return findings
+
+
+def _note_collections(state: _OgcState, found: list[dict[str, Any]], names: list[str]) -> None:
+    """Items are read of every collection of STAC, and of those of records."""
+    wanted = {text(each.get("id")) for each in found if _has_records(state, each)}
+    state.others += sum(name not in wanted for name in names)
+    state.collections += [name for name in names if name in wanted]
+    if len(state.collections) > MOST_COLLECTIONS:
+        state.gaps.append(f"of {len(state.collections)} collections {MOST_COLLECTIONS} are read")
+        del state.collections[MOST_COLLECTIONS:]
+
+
+def _is_record(state: _OgcState, collection: dict[str, Any]) -> bool:
+    """Whether a collection is itself a dataset: not if it is a catalogue of records."""
+    return state.kind == "stac" or not _has_records(state, collection)
+
+
+def _has_records(state: _OgcState, collection: dict[str, Any]) -> bool:
+    return state.kind == "stac" or text(collection.get("itemType")) in ("record", "catalog")
+
+
+def _mapped(
+    state: _OgcState, records: list[dict[str, Any]], findings: list[Finding]
+) -> Iterator[MappedRecord]:
+    mapping = STAC_MAPPING if state.kind == "stac" else RECORDS_MAPPING
+    for record in records:
+        try:
+            mapped = map_record(mapping, msgspec.json.encode(record), state.root)
+        except BAD as error:
+            state.problems += 1
+            findings.append(Problem(f"record {text(record.get('id')) or '?'} of {state.root}: {error}"))
+            continue
+        state.datasets += 1
+        yield mapped
+
+
+def _following(page: dict[str, Any], base: str) -> str | None:
+    """The next page, by GET and on the same host; None where there is none."""
+    for link in tables(page.get("links")):
+        address = text(link.get("href"))
+        if text(link.get("rel")) == "next" and address and (text(link.get("method")) or "GET") == "GET":
+            target = urljoin(base, address)
+            return target if host_key(target) == host_key(base) else None
+    return None
+
+
+def _end(state: _OgcState) -> HarvestEnd:
+    said = [f"{state.datasets} datasets on {state.pages} pages"]
+    if state.others:
+        said[0] += f", {state.others} collections of features whose items are data"
+    doubts = list(state.gaps[:10])
+    if state.problems:
+        doubts.append(f"{state.problems} records could not be read")
+    if state.matched > state.datasets:
+        doubts.append(f"the catalogue counts {state.matched}")
+    if not state.datasets:
+        doubts.append("nothing there is a record")
+    outcome = Outcome.OK if state.datasets else Outcome.FAILED
+    return HarvestEnd(outcome=outcome, reason="; ".join(said + doubts), complete=not doubts)
+
+
+def _step(
+    state: _OgcState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
+) -> HarvestStep:
+    return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)
