@@ -27,9 +27,24 @@ def _about(description: str, **limits: Any) -> Meta:
     return Meta(description=description, **limits)
 
 
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "owler": {
+        "frontier.queue": "domain",
+        "frontier.round": 300.0,
+        "frontier.per_round": 10,
+        "fetch.delay": 1.0,
+    }
+}
+"""What a preset sets where neither file, environment nor flag says otherwise."""
+
+
 class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How far a crawl goes and when it ends."""
 
+    preset: Annotated[
+        Literal["none", "owler"],
+        _about("defaults for other settings, by the name of a known crawler (docs/frontier.md)"),
+    ] = "none"
     depth: Annotated[int | None, _about("follow links at most this many steps from a seed")] = None
     max_urls: Annotated[int | None, _about("stop after visiting this many URLs")] = None
     max_time: Annotated[float | None, _about("stop after this many seconds")] = None
@@ -441,6 +456,9 @@ def resolve(
     for origin, layer in layers:
         values |= layer
         origins |= dict.fromkeys(layer, origin)
+    preset = PRESETS.get(values.get("crawl.preset", "none"), {})
+    origins |= {key: f"preset {values['crawl.preset']}" for key in preset if key not in values}
+    values = {**preset, **values}
     return Resolved(_converted(values, origins), origins)
 
 

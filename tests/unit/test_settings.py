@@ -31,6 +31,17 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
     assert origins["crawl.depth"] == "default"
 
 
+def test_a_preset_sets_what_nobody_else_sets(tmp_path):
+    file = write(tmp_path, '[crawl]\npreset = "owler"\n[frontier]\nper_round = 5\n')
+    resolved = resolve(file, {"TAMIAS_FETCH__DELAY": "3"})
+    frontier = resolved.settings.frontier
+    assert (frontier.round, frontier.per_round, frontier.queue) == (300.0, 5, "domain")
+    assert resolved.settings.fetch.delay == 3.0
+    assert resolved.origins["frontier.round"] == "preset owler"
+    assert resolved.origins["frontier.per_round"] == f"file {file}"
+    assert resolve(None, {}).settings.frontier.round == 0.0
+
+
 def test_a_list_from_the_environment_is_split_at_commas():
     assert resolve(None, {"TAMIAS_FILTERS__SCHEMES": "http, ftp"}).settings.filters.schemes == ("http", "ftp")
 

@@ -82,7 +82,9 @@ class Attempts(msgspec.Struct, frozen=True):
     attempts: int
     bytes: int
     seconds: float
-    """Of one attempt, in the mean."""
+    """From the request to the last byte of the response, in the mean of all attempts."""
+    saving_seconds: float | None
+    """To analyse and store what came, in the mean of those where something did."""
 
 
 class BodyTraffic(msgspec.Struct, frozen=True):
@@ -118,7 +120,9 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     latest_types: tuple[TypeCount, ...]
     """Of the last day; of its newest 10,000 versions, if there were more."""
     seconds: float | None
-    """That an attempt of the last day that brought a body took, in the mean."""
+    """The response time of an attempt of the last day that brought a body, in the mean."""
+    saving_seconds: float | None
+    """How long it took to analyse and store what such an attempt brought, in the mean."""
     traffic: BodyTraffic
 
 
@@ -174,6 +178,7 @@ def _figures(cursor: Cursor, now: int, top: int) -> Figures:
         types=_types([(name, *pair) for name, pair in counts.get("type", {}).items()], top),
         latest_types=_types(cursor.execute(_SQL["latest_types"].text, latest).fetchall(), top),
         seconds=brought[0].seconds if brought else None,
+        saving_seconds=brought[0].saving_seconds if brought else None,
         traffic=_traffic(cursor, now, attempts),
     )
 
@@ -235,13 +240,19 @@ def _attempts(cursor: Cursor, now: int) -> tuple[Attempts, ...]:
     for bucket in range(_buckets(cursor)):
         asked = {"bucket": bucket, "last": day["last"]}
         rows += cursor.execute(_SQL["fresh_attempts"].text, asked).fetchall()
-    sums: dict[int, tuple[int, int, int]] = {}
-    for outcome, n, size, duration in rows:
-        before = sums.get(outcome, (0, 0, 0))
-        sums[outcome] = (before[0] + n, before[1] + size, before[2] + duration)
+    sums: dict[int, list[int]] = {}
+    for outcome, *counted in rows:
+        before = sums.get(outcome, [0] * len(counted))
+        sums[outcome] = [old + more for old, more in zip(before, counted, strict=True)]
     return tuple(
-        Attempts(Outcome(outcome).word, n, size, duration / n / 1000)
-        for outcome, (n, size, duration) in sorted(sums.items())
+        Attempts(
+            Outcome(outcome).word,
+            n,
+            size,
+            duration / n / 1000,
+            saving / measured / 1000 if measured else None,
+        )
+        for outcome, (n, size, duration, saving, measured) in sorted(sums.items())
     )
 
 

@@ -43,21 +43,23 @@ SELECT meta.buckets FROM meta
 -- name: count_attempts
 -- Counts the attempts of slots that are over and were not counted yet, at most those of one day. Ids of captures
 -- begin with their time, so a slot is a range of the key.
-INSERT INTO attempts (bucket, slot, outcome, n, bytes, duration)
-SELECT %(bucket)b::int2, slot.slot, counted.outcome, counted.n, counted.bytes, counted.duration
+INSERT INTO attempts (bucket, slot, outcome, n, bytes, duration, saving, measured)
+SELECT %(bucket)b::int2, slot.slot, counted.outcome, counted.n, counted.bytes, counted.duration, counted.saving,
+       counted.measured
 FROM generate_series(greatest(%(first)b::int8, (SELECT max(attempts.slot) + 1 FROM attempts
                                                 WHERE attempts.bucket = %(bucket)b::int2)),
                      %(last)b::int8) AS slot (slot)
 CROSS JOIN LATERAL (
     SELECT capture.outcome, count(*) AS n, coalesce(sum(capture.bytes), 0) AS bytes,
-           coalesce(sum(capture.ended_at - capture.started_at), 0) AS duration
+           coalesce(sum(capture.ended_at - capture.started_at), 0) AS duration,
+           coalesce(sum(capture.saving_ms), 0) AS saving, count(capture.saving_ms) AS measured
     FROM capture
     WHERE capture.bucket = %(bucket)b::int2
       AND capture.capture >= (lpad(to_hex(slot.slot * 300000), 12, '0') || repeat('0', 20))::uuid
       AND capture.capture < (lpad(to_hex((slot.slot + 1) * 300000), 12, '0') || repeat('0', 20))::uuid
     GROUP BY capture.outcome
     UNION ALL
-    SELECT 0, 0, 0, 0) AS counted
+    SELECT 0, 0, 0, 0, 0, 0) AS counted
 ON CONFLICT DO NOTHING
 
 -- name: forget_attempts
@@ -66,7 +68,8 @@ DELETE FROM attempts WHERE attempts.bucket = %(bucket)b::int2 AND attempts.slot 
 
 -- name: attempts
 -- Attempts of the slots of a day that are over, by outcome.
-SELECT attempts.outcome, sum(attempts.n)::int8, sum(attempts.bytes)::int8, sum(attempts.duration)::int8
+SELECT attempts.outcome, sum(attempts.n)::int8, sum(attempts.bytes)::int8, sum(attempts.duration)::int8,
+       sum(attempts.saving)::int8, sum(attempts.measured)::int8
 FROM attempts WHERE attempts.slot BETWEEN %(first)b::int8 AND %(last)b::int8 AND attempts.n > 0
 GROUP BY attempts.outcome
 
@@ -79,7 +82,8 @@ FROM (SELECT sum(attempts.bytes) AS bytes FROM attempts
 -- name: fresh_attempts
 -- Attempts since then, by outcome.
 SELECT capture.outcome, count(*)::int8, coalesce(sum(capture.bytes), 0)::int8,
-       coalesce(sum(capture.ended_at - capture.started_at), 0)::int8
+       coalesce(sum(capture.ended_at - capture.started_at), 0)::int8, coalesce(sum(capture.saving_ms), 0)::int8,
+       count(capture.saving_ms)::int8
 FROM capture
 WHERE capture.bucket = %(bucket)b::int2
   AND capture.capture >= (lpad(to_hex((%(last)b::int8 + 1) * 300000), 12, '0') || repeat('0', 20))::uuid

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 
 SCOPES = click.Choice(["any", "host", "domain", "prefix"])
 FLAGS = {
-    "crawl": ("depth", "max_urls", "max_time", "max_wait", "workers", "continuous", "budget", "new_share"),
+    "crawl": (
+        "preset",
+        "depth",
+        "max_urls",
+        "max_time",
+        "max_wait",
+        "workers",
+        "continuous",
+        "budget",
+        "new_share",
+    ),
     "filters": ("scope", "include", "exclude"),
     "fetch": ("delay", "concurrency", "contact", "resolve"),
     "frontier": ("require", "forbid"),
@@ -42,6 +52,11 @@ FLAGS = {
     multiple=True,
     type=click.Path(),
     help="File of seeds: one a line, CSV with a uri column, URLFrontier's JSON lines, WARC or CDX.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["none", "owler"]),
+    help="Defaults as another crawler has them. owler: at most 10 visits to a domain in 5 minutes.",
 )
 @click.option("--depth", type=click.IntRange(min=0), help="Follow links at most this many steps from a seed.")
 @click.option("--max-urls", type=click.IntRange(min=1), help="Stop after this many URLs.")

@@ -100,7 +100,7 @@ def _column(column: "TableColumn") -> str:
 
 def _tell_figures(place: CommonOptions) -> None:
     from tamias.archive.captures import corpus_figures
-    from tamias.archive.figures import basic_figures
+    from tamias.archive.figures import read_figures
     from tamias.archive.sources.source_records import record_stats
     from tamias.database.connect import Database
     from tamias.filters.blocked import blocked_figures
@@ -111,7 +111,8 @@ def _tell_figures(place: CommonOptions) -> None:
     try:
         frontier = PostgresFrontier(session, same_url=str.__eq__).figures()
         corpus = corpus_figures(session)
-        archive = basic_figures(session)
+        figures = read_figures(session)
+        archive = figures.basic
         records = record_stats(session)
         blocked = blocked_figures(session)
     finally:
@@ -125,6 +126,7 @@ def _tell_figures(place: CommonOptions) -> None:
                 "archive": archive,
                 "records": records,
                 "blocked": blocked,
+                "seconds": {"response": figures.seconds, "saving": figures.saving_seconds},
             }
         )
         return
@@ -135,6 +137,9 @@ def _tell_figures(place: CommonOptions) -> None:
     say(f"hosts        {frontier.hosts:,}")
     for each in corpus.outcomes:
         say(f"{each.outcome:12} {each.attempts:,} attempts, {each.quads:,} quads, {each.bytes:,} bytes")
+    if figures.seconds is not None:
+        saving = "" if figures.saving_seconds is None else f", saving {figures.saving_seconds:.3f} s"
+        say(f"last day     response {figures.seconds:.3f} s{saving} (mean of ok attempts)")
     say(f"segments     {corpus.segments:,} of {corpus.segment_bytes:,} bytes")
     if archive.datasets:
         _tell_archive(archive)

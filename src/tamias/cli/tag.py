@@ -1,9 +1,11 @@
 """`tamias tag`: tags that people give to known URLs, or take away."""
 
 from contextlib import closing
+from getpass import getuser
 
 import click
 
+from tamias.archive.moments import rfc3339
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
@@ -12,8 +14,9 @@ from tamias.model.errors import UsageError
 @click.argument("target", metavar="URL|PATTERN")
 @click.argument("changes", metavar="+TAG|-TAG...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--crawl", default="default", show_default=True, help="In this crawl.")
+@click.option("--by", help="Who sets the tags. [your login name]")
 @common
-def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: str) -> None:
+def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: str, by: str | None) -> None:
     """Adds or removes tags of a URL, or of all that match a pattern with *. Without changes, prints them.
 
     Example: tamias tag 'https://example.org/data/*' +open -draft
@@ -34,17 +37,20 @@ def command(place: CommonOptions, target: str, changes: tuple[str, ...], crawl: 
         number = crawls.named(session, crawl)
         tagging = Tagging(session, same_url=same_url(names))
         if is_pattern(target) and change is not None:
-            changed = tagging.change_all(target, number, change)
+            changed = tagging.change_all(target, number, change, by or getuser())
             _tell(place, {"pattern": target, "changed": changed}, f"{changed:,} URLs changed")
             return
         url = fetch_url(target)
         where = (queue_key(settings.frontier.queue)(url), number, url, url_key(url, names))
         if change is not None:
-            tagging.change(*where, change)
+            tagging.change(*where, change, by or getuser())
         tags = tagging.tags(*where)
+        setters = tagging.setters(*where)
     if tags is None:
         raise UsageError(f"the crawl '{crawl}' does not know {url}; a pattern has a * in it")
-    _tell(place, {"url": url, "tags": tags}, f"{url}  {' '.join(tags)}")
+    by_tag = {each.tag: {"by": each.by, "at": rfc3339(each.at)} for each in setters}
+    shown = [f"{tag} (by {by_tag[tag]['by']})" if tag in by_tag else tag for tag in tags]
+    _tell(place, {"url": url, "tags": tags, "set_by": by_tag}, f"{url}  {' '.join(shown)}")
 
 
 def _tell(place: CommonOptions, value: dict[str, object], line: str) -> None:

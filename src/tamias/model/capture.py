@@ -188,6 +188,8 @@ class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
     extent: Extent | None = None
     renamed_graphs: Annotated[tuple[tuple[str, str], ...], Column("jsonb")] = ()
     """Graph names that were a stranger's: as they stood in the document, and what they became."""
+    saving_ms: Annotated[int | None, Column("int4")] = None
+    """How long it took to analyse and store what came; None where nothing did."""
     signals: Annotated[tuple[Signal, ...], Column("jsonb")] = ()
     """What the site said about the use of it, as it was in force."""
     worker: Annotated[str, Column("text")]

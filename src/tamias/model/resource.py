@@ -44,6 +44,13 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.resource}_{self.number}"
 
 
+class LastError(msgspec.Struct, frozen=True):
+    """Why a visit brought nothing, and when that was."""
+
+    reason: str
+    at: int | None
+
+
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """One URL of which every version is kept."""
 
@@ -64,6 +71,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """How often the user wants it visited, in milliseconds; None leaves it to the schedule."""
     priority: float | None = None
     """How much more often than others it is visited, by the user's word."""
+    last_error: LastError | None = None
+    """The latest; it stays when later visits succeed."""
     sources: tuple[Source, ...] = ()
 
 

@@ -126,6 +126,16 @@ def test_only_the_graph_that_is_declared_is_copied_and_the_catalogue_tells_of_th
     places = {(each["kind"], each["url"], each["by"]) for each in map(json.loads, where.stdout.splitlines())}
     assert ("document", f"{base}/resource/tamias", f"{base}/sitemap.xml") in places
     assert ("sparql", f"{base}/sparql", f"{base}/sitemap.xml") in places
+    assert ("copy", publisher.mine, "this crawl") in places
+    assert (
+        f"<{base}/resource/tamias>"
+        in tamias.run(
+            "query",
+            f"CONSTRUCT {{ ?s ?p ?o }} {{ GRAPH <{publisher.mine}> {{ ?s ?p ?o }} }}",
+            "--format",
+            "nquads",
+        ).stdout
+    )
     birds = tamias.run("where", f"{base}/birds/wren").stdout
     assert f"dump      {base}/birds.nt  (says {base}/void.ttl; dataset {base}/void.ttl#birds)" in birds
     assert tamias.run("where", "http://nowhere.example/a").returncode == 1

@@ -56,14 +56,14 @@ def counts(session):
 
 def test_a_tag_given_by_hand_brings_the_url_to_those_who_want_it(session, tagging):
     frontier_on(session).put([item("http://a/1"), item("http://a/2")])
-    assert tagging.change(*place("http://a/2"), change_of(["+good"]))
+    assert tagging.change(*place("http://a/2"), change_of(["+good"]), "me")
     assert urls(frontier_on(session, "good").lease(10)) == ["http://a/2"]
     assert counts(session) == 0
 
 
 def test_a_tag_taken_away_by_hand_keeps_the_url_from_them(session, tagging):
     frontier_on(session).put([item("http://a/1", ("good", "at"))])
-    tagging.change(*place("http://a/1"), change_of(["-good"]))
+    tagging.change(*place("http://a/1"), change_of(["-good"]), "me")
     assert tagging.tags(*place("http://a/1")) == ("at",)
     assert frontier_on(session, "good").lease(10) == []
     assert counts(session) == 0
@@ -73,13 +73,13 @@ def test_a_pattern_changes_all_urls_of_the_crawl_that_fit_and_no_others(session,
     frontier = frontier_on(session)
     frontier.put([item(f"http://h{n}/data_{n}") for n in range(30)])
     frontier.put([item("http://h1/dataX1"), item("http://h1/data_1", crawl=2)])
-    assert tagging.change_all("http://*/data_*", 1, change_of(["+open"])) == 30
-    assert tagging.change_all("http://*/data_*", 1, change_of(["+open"])) == 0
+    assert tagging.change_all("http://*/data_*", 1, change_of(["+open"]), "me") == 30
+    assert tagging.change_all("http://*/data_*", 1, change_of(["+open"]), "me") == 0
     assert len(urls(frontier_on(session, "open").lease(100))) == 30
 
 
 def test_a_url_that_is_not_known_cannot_be_tagged(session, tagging):
-    assert not tagging.change(*place("http://nowhere/"), change_of(["+good"]))
+    assert not tagging.change(*place("http://nowhere/"), change_of(["+good"]), "me")
     assert tagging.tags(*place("http://nowhere/")) is None
 
 
@@ -87,7 +87,7 @@ def test_a_tag_given_while_the_url_is_being_visited_survives_the_visit(session, 
     frontier = frontier_on(session)
     frontier.put([item("http://a/1")])
     (lease,) = frontier.lease(1)
-    tagging.change(*place("http://a/1"), change_of(["+good"]))
+    tagging.change(*place("http://a/1"), change_of(["+good"]), "me")
     frontier.finish([Return(lease=lease, done=(Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER),))])
     assert tagging.tags(*place("http://a/1")) == ("good",)
     assert counts(session) == 0
@@ -97,7 +97,7 @@ def test_tags_learnt_on_a_visit_do_not_undo_what_somebody_changed_meanwhile(sess
     frontier = frontier_on(session)
     frontier.put([item("http://a/1", ("seed",))])
     (lease,) = frontier.lease(1)
-    tagging.change(*place("http://a/1"), change_of(["+good"]))
+    tagging.change(*place("http://a/1"), change_of(["+good"]), "me")
     learnt = Done(task=lease.tasks[0], outcome=Outcome.OK, due=NEVER, tags=("seed", "lang=de"))
     frontier.finish([Return(lease=lease, done=(learnt,))])
     assert tagging.tags(*place("http://a/1")) == ("seed", "good")
@@ -179,3 +179,14 @@ def test_what_is_no_change_of_tags_is_told(tamias):
     refused = tamias.run("tag", "http://a.example/*", "good")
     assert refused.returncode == 2
     assert "write +TAG" in refused.stderr
+
+
+def test_who_set_a_tag_is_known_until_it_is_taken_away(session, tagging):
+    frontier_on(session).put([item("http://a/1", tags=("lang=de",))])
+    where = place("http://a/1")
+    tagging.change(*where, change_of(["+good", "+open"]), "ann")
+    tagging.change(*where, change_of(["+new", "-open"]), "bob")
+    assert tagging.tags(*where) == ("lang=de", "good", "new")
+    assert [(each.tag, each.by) for each in tagging.setters(*where)] == [("good", "ann"), ("new", "bob")]
+    tagging.change(*where, change_of(["-good"]), "bob")
+    assert [(each.tag, each.by) for each in tagging.setters(*where)] == [("new", "bob")]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tamias.archive.moments import rfc3339
-from tamias.model.resource import Resource, Source, State, Version
+from tamias.model.resource import LastError, Resource, Source, State, Version
 
 SERVED_AT = "http://127.0.0.1:8080"
 """Where `tamias serve` answers unless it is told otherwise."""
@@ -25,6 +25,13 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Where the service gives it out."""
 
 
+class ErrorDescription(msgspec.Struct, frozen=True):
+    """Why a visit brought nothing, and when that was."""
+
+    reason: str
+    at: str | None
+
+
 class DatasetDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One resource with all its versions, oldest first."""
 
@@ -40,6 +47,8 @@ class DatasetDescription(msgspec.Struct, frozen=True, kw_only=True):
     added_at: str
     next_crawl: str | None
     change_rate: float | None
+    last_error: ErrorDescription | None
+    """The latest visit that brought nothing; it stays when later ones succeed."""
     versions: tuple[VersionDescription, ...]
 
 
@@ -74,5 +83,12 @@ def describe(
         added_at=rfc3339(resource.added_at),
         next_crawl=None if resource.next_visit is None else rfc3339(resource.next_visit),
         change_rate=resource.change_rate,
+        last_error=_described_error(resource.last_error),
         versions=tuple(describe_version(version, served_at) for version in versions),
     )
+
+
+def _described_error(error: LastError | None) -> ErrorDescription | None:
+    if error is None:
+        return None
+    return ErrorDescription(error.reason, None if error.at is None else rfc3339(error.at))

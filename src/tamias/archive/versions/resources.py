@@ -10,7 +10,7 @@ from tamias.archive.versions.judgement import KnownState
 from tamias.database.columns import Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.model.resource import Resource, Source, State, Version
+from tamias.model.resource import LastError, Resource, Source, State, Version
 
 _SQL = statements("tamias.archive.versions", "resources.sql")
 PAGE = 1000
@@ -290,7 +290,7 @@ def _version_row(new: NewVersion) -> dict[str, Any]:
 
 def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:
     """The columns of a resource, and those of each of its sources."""
-    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions = row
+    identifier, url, state, title, media_type, expected, added_at, next_visit, rate, versions, *error = row
     return Resource(
         id=identifier,
         url=url,
@@ -302,6 +302,7 @@ def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resourc
         next_visit=next_visit,
         change_rate=rate,
         versions=versions,
+        last_error=LastError(*error) if error[0] is not None else None,
         sources=tuple(Source(source=s, portal=p, title=t, format=f) for s, p, t, f in sources),
     )
 

@@ -83,7 +83,8 @@ SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE %(state)b::
     visited_at = coalesce(%(visited_at)b::int8, resource.visited_at), tried_at = %(now)b::int8,
     next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
                       ELSE coalesce(%(next_visit)b::int8, resource.next_visit) END,
-    fails = %(fails)b::int4, trouble = %(trouble)b::text
+    fails = %(fails)b::int4, trouble = %(trouble)b::text, error = coalesce(%(trouble)b::text, resource.error),
+    error_at = CASE WHEN %(trouble)b::text IS NULL THEN resource.error_at ELSE %(now)b::int8 END
 WHERE resource.resource = %(resource)b::text
 
 -- name: promise_visits
@@ -97,6 +98,7 @@ WHERE resource.resource = new.resource
 -- Resources by name, with all that the archive says of them.
 SELECT resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
        resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
+       resource.error, resource.error_at,
        coalesce((SELECT jsonb_agg(jsonb_build_array(source.source, source.portal, source.title, source.format)
                                   ORDER BY source.first_seen, source.source)
                  FROM source WHERE source.resource = resource.resource), '[]')
@@ -104,7 +106,8 @@ FROM resource WHERE resource.resource = ANY(%(resource)b::text[]) ORDER BY resou
 
 -- name: note_trouble
 -- A visit that brought nothing to be judged.
-UPDATE resource SET trouble = %(trouble)b::text, tried_at = %(now)b::int8
+UPDATE resource SET trouble = %(trouble)b::text, tried_at = %(now)b::int8, error = %(trouble)b::text,
+                    error_at = %(now)b::int8
 WHERE resource.resource = %(resource)b::text
 
 -- name: note_wanted

@@ -80,6 +80,8 @@ class Extraction(msgspec.Struct, kw_only=True):
     """The limit that cut the reading short; then no statement of it is kept."""
     overblown: bool = False
     """Whether the body became so much that it is taken for a bomb."""
+    saving_ms: int | None = None
+    """From the end of the response until all of it was analysed and written."""
     extent: Extent | None = None
     renamed_graphs: tuple[tuple[str, str], ...] = ()
 

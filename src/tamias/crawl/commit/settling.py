@@ -304,6 +304,7 @@ def _record(
         problems=tuple(found.problems),
         extent=found.extent,
         renamed_graphs=found.renamed_graphs,
+        saving_ms=found.saving_ms,
         signals=found.signals,
         worker=worker,
         agent=agent,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
+from pyoxigraph import NamedNode
 
 from tamias.archive.sources.declared import (
     ServedAt,
@@ -32,6 +33,11 @@ _VOID: Final = """SELECT DISTINCT ?by ?dataset ?way ?place {
   FILTER(STRSTARTS(%s, STR(?space)) && STR(?space) != "")
 } ORDER BY ?by ?dataset ?way ?place LIMIT 1000"""
 
+_COPIES: Final = """SELECT DISTINCT ?graph {
+  GRAPH ?graph { %s ?p ?o }
+  FILTER(!STRSTARTS(STR(?graph), "urn:tamias:"))
+} ORDER BY ?graph LIMIT 1000"""
+
 Ask = Callable[[str], list[dict[str, str]]]
 """The rows of a SELECT over the crawled graphs, as texts by the names of the variables."""
 
@@ -50,6 +56,7 @@ def where_is(session: Session, admission: Admission, buckets: int, ask: Ask, iri
             )
             for document in documents_at(session, copied_from(each))
         ]
+    found += _copies(ask, iri, {each.url for each in found if each.by == CRAWLED})
     found += _by_void(ask, iri)
     return list(dict.fromkeys(found))
 
@@ -65,6 +72,12 @@ def _crawled(session: Session, admission: Admission, buckets: int, iri: str) -> 
     final = led_to(session, bucket_of(qid, buckets), qid, hash64(item.key))
     places = [url] if final is None else [url, final]
     return [ServedAt(kind="document", url=each.url, by=CRAWLED) for each in documents_at(session, places)]
+
+
+def _copies(ask: Ask, iri: str, named: set[str]) -> list[ServedAt]:
+    """The graphs of the crawl that describe it, whoever served them: those can be asked without a request."""
+    graphs = [row["graph"] for row in ask(_COPIES % NamedNode(iri))]
+    return [ServedAt(kind="copy", url=graph, by=CRAWLED) for graph in graphs if graph not in named]
 
 
 def _by_void(ask: Ask, iri: str) -> list[ServedAt]:

@@ -1,6 +1,7 @@
 """What an address brings, by the way that its kind asks for: one request and an analysis, or a harvest."""
 
 import asyncio
+import time
 from functools import partial
 
 import msgspec
@@ -151,7 +152,16 @@ class VisitRunner:
     async def _digest(
         self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
     ) -> VisitResult:
-        """Keeps and reads what came."""
+        """Keeps and reads what came, and measures how long that takes."""
+        begun = time.monotonic()
+        result = await self._keep_and_read(capture, task, held, parked)
+        if capture.body is not None:
+            result.found.saving_ms = int((time.monotonic() - begun) * 1000)
+        return result
+
+    async def _keep_and_read(
+        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
+    ) -> VisitResult:
         kind = kind_of(task.tags)
         try:
             await self._to_warc(capture, _request(task, kind))

@@ -38,6 +38,26 @@ FROM (SELECT url.qid, url.crawl, url.uid, url.lane, news.lane AS new_lane, news.
 WHERE url.bucket = %(bucket)b::int2 AND url.qid = old.qid AND url.crawl = old.crawl AND url.uid = old.uid
 RETURNING url.qid, url.crawl, old.lane, url.lane, url.due < 9223372036854775807
 
+-- name: note_setters
+-- Who gave tags to URLs, and when; the latest counts.
+INSERT INTO tagged (bucket, qid, crawl, uid, tag, set_by, set_at)
+SELECT %(bucket)b::int2, new.qid, new.crawl, new.uid, tag.tag, %(by)b::text, %(now)b::int8
+FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS new (qid, crawl, uid)
+CROSS JOIN unnest(%(add)b::text[]) AS tag (tag)
+ON CONFLICT (bucket, qid, crawl, uid, tag) DO UPDATE SET set_by = excluded.set_by, set_at = excluded.set_at
+
+-- name: forget_setters
+-- Tags that were taken from URLs.
+DELETE FROM tagged USING unnest(%(qid)b::int8[], %(crawl)b::int4[], %(uid)b::int8[]) AS old (qid, crawl, uid)
+WHERE tagged.bucket = %(bucket)b::int2 AND tagged.qid = old.qid AND tagged.crawl = old.crawl
+  AND tagged.uid = old.uid AND tagged.tag = ANY(%(remove)b::text[])
+
+-- name: setters
+-- Who gave which tags to a URL.
+SELECT tagged.tag, tagged.set_by, tagged.set_at FROM tagged
+WHERE tagged.bucket = %(bucket)b::int2 AND tagged.qid = %(qid)b::int8 AND tagged.crawl = %(crawl)b::int4
+  AND tagged.uid = %(uid)b::int8 ORDER BY tagged.tag
+
 -- name: count_moved
 -- Keeps the counts of queues right when URLs went from lane to lane.
 UPDATE queue

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tamias.database.columns import storable
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.queries import count_of, done_by, rows_of
@@ -20,6 +21,14 @@ _FIRST = -(2**63)
 _MOST_SALTS = 3
 _TRIES = 5
 """Somebody else may change the tags of a URL at the same time."""
+
+
+class TagSetter(msgspec.Struct, frozen=True):
+    """Who gave a URL a tag, and when in milliseconds UTC."""
+
+    tag: str
+    by: str
+    at: int
 
 
 class TagChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +97,16 @@ class Tagging:
         found = self._one(host, crawl, url, key)
         return None if found is None else tuple(found[3])
 
-    def change(self, host: str, crawl: int, url: str, key: str, change: TagChange) -> bool:
+    def setters(self, host: str, crawl: int, url: str, key: str) -> list[TagSetter]:
+        """Who gave one URL its tags; those that the crawler found, by rules or content, are not listed."""
+        found = self._one(host, crawl, url, key)
+        if found is None:
+            return []
+        place = {"bucket": self._bucket(found[0]), "qid": found[0], "crawl": crawl, "uid": found[1]}
+        rows = self._session.transact(partial(rows_of, name="setters", parameters=place))
+        return [TagSetter(*row) for row in rows if row[0] in found[3]]
+
+    def change(self, host: str, crawl: int, url: str, key: str, change: TagChange, by: str) -> bool:
         """Changes the tags of one URL. False: it is not known. May be done twice."""
         for _ in range(_TRIES):
             found = self._one(host, crawl, url, key)
@@ -96,10 +114,10 @@ class Tagging:
                 return False
             if change.made_to(found[3]) == tuple(found[3]):
                 break
-            self._apply(self._bucket(found[0]), crawl, [found], change)
+            self._apply(self._bucket(found[0]), crawl, [found], change, by)
         return True
 
-    def change_all(self, pattern: str, crawl: int, change: TagChange) -> int:
+    def change_all(self, pattern: str, crawl: int, change: TagChange, by: str) -> int:
         """Changes the tags of all URLs of a crawl that fit a pattern (`*` stands for anything).
 
         Reads all URLs of the crawl, some at a time; returns how many changed. May be done twice.
@@ -107,7 +125,7 @@ class Tagging:
         changed = 0
         for bucket in range(self._buckets):
             for page in self._pages(bucket, crawl, _like(pattern)):
-                changed += self._apply(bucket, crawl, page, change)
+                changed += self._apply(bucket, crawl, page, change, by)
         return changed
 
     def _one(self, host: str, crawl: int, url: str, key: str) -> tuple[Any, ...] | None:
@@ -133,7 +151,9 @@ class Tagging:
             yield page
             after = (page[-1][0], page[-1][1])
 
-    def _apply(self, bucket: int, crawl: int, found: list[tuple[Any, ...]], change: TagChange) -> int:
+    def _apply(
+        self, bucket: int, crawl: int, found: list[tuple[Any, ...]], change: TagChange, by: str
+    ) -> int:
         news = []
         for qid, uid, _, old in found:
             tags = change.made_to(old)
@@ -141,12 +161,21 @@ class Tagging:
                 news.append(Retagged(qid, crawl, uid, tuple(old), tags, self._lanes.number(tags)))
         if not news:
             return 0
-        return self._session.transact(partial(self._retag, bucket, news))
+        return self._session.transact(partial(self._retag, bucket, news, change, by))
 
-    def _retag(self, bucket: int, news: list[Retagged], cursor: Cursor) -> int:
+    def _retag(self, bucket: int, news: list[Retagged], change: TagChange, by: str, cursor: Cursor) -> int:
         hosts = {"bucket": bucket, "qid": sorted({url.qid for url in news}), "now": self._session.now()}
         done_by(cursor, "lock_hosts", hosts)
         changed = retag(cursor, bucket, news)
+        urls = {
+            "bucket": bucket,
+            "qid": [url.qid for url in news],
+            "crawl": [url.crawl for url in news],
+            "uid": [url.uid for url in news],
+        }
+        said = {"add": list(change.add), "remove": list(change.remove), "by": storable(by[:LONGEST_TAG])}
+        done_by(cursor, "note_setters", {**urls, **said, "now": hosts["now"]})
+        done_by(cursor, "forget_setters", {**urls, **said})
         done_by(cursor, "refresh_queues", hosts)
         done_by(cursor, "refresh_hosts", hosts)
         return changed

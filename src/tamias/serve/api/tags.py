@@ -8,6 +8,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.archive.moments import rfc3339
 from tamias.crawl.plan.admit import queue_key, same_url
 from tamias.frontier import crawls as side_by_side
 from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
@@ -37,12 +38,21 @@ class TagCount(msgspec.Struct, frozen=True):
     """Of these, to be visited some day."""
 
 
+class SetBy(msgspec.Struct, frozen=True):
+    """Who set a tag, and when."""
+
+    by: str
+    at: str
+
+
 class UrlTags(msgspec.Struct, frozen=True, kw_only=True):
     """The tags of one URL."""
 
     url: str
     crawl: str
     tags: tuple[str, ...]
+    set_by: dict[str, SetBy]
+    """Who set which of them; those that the crawler found itself have no entry."""
 
 
 class AskedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +62,8 @@ class AskedChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     crawl: Annotated[str, Meta(min_length=1, max_length=300)] = DEFAULT
     add: Annotated[list[_Tag], Meta(max_length=32)] = []
     remove: Annotated[list[_Tag], Meta(max_length=32)] = []
+    by: Annotated[str, Meta(min_length=1, max_length=100)] = "api"
+    """Who sets them."""
 
 
 async def listing(request: Request, service: Service) -> Response:
@@ -88,14 +100,16 @@ def _tags(db: ServiceSession) -> list[TagCount]:
 
 def _of_url(db: ServiceSession, url: str, crawl: str) -> UrlTags:
     place = _place(db, url, crawl)
-    found = _tagging(db).tags(*place)
+    tagging = _tagging(db)
+    found = tagging.tags(*place)
     if found is None:
         raise HttpProblem(404, f"the crawl {crawl[:100]} does not know {url[:200]}")
-    return UrlTags(url=place[2], crawl=crawl, tags=found)
+    set_by = {each.tag: SetBy(each.by, rfc3339(each.at)) for each in tagging.setters(*place)}
+    return UrlTags(url=place[2], crawl=crawl, tags=found, set_by=set_by)
 
 
 def _change(db: ServiceSession, asked: AskedChange, made: TagChange) -> UrlTags:
-    _tagging(db).change(*_place(db, asked.url, asked.crawl), made)
+    _tagging(db).change(*_place(db, asked.url, asked.crawl), made, asked.by)
     return _of_url(db, asked.url, asked.crawl)
 
 

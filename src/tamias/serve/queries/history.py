@@ -95,8 +95,8 @@ def _read(db: ServiceSession, asked: dict[str, Any]) -> dict[int, ResourceHistor
 
 def history_of(row: tuple[Any, ...]) -> ResourceHistory:
     """A row of `histories`: the resource, then columns of its sources, then columns of its versions."""
-    resource = resource_of(row[:10], zip(*row[10:14], strict=True) if row[10] else ())
-    kept = zip(*row[14:], strict=True) if row[14] else ()
+    resource = resource_of(row[:12], zip(*row[12:16], strict=True) if row[12] else ())
+    kept = zip(*row[16:], strict=True) if row[16] else ()
     return ResourceHistory(resource, [_version(resource.id, each) for each in kept])
 
 

@@ -4,6 +4,7 @@
 -- Resources by name or address (the name counts first), each with its sources and its versions as columns.
 SELECT wanted.place, resource.resource, resource.url, resource.state, resource.title, resource.media_type, resource.expected,
        resource.added_at, resource.next_visit, resource.change_rate, resource.versions,
+       resource.error, resource.error_at,
        named.source, named.portal, named.title, named.format,
        kept.number, kept.captured_at, kept.sha256, kept.byte_size, kept.media_type, kept.told_type, kept.fingerprint,
        kept.capture

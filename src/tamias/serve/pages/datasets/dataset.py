@@ -85,6 +85,9 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts in a row that told nothing."""
     trouble: str | None
     """Why the latest visit brought nothing, if so."""
+    last_error: str | None
+    last_error_at: str | None
+    """The latest visit that brought nothing, also when later ones succeeded."""
     version_count: int
     versions: list[VersionRow]
     """The newest of them, newest first."""
@@ -144,6 +147,8 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         last_visit=_moment(schedule.tried_at),
         fails=schedule.fails,
         trouble=schedule.trouble,
+        last_error=resource.last_error.reason if resource.last_error else None,
+        last_error_at=_moment(resource.last_error.at) if resource.last_error else None,
         version_count=len(versions),
         versions=_rows(resource, versions, withheld),
         profile=profile,
