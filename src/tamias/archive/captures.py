@@ -105,8 +105,7 @@ def corpus_figures(session: Session) -> CorpusFigures:
 
 
 def _extents(session: Session, name: str, since: int, passes: Passes) -> list[Extent]:
-    asked = {"since": since}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
+    rows = session.fetch_all(_SQL[name], {"since": since})
     return [Extent(*extent) for *extent, capture in rows if passes(capture)]
 
 
@@ -148,9 +147,7 @@ class Durable(msgspec.Struct, frozen=True):
 
 def new_segment(session: Session, worker: int) -> int:
     """The number of a fresh segment for a worker."""
-    row = session.transact(
-        lambda cursor: cursor.execute(_SQL["new_segment"].text, {"worker": worker}).fetchone()
-    )
+    row = session.fetch_one(_SQL["new_segment"], {"worker": worker})
     assert row is not None
     return int(row[0])
 
@@ -170,6 +167,5 @@ def commit_segments(cursor: Cursor, news: Sequence[Durable]) -> None:
 
 def open_segments(session: Session, workers: Sequence[int]) -> list[Durable]:
     """What these workers left unsealed."""
-    asked = {"workers": list(workers)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["open_segments"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["open_segments"], {"workers": list(workers)})
     return [Durable(segment, committed) for segment, committed in rows]

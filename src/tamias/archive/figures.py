@@ -141,7 +141,7 @@ def read_figures(session: Session, *, top: int = 10) -> Figures:
 
 def recount(session: Session) -> None:
     """Makes all kept counts anew from the rows; writers of the archive wait meanwhile."""
-    session.transact(lambda cursor: cursor.execute(_SQL["recount"].text))
+    session.execute(_SQL["recount"])
 
 
 def quantiles(histogram: dict[int, int], shares: tuple[float, ...] = SHARES) -> tuple[SizeQuantile, ...]:
@@ -284,6 +284,6 @@ def _buckets(cursor: Cursor) -> int:
 
 
 def _fold(session: Session) -> None:
-    row = session.transact(lambda cursor: cursor.execute(_SQL["news"].text, {"most": FOLD_AT}).fetchone())
+    row = session.fetch_one(_SQL["news"], {"most": FOLD_AT})
     if row is not None and row[0] >= FOLD_AT:
-        session.transact(lambda cursor: cursor.execute(_SQL["fold"].text))
+        session.execute(_SQL["fold"])

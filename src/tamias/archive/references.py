@@ -43,28 +43,28 @@ class Holder(msgspec.Struct, frozen=True):
 
 def lost_versions(session: Session) -> list[Lost]:
     """Versions and suspects that cannot be given back."""
-    return [Lost(*row) for row in _rows(session, "lost", {})]
+    return [Lost(*row) for row in session.fetch_all(_SQL["lost"])]
 
 
 def disagreeing(session: Session) -> list[tuple[str, str]]:
     """Resources that do not tell of their last version: ids and addresses."""
-    return [(resource, url) for resource, url in _rows(session, "disagreeing", {})]
+    return [(resource, url) for resource, url in session.fetch_all(_SQL["disagreeing"])]
 
 
 def agree(session: Session, resources: Sequence[str]) -> None:
     """Makes resources tell of their last version."""
-    session.transact(lambda cursor: cursor.execute(_SQL["agree"].text, {"resource": list(resources)}))
+    session.execute(_SQL["agree"], {"resource": list(resources)})
 
 
-def holders(session: Session, sha256s: Sequence[str], most: int = MOST_HOLDERS) -> list[Holder]:
+def holders(session: Session, sha256s: Sequence[str]) -> list[Holder]:
     """Versions that have one of these bodies, so many at most."""
-    asked = {"sha256": [bytes.fromhex(each) for each in sha256s], "most": most}
-    return [Holder(*row) for row in _rows(session, "holders", asked)]
+    asked = {"sha256": [bytes.fromhex(each) for each in sha256s], "most": MOST_HOLDERS}
+    return [Holder(*row) for row in session.fetch_all(_SQL["holders"], asked)]
 
 
 def referenced(session: Session) -> list[str]:
     """Every body that a version or a suspect needs."""
-    return [row[0] for row in _rows(session, "referenced", {})]
+    return [row[0] for row in session.fetch_all(_SQL["referenced"])]
 
 
 def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
@@ -76,17 +76,17 @@ def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
 
 def committed_lengths(session: Session) -> dict[int, int]:
     """How long each segment is at least."""
-    return dict(_rows(session, "committed", {}))
+    return dict(session.fetch_all(_SQL["committed"]))
 
 
 def lost_documents(session: Session, extents: Sequence[Extent]) -> list[LostDocument]:
     """The documents whose present quads stood there."""
-    return [LostDocument(*row) for row in _rows(session, "lost_documents", _places(extents))]
+    return [LostDocument(*row) for row in session.fetch_all(_SQL["lost_documents"], _places(extents))]
 
 
 def lost_captures(session: Session, extents: Sequence[Extent]) -> list[tuple[str, datetime]]:
     """The documents and times of captures whose quads stood there."""
-    return [(document, at) for document, at in _rows(session, "lost_captures", _places(extents))]
+    return [(document, at) for document, at in session.fetch_all(_SQL["lost_captures"], _places(extents))]
 
 
 def _places(extents: Sequence[Extent]) -> dict[str, Any]:
@@ -95,7 +95,3 @@ def _places(extents: Sequence[Extent]) -> dict[str, Any]:
         "frame": [each.frame for each in extents],
         "start": [each.start for each in extents],
     }
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -118,7 +118,7 @@ def _database(place: CommonOptions) -> str:
         database = Database(data, place.db, create=place.db is None, patience=5)
         try:
             session = database.session()
-            version = session.transact(lambda cursor: cursor.execute("SHOW server_version").fetchone())
+            version = session.fetch_one(b"SHOW server_version")
             rights = session.transact(trouble) or "workers and services have roles of their own"
             held = session.transact(powers)
             session.close()

@@ -221,7 +221,7 @@ def _links(place: CommonOptions, form: str, crawl: str | None, output: Path | No
     ):
         if crawl is not None:
             named(session, crawl)
-        if not session.transact(lambda cursor: cursor.execute("SELECT 1 FROM link LIMIT 1").fetchone()):
+        if not session.fetch_one(b"SELECT 1 FROM link LIMIT 1"):
             click.echo(f"tamias: {NO_LINKS}", err=True)
         if form == "parquet":
             assert output is not None

@@ -16,10 +16,14 @@ from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate
 from tamias.database.roles import Role, ready_roles
+from tamias.database.sql import SqlStatement
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
+Row = tuple[Any, ...]
+Statement = SqlStatement | bytes
+Parameters = dict[str, Any] | None
 T = TypeVar("T")
 
 # JIT is off because compiling our short statements takes longer than running them.
@@ -145,6 +149,18 @@ class Session:
             self.close()
             raise DatabaseUnavailable(f"the database was lost while reading: {_sentence(error)}") from error
 
+    def fetch_all(self, statement: Statement, parameters: Parameters = None) -> list[Row]:
+        """The rows of one statement, in a transaction of its own; as `transact` does it."""
+        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).fetchall())
+
+    def fetch_one(self, statement: Statement, parameters: Parameters = None) -> Row | None:
+        """The first of them, if there is one."""
+        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).fetchone())
+
+    def execute(self, statement: Statement, parameters: Parameters = None) -> int:
+        """One statement without rows; returns how many it changed."""
+        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).rowcount)
+
     def transact(self, work: Callable[[Cursor], T]) -> T:
         """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.
 
@@ -220,6 +236,10 @@ class Session:
                 self._unsure, self._offset = unsure, row[0] - self._read_at * 1000
             if unsure < _QUICK_MS:
                 break
+
+
+def _text(statement: Statement) -> bytes:
+    return statement if isinstance(statement, bytes) else statement.text
 
 
 def _read_url(url: str) -> dict[str, Any]:

@@ -112,8 +112,7 @@ def powers(cursor: "Cursor") -> list[str]:
 
 
 def _standing(cursor: "Cursor") -> Standing:
-    asked = {"roles": list(Role), "rights": _rights()[0]}
-    row = cursor.execute(_SQL["standing"].text, asked).fetchone()
+    row = cursor.execute(_SQL["standing"].text, {"roles": list(Role), "rights": _rights()[0]}).fetchone()
     assert row is not None
     current, is_owner, may_make, citus, joined, used = row
     return Standing(current, is_owner, may_make, citus, tuple(joined), tuple(used))

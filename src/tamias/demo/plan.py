@@ -48,7 +48,6 @@ def make_plan(
     nodes: int = 12,
     resources: int = 20,
     links: int = 3,
-    oddities: Sequence[str] = ODDITIES,
     crawl_delay: bool = True,
 ) -> WebPlan:
     """A web of `nodes` hosts with `resources` things each, `links` edges for every host that joins."""
@@ -57,7 +56,7 @@ def make_plan(
     rng = random.Random(seed)
     kinds = draw_kinds(rng, nodes)
     edges = draw_links(rng, nodes, links)
-    bearers = share_oddities(kinds, oddities)
+    bearers = share_oddities(kinds, ODDITIES)
     bearers[0].append("vocabulary")
     delayed = kinds.index("html") if crawl_delay and "html" in kinds else None
     if delayed is not None:

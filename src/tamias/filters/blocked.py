@@ -30,8 +30,7 @@ def count_blocked(session: Session, counts: Mapping[str, int]) -> None:
 
 def blocked_figures(session: Session) -> list[Blocked]:
     """All lists that kept something out, the busiest first."""
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["blocked_figures"].text).fetchall())
-    return [Blocked(*row) for row in rows]
+    return [Blocked(*row) for row in session.fetch_all(_SQL["blocked_figures"])]
 
 
 def _do(cursor: Cursor, added: dict[str, object]) -> None:

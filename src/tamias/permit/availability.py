@@ -71,11 +71,11 @@ def meaning(status: int | None, why: str = "no answer") -> RobotsAvailability:
     )
 
 
-def rules_of(status: int | None, body: bytes, token: str = TOKEN, why: str = "no answer") -> Rules:
+def rules_of(status: int | None, body: bytes, why: str = "no answer") -> Rules:
     """The rules that an outcome establishes, whether or not there is a file to parse; `why` there is none."""
     outcome = meaning(status, why)
     if outcome.access is HostAccess.RULES:
-        return parse(body, token)
+        return parse(body, TOKEN)
     return Rules(blanket=RobotsVerdict(outcome.access is HostAccess.ALL, outcome.reason))
 
 

@@ -26,9 +26,7 @@ class RobotsStore:
     def read(self, bucket: int, qid: int, authority: str) -> KnownRobots | None:
         """The rules, unless unknown or expired."""
         asked = {"bucket": bucket, "qid": qid, "authority": authority, "now": self._session.now()}
-        row = self._session.transact(
-            lambda cursor: cursor.execute(_SQL["read_robots"].text, asked).fetchone()
-        )
+        row = self._session.fetch_one(_SQL["read_robots"], asked)
         return None if row is None else KnownRobots(msgspec.msgpack.decode(row[0], type=Rules), row[1])
 
     def write(

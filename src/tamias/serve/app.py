@@ -8,7 +8,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from tamias.serve.api import (
     changes,
@@ -59,10 +58,8 @@ _MODULES = (
 )
 
 
-def application(
-    service: Service, endpoints: Sequence[Endpoint] = (), mounted: Sequence[BaseRoute] = ()
-) -> Starlette:
-    """The application. Further `endpoints` are described with the others, what is `mounted` is not."""
+def application(service: Service, endpoints: Sequence[Endpoint] = ()) -> Starlette:
+    """The application. Further `endpoints` are described with the others."""
     table = [*all_endpoints(), *stream.ENDPOINTS, *endpoints]
     description = msgspec.json.encode(describe_api(table))
 
@@ -83,7 +80,6 @@ def application(
             *dataset_routes(service),
             *catalogue_routes(),
             *negotiated(routes_of_pages(service, table), service),
-            *mounted,
         ],
         middleware=[
             Middleware(TrafficCounter, traffic=service.traffic),

@@ -130,8 +130,7 @@ def give_back(session: Session, workers: Sequence[int], buckets: int) -> None:
 
     def work(cursor: Cursor) -> None:
         for bucket in range(buckets):
-            asked = {"bucket": bucket, "workers": list(workers), "now": now}
-            cursor.execute(_SQL["give_back"].text, asked)
+            cursor.execute(_SQL["give_back"].text, {"bucket": bucket, "workers": list(workers), "now": now})
 
     now = session.now()
     session.transact(work)

@@ -17,15 +17,15 @@ DEFAULT_CRAWL = "DEFAULT"
 
 def urlfrontier_lines(session: Session) -> Iterator[bytes]:
     """One `URLItem` a line, in chunks: every URL as known, with the date when it is due; 0 is never."""
-    buckets = _rows(session, b"SELECT buckets FROM meta", {})[0][0]
+    buckets = session.fetch_all(b"SELECT buckets FROM meta")[0][0]
     crawls = {
         number: DEFAULT_CRAWL if number == 1 else name
-        for number, name in _rows(session, _SQL["list_crawls"].text, {})
+        for number, name in session.fetch_all(_SQL["list_crawls"])
     }
     encoder = msgspec.json.Encoder()
     for bucket in range(buckets):
         after = {"bucket": bucket, "limit": _PAGE, "qid": _FIRST, "crawl": 0, "uid": _FIRST}
-        while page := _rows(session, _SQL["page"].text, after):
+        while page := session.fetch_all(_SQL["page"], after):
             qid, crawl, uid = page[-1][:3]
             after |= {"qid": qid, "crawl": crawl, "uid": uid}
             wanted = [_item(row, crawls[row[1]]) for row in page if row[1] in crawls]
@@ -49,7 +49,3 @@ def _noted(metadata: str | None, tags: list[str] | None) -> dict[str, list[str]]
     # What our own workers noted in another form is no metadata of URLFrontier.
     kept = {name: values for name, values in noted.items() if isinstance(values, list)}
     return {**kept, TAGS: [*tags, *kept.get(TAGS, ())]} if tags else kept
-
-
-def _rows(session: Session, statement: bytes, words: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(statement, words).fetchall())

@@ -36,16 +36,14 @@ class MarkupPage:
         url: str,
         base: str,
         media_type: str,
-        charset: str | None = None,
         entity_bytes: int = AnalyseLimits().entity_bytes,
         contexts: Contexts | None = None,
     ) -> None:
-        """`base` is the page's own, `<base href>` applied; `charset` is None where it is UTF-8."""
+        """`data` is UTF-8; `base` is the page's own, `<base href>` applied."""
         self.data = data
         self.url = url
         self.base = base
         self.media_type = media_type
-        self.charset = charset
         self._entity_bytes = entity_bytes
         self.contexts = contexts
         """The remote JSON-LD contexts that are at hand."""
@@ -101,7 +99,7 @@ class MarkupPage:
     def _html(self, data: bytes) -> "etree._Element":
         from lxml import etree
 
-        parser = etree.HTMLParser(encoding=self.charset or "utf-8", huge_tree=False, no_network=True)
+        parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, no_network=True)
         root = _root(data, parser)
         return self._html(b"<html></html>") if root is None or root.tag != "html" else root
 
@@ -111,8 +109,7 @@ class MarkupPage:
         parser = etree.XMLParser(
             encoding="utf-8", recover=True, resolve_entities=True, no_network=True, huge_tree=False
         )
-        data = self.data if self.charset is None else self.data.decode(self.charset, "replace").encode()
-        flat = b"".join(flat_entities(iter([data]), self._entity_bytes))
+        flat = b"".join(flat_entities(iter([self.data]), self._entity_bytes))
         return _root(_NAMED.sub(_character, flat), parser)
 
 

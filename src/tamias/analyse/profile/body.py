@@ -44,12 +44,10 @@ def profile(
         return _Profiler(path, name, Path(folder), limits).profile(media_type, told_type)
 
 
-def document_profile(
-    document: Document, *, limits: ProfileLimits = _DEFAULT, scratch: Path | None = None
-) -> Profile:
+def document_profile(document: Document) -> Profile:
     """The profile of a document that has been opened; reads its stream, from which `LimitExceeded` passes."""
     name = document.member or document.url.partition("#")[0].partition("?")[0]
-    with tempfile.NamedTemporaryFile(prefix="profile-", dir=scratch) as copy:
+    with tempfile.NamedTemporaryFile(prefix="profile-") as copy:
         shutil.copyfileobj(document.stream, copy)
         copy.flush()
         return profile(
@@ -57,8 +55,6 @@ def document_profile(
             media_type=document.media_type,
             told_type=document.told_type,
             name=name.rpartition("/")[2],
-            limits=limits,
-            scratch=scratch,
         )
 
 

@@ -288,6 +288,4 @@ def _blobs(writer: BlobWriter, pack: Pack) -> Iterator[Blob]:
 
 def _insert(writer: BlobWriter, blobs: list[Blob]) -> int:
     first = {blob.sha256: blob for blob in reversed(blobs)}
-    return writer.table.session.transact(
-        lambda cursor: cursor.execute(SQL["insert_blobs"].text, columns(list(first.values()))).rowcount
-    )
+    return writer.table.session.execute(SQL["insert_blobs"], columns(list(first.values())))

@@ -110,15 +110,13 @@ def _removed(packs: Packs, session: Session, pack: UUID) -> int:
     if not session.transact(mark):
         return 0
     packs.remove(pack)
-    session.transact(lambda cursor: cursor.execute(SQL["forget_pack"].text, {"pack": pack}))
+    session.execute(SQL["forget_pack"], {"pack": pack})
     return 1
 
 
 def _emptied(writer: BlobWriter, session: Session, pack: UUID) -> bool:
     """Copies what is in use to a pack of ours. Leaves all as it is when something cannot be read."""
-    rows = session.transact(
-        lambda cursor: cursor.execute(SQL["blobs_of_pack"].text, {"pack": pack}).fetchall()
-    )
+    rows = session.fetch_all(SQL["blobs_of_pack"], {"pack": pack})
     blobs = [blob_of(row) for row in rows]
     try:
         places = [writer.appender.append([writer.reader.packs.read(*_of(blob.place))]) for blob in blobs]
@@ -188,8 +186,7 @@ def _batches(sha256s: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _pack_rows(session: Session) -> list[_PackRow]:
-    rows = session.transact(lambda cursor: cursor.execute(SQL["packs"].text).fetchall())
-    return [_PackRow(*row) for row in rows]
+    return [_PackRow(*row) for row in session.fetch_all(SQL["packs"])]
 
 
 def _number(cursor: Cursor) -> int:

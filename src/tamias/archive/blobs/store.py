@@ -49,4 +49,4 @@ def choose_store(session: Session, place: str | None) -> None:
 
 
 def _has_packs(session: Session) -> bool:
-    return bool(session.transact(lambda cursor: cursor.execute("SELECT FROM pack LIMIT 1").fetchall()))
+    return bool(session.fetch_all(b"SELECT FROM pack LIMIT 1"))

@@ -62,11 +62,11 @@ class BlobTable:
 
     def execute(self, name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of one statement, in a transaction of its own."""
-        return self.session.transact(lambda cursor: cursor.execute(SQL[name].text, parameters).fetchall())
+        return self.session.fetch_all(SQL[name], parameters)
 
     def change(self, name: str, parameters: dict[str, Any]) -> None:
         """One statement without an answer, in a transaction of its own. Must bear being done twice."""
-        self.session.transact(lambda cursor: cursor.execute(SQL[name].text, parameters))
+        self.session.execute(SQL[name], parameters)
 
     def _pending_chain(self, sha256: str) -> list[Blob]:
         chain: list[Blob] = []

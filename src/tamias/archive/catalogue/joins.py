@@ -49,10 +49,10 @@ class JoinCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """Hashes by which this is known: the more, the surer."""
 
 
-def sketched_columns(session: Session, most: int = MOST_COLUMNS) -> Iterator[SketchedColumn]:
+def sketched_columns(session: Session) -> Iterator[SketchedColumn]:
     """Every column that can be joined, of current tables."""
     for resource, version, table, number, name, distinct, sketch in islice(
-        session.rows(_SQL["sketches"].text), most
+        session.rows(_SQL["sketches"].text), MOST_COLUMNS
     ):
         column = TableColumn(
             resource=resource, version=version, table=table, number=number, name=name, distinct=distinct
@@ -62,7 +62,7 @@ def sketched_columns(session: Session, most: int = MOST_COLUMNS) -> Iterator[Ske
 
 def newest_table(session: Session) -> int:
     """When a table was last looked into, in milliseconds; 0 if none was."""
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["newest_table"].text).fetchall())
+    rows = session.fetch_all(_SQL["newest_table"])
     return int(rows[0][0])
 
 
@@ -81,15 +81,13 @@ def read_joins(
     session: Session, resource: str | None = None, *, skip: int = 0, limit: int = 1000
 ) -> list[JoinCandidate]:
     """The surest first; with a resource, those that have it on either side."""
-    asked = {"resource": resource, "skip": skip, "limit": limit}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_joins"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_joins"], {"resource": resource, "skip": skip, "limit": limit})
     return [_candidate(row) for row in rows]
 
 
 def joins_of(session: Session, resources: Sequence[str]) -> dict[str, list[JoinCandidate]]:
     """For each of these resources, where the values of its columns are found."""
-    asked = {"resource": list(resources)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["joins_of"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["joins_of"], {"resource": list(resources)})
     found: dict[str, list[JoinCandidate]] = defaultdict(list)
     for join in map(_candidate, rows):
         found[join.of.resource].append(join)

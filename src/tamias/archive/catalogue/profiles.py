@@ -176,9 +176,7 @@ class Unprofiled(msgspec.Struct, frozen=True):
 
 def unprofiled(session: Session, limit: int) -> list[Unprofiled]:
     """The newest bodies without a profile."""
-    asked = {"limit": limit}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["unprofiled"].text, asked).fetchall())
-    return [Unprofiled(*row) for row in rows]
+    return [Unprofiled(*row) for row in session.fetch_all(_SQL["unprofiled"], {"limit": limit})]
 
 
 def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> None:
@@ -192,13 +190,12 @@ def keep_profile(session: Session, sha256: str, profile: Profile, now: int) -> N
         "kind": list(told),
         "profile": list(told.values()),
     }
-    session.transact(lambda cursor: cursor.execute(_SQL["keep_profile"].text, row))
+    session.execute(_SQL["keep_profile"], row)
 
 
 def read_profile(session: Session, sha256: str) -> Profile | None:
     """What a body holds, if somebody has looked into it."""
-    asked = {"sha256": bytes.fromhex(sha256)}
-    row = session.transact(lambda cursor: cursor.execute(_SQL["read_profile"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["read_profile"], {"sha256": bytes.fromhex(sha256)})
     return msgspec.convert(row[0], Profile) if row else None
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pyoxigraph import NamedNode, Quad
@@ -96,20 +96,19 @@ def _graphs(session: Session, resources: Sequence[Resource], bases: CatalogueBas
 
 def _read_suspects(session: Session, resources: Sequence[str]) -> dict[str, list[Suspect]]:
     found: dict[str, list[Suspect]] = defaultdict(list)
-    for resource, *row in _rows(session, "read_suspects", {"resource": list(resources)}):
+    for resource, *row in session.fetch_all(_SQL["read_suspects"], {"resource": list(resources)}):
         found[resource].append(Suspect(*row))
     return found
 
 
 def _read_profiles(session: Session, digests: set[str]) -> dict[str, Profile]:
-    asked = {"sha256": [bytes.fromhex(digest) for digest in digests]}
-    rows = _rows(session, "read_profiles", asked)
+    rows = session.fetch_all(_SQL["read_profiles"], {"sha256": [bytes.fromhex(digest) for digest in digests]})
     return {digest: msgspec.convert(profile, Profile) for digest, profile in rows}
 
 
 def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[list[Quad]]:
     """Portals and the quality of what they describe: one graph for each portal and each description."""
-    for portal, url, first_seen, walked_at in _rows(session, "portals", {}):
+    for portal, url, first_seen, walked_at in session.fetch_all(_SQL["portals"]):
         node = address(url)
         if node is None or (only is not None and url not in only):
             continue
@@ -129,7 +128,9 @@ def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[
 
 def _descriptions(session: Session, portal: int, url: str) -> Iterator[list[Quad]]:
     after = ""
-    while page := _rows(session, "page_described", {"portal": portal, "after": after, "limit": AT_ONCE}):
+    while page := session.fetch_all(
+        _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE}
+    ):
         names = {record_id(url, record): iri for record, iri in page}
         measures = read_measures(session, list(names))
         yield [quad for name, iri in names.items() for quad in _description(name, iri, measures[name])]
@@ -142,7 +143,3 @@ def _description(name: str, iri: str, measures: Sequence[Measure]) -> list[Quad]
     if node is not None:
         describe_measures(told, node, measures, scope=name)
     return told.quads
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -4,7 +4,7 @@ Subjects of measures are resources by their ids, descriptions by `record_id`, an
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -25,7 +25,6 @@ _SQL = statements("tamias.archive.quality", "quality.sql")
 PAGE = 500
 
 Values = dict[str, float]
-Key = Callable[[str], str]
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -53,14 +52,11 @@ def note_told(cursor: Cursor, portal: str, datasets: Sequence[Dataset]) -> None:
         cursor.execute(_SQL["note_told"].text, named)
 
 
-def measure_portals(session: Session, *, key: Key = url_key) -> int:
-    """Measures all that catalogues describe, and the catalogues by the mean; returns how many descriptions.
-
-    `key` is the key by which resources are known.
-    """
+def measure_portals(session: Session) -> int:
+    """Measures all that catalogues describe, and catalogues by the mean; returns how many descriptions."""
     measured = 0
-    for portal, url in _rows(session, "portals", {}):
-        measured += _measure_portal(session, portal, url, key)
+    for portal, url in session.fetch_all(_SQL["portals"]):
+        measured += _measure_portal(session, portal, url)
     return measured
 
 
@@ -72,7 +68,7 @@ def measure_resources(session: Session, only: Sequence[str] | None = None) -> in
 def read_measures(session: Session, subjects: Sequence[str]) -> dict[str, list[Measure]]:
     """What is measured of each subject."""
     found: dict[str, list[Measure]] = defaultdict(list)
-    for subject, *row in _rows(session, "read_measures", {"subject": list(subjects)}):
+    for subject, *row in session.fetch_all(_SQL["read_measures"], {"subject": list(subjects)}):
         found[subject].append(Measure(*row))
     return found
 
@@ -83,14 +79,14 @@ def _names(session: Session, only: Sequence[str] | None) -> Iterator[list[str]]:
         yield from (list(only[start : start + PAGE]) for start in range(0, len(only), PAGE))
         return
     after = ""
-    while page := _rows(session, "page_resources", {"after": after, "limit": PAGE}):
+    while page := session.fetch_all(_SQL["page_resources"], {"after": after, "limit": PAGE}):
         yield [name for (name,) in page]
         after = page[-1][0]
 
 
 def _measure_some(session: Session, names: list[str]) -> int:
     got = _read_got(session, names)
-    promises = _rows(session, "read_promises", {"resource": names})
+    promises = session.fetch_all(_SQL["read_promises"], {"resource": names})
     values = {
         name: delivery_metrics([ToldForm(url=url, byte_size=size)], [expected], [got[name]])
         for name, url, expected, size in promises
@@ -99,14 +95,14 @@ def _measure_some(session: Session, names: list[str]) -> int:
     return len(values)
 
 
-def _measure_portal(session: Session, portal: int, url: str, key: Key) -> int:
+def _measure_portal(session: Session, portal: int, url: str) -> int:
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     measured, after = 0, ""
-    while page := _rows(session, "page_told", {"portal": portal, "after": after, "limit": PAGE}):
+    while page := session.fetch_all(_SQL["page_told"], {"portal": portal, "after": after, "limit": PAGE}):
         told = {
             record: msgspec.convert(text, ClaimedDescription) for record, text in page if text is not None
         }
-        got = _got_of_forms(session, told, key)
+        got = _got_of_forms(session, told)
         values = {
             record: {**dataset_metrics(told[record], got[record]), **points(told[record], got[record])}
             if record in told
@@ -128,24 +124,24 @@ def _add_up(sums: dict[str, list[float]], values: Any) -> None:
             sums[metric][1] += 1
 
 
-def _got_of_forms(session: Session, told: dict[str, ClaimedDescription], key: Key) -> dict[str, list[Got]]:
+def _got_of_forms(session: Session, told: dict[str, ClaimedDescription]) -> dict[str, list[Got]]:
     """What the archive got of each form of each description."""
-    named = {record: [_resource(form.url, key) for form in each.forms] for record, each in told.items()}
+    named = {record: [_resource(form.url) for form in each.forms] for record, each in told.items()}
     got = _read_got(session, [each for listed in named.values() for each in listed if each is not None])
     return {record: [got[each] if each else NOTHING for each in listed] for record, listed in named.items()}
 
 
-def _resource(url: str, key: Key) -> str | None:
+def _resource(url: str) -> str | None:
     try:
-        return resource_id(key(url))
+        return resource_id(url_key(url))
     except UrlError:
         return None
 
 
 def _read_got(session: Session, resources: Sequence[str]) -> dict[str, Got]:
     found: dict[str, Got] = defaultdict(lambda: NOTHING)
-    for resource, tried, retrieved, media_type, size in _rows(
-        session, "read_got", {"resource": list(resources)}
+    for resource, tried, retrieved, media_type, size in session.fetch_all(
+        _SQL["read_got"], {"resource": list(resources)}
     ):
         found[resource] = Got(tried=tried, retrieved=retrieved, media_type=media_type, byte_size=size)
     return found
@@ -166,7 +162,3 @@ def _store(session: Session, values: dict[str, Values]) -> None:
         cursor.execute(_SQL["put_measures"].text, {"now": now, **columns})
 
     session.transact(store)
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -87,8 +87,7 @@ class ArchiveReader:
             return record
         named = _NAME.fullmatch(url)
         name, address = (named[1], "") if named else (self._id(url), fetch_url(url))
-        asked = {"resource": name, "url": address}
-        rows = self._rows("find_resource", asked)
+        rows = self.session.fetch_all(_SQL["find_resource"], {"resource": name, "url": address})
         found = read_resources(self.session, [rows[0][0]]) if rows else []
         if not found:
             raise NotArchived(f"{url} is not in the archive; 'tamias add' watches it")
@@ -182,7 +181,7 @@ class ArchiveReader:
 
         named = self._portal(portal)
         asked = {"portal": named, "before": milliseconds(a), "after": milliseconds(b)}
-        rows = self._rows("portal_between", asked)
+        rows = self.session.fetch_all(_SQL["portal_between"], asked)
         return collection_diff(
             {url: before for url, before, _ in rows if before},
             {url: after for url, _, after in rows if after},
@@ -191,12 +190,9 @@ class ArchiveReader:
     def _portal(self, url: str) -> str:
         """The portal as the archive knows it, with its slash or without."""
         for name in _spellings(url):
-            if self._rows("is_portal", {"portal": name})[0][0]:
+            if self.session.fetch_all(_SQL["is_portal"], {"portal": name})[0][0]:
                 return name
         raise NotArchived(f"{url} is not a watched portal; 'tamias add --portal' watches it")
-
-    def _rows(self, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-        return self.session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
 
     def _pair(self, url: str, a: int | Moment | None, b: int | Moment | None) -> tuple[Content, Content]:
         newest = self.get(url) if b is None else self._get(url, b)
@@ -252,8 +248,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_exchanges(session: Session, captures: Sequence[str]) -> dict[str, Exchange]:
     """Attempts by their ids; those that are known."""
-    asked = {"capture": [UUID(capture) for capture in captures]}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_exchanges"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_exchanges"], {"capture": [UUID(capture) for capture in captures]})
     return {row[0]: _exchange(row) for row in rows}
 
 

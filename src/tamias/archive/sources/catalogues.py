@@ -105,14 +105,12 @@ def note_hints(session: Session, said: Sequence[Said]) -> list[ClaimedChange]:
         "changed_at": [each.changed_at for each in said],
         "frequency": [storable(each.frequency) for each in said],
     }
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["note_hints"].text, told).fetchall())
-    return [ClaimedChange(*row) for row in rows]
+    return [ClaimedChange(*row) for row in session.fetch_all(_SQL["note_hints"], told)]
 
 
 def read_trust(session: Session, hosts: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Of how many tests the dates of hosts proved right in how many: (right, tests)."""
-    asked = {"host": list(hosts)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_trust"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_trust"], {"host": list(hosts)})
     return {host: (correct, checked) for host, correct, checked in rows}
 
 

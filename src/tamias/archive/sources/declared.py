@@ -1,7 +1,6 @@
 """Datasets as their publishers declare them in Semantic Sitemaps: who says what, where an IRI is."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -52,7 +51,11 @@ class SiteDocument(msgspec.Struct, frozen=True):
 
 def declared_datasets(session: Session, iri: str | None = None) -> list[DeclaredDataset]:
     """All of them, or those to which an IRI belongs; each once, whichever crawl met it."""
-    rows = _rows(session, "declared", {}) if iri is None else _rows(session, "declared_for", {"iri": iri})
+    rows = (
+        session.fetch_all(_SQL["declared"])
+        if iri is None
+        else session.fetch_all(_SQL["declared_for"], {"iri": iri})
+    )
     found: dict[tuple[str, bytes], DeclaredDataset] = {}
     for crawl, key, sitemap, state, description, seen_at in rows:
         dataset = msgspec.convert(description, SemanticDataset)
@@ -113,21 +116,17 @@ def copied_from(declared: DeclaredDataset) -> list[str]:
 
 def documents_at(session: Session, urls: Sequence[str]) -> list[SiteDocument]:
     """Which of these addresses are documents that hold statements, as far as they were crawled."""
-    rows = _rows(session, "documents_at", {"url": list(urls)})
+    rows = session.fetch_all(_SQL["documents_at"], {"url": list(urls)})
     return [SiteDocument(document, read_at) for document, read_at, holds in rows if holds]
 
 
 def led_to(session: Session, bucket: int, qid: int, uid: int) -> str | None:
     """Where an address led, by its place in the frontier; None if it was never visited with success."""
-    rows = _rows(session, "led_to", {"bucket": bucket, "qid": qid, "uid": uid})
+    rows = session.fetch_all(_SQL["led_to"], {"bucket": bucket, "qid": qid, "uid": uid})
     return rows[0][0] if rows else None
 
 
 def site_documents(session: Session, prefix: str, most: int) -> list[SiteDocument]:
     """Documents of a site that hold statements, those read last first."""
-    rows = _rows(session, "site_documents", {"prefix": prefix, "most": most})
+    rows = session.fetch_all(_SQL["site_documents"], {"prefix": prefix, "most": most})
     return [SiteDocument(*row) for row in rows]
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

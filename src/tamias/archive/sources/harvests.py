@@ -73,7 +73,7 @@ class HarvestMemory(msgspec.Struct, frozen=True, kw_only=True):
 def read_harvest(session: Session, place: HarvestKey) -> HarvestMemory:
     """What earlier attempts left."""
     asked = msgspec.structs.asdict(place)
-    row = session.transact(lambda cursor: cursor.execute(_SQL["read_harvest"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["read_harvest"], asked)
     if row is None:
         return HarvestMemory()
     progress, bookmark, document_at, document_records = row
@@ -92,7 +92,7 @@ def save_harvest(session: Session, place: HarvestKey, progress: HarvestProgress)
         "started_at": progress.started_at,
         "progress": msgspec.msgpack.encode(progress),
     }
-    session.transact(lambda cursor: cursor.execute(_SQL["save_harvest"].text, told))
+    session.execute(_SQL["save_harvest"], told)
 
 
 def end_harvest(
@@ -115,7 +115,7 @@ def end_harvest(
 def read_contexts(session: Session, addresses: Sequence[str], since: int) -> dict[str, bytes | None]:
     """What has been tried of the wanted ones since a time; None: there was nothing."""
     asked = {"keys": [_key(address) for address in addresses], "since": since}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_contexts"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_contexts"], asked)
     return dict(rows)
 
 

@@ -140,17 +140,16 @@ def set_importances(session: Session, portals: dict[str, float], metrics: dict[s
         "metric": Texts(metrics),
         "metric_factor": Floats(metrics.values()),
     }
-    session.transact(lambda cursor: cursor.execute(_SQL["set_importances"].text, told))
+    session.execute(_SQL["set_importances"], told)
 
 
 def read_figure(session: Session, name: str) -> Any:
     """A figure by its name; None before it was set."""
-    asked = {"name": name}
-    row = session.transact(lambda cursor: cursor.execute(_SQL["read_figure"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["read_figure"], {"name": name})
     return row[0] if row else None
 
 
 def write_figure(session: Session, name: str, value: Any, now: int) -> None:
     """Sets a figure."""
     told = {"name": name, "value": msgspec.json.encode(value).decode(), "now": now}
-    session.transact(lambda cursor: cursor.execute(_SQL["write_figure"].text, told))
+    session.execute(_SQL["write_figure"], told)

@@ -117,8 +117,7 @@ def site_is_open(session: Session, lease: Lease, crawl: int, authority: str, dep
 
 def open_site(session: Session, lease: Lease, crawl: int, authority: str, now: int, depth: int) -> None:
     """They are put now."""
-    told = {**_site(lease, crawl, authority), "now": now, "depth": depth}
-    session.transact(lambda cursor: cursor.execute(_SQL["open_site"].text, told))
+    session.execute(_SQL["open_site"], {**_site(lease, crawl, authority), "now": now, "depth": depth})
 
 
 class ListedBy(msgspec.Struct, frozen=True):
@@ -133,14 +132,14 @@ class ListedBy(msgspec.Struct, frozen=True):
 def listed_so_far(session: Session, place: ListedBy) -> tuple[int, int]:
     """How many new sitemaps and how many new addresses the sitemaps of a place have brought."""
     asked = msgspec.structs.asdict(place)
-    row = session.transact(lambda cursor: cursor.execute(_SQL["listed_so_far"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["listed_so_far"], asked)
     return (0, 0) if row is None else (row[0], row[1])
 
 
 def count_listed(session: Session, place: ListedBy, sitemaps: int, urls: int) -> None:
     """They have brought more."""
     told = {**msgspec.structs.asdict(place), "sitemaps": sitemaps, "sitemap_urls": urls, "now": session.now()}
-    session.transact(lambda cursor: cursor.execute(_SQL["count_listed"].text, told))
+    session.execute(_SQL["count_listed"], told)
 
 
 def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
@@ -161,8 +160,7 @@ def put_site_dataset(cursor: Cursor, found: SiteDataset, now: int) -> None:
 
 def waiting_for(session: Session, crawl: int, url: str) -> list[SiteDataset]:
     """The datasets that miss an address."""
-    asked = {"crawl": crawl, "url": url}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_for"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["waiting_for"], {"crawl": crawl, "url": url})
     return [_site_dataset(crawl, row) for row in rows]
 
 
@@ -182,7 +180,7 @@ def _site_dataset(crawl: int, row: tuple[Any, ...]) -> SiteDataset:
 
 def covered(session: Session) -> list[Covered]:
     """What need not be asked for one by one, in all crawls."""
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["covered"].text).fetchall())
+    rows = session.fetch_all(_SQL["covered"])
     return [
         Covered(
             crawl,
@@ -233,8 +231,7 @@ def met_urls(session: Session, lease: Lease, dataset: Covered, most: int) -> lis
         "urls": list(dataset.urls),
         "most": most,
     }
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["met"].text, asked).fetchall())
-    return [MetUrl(*row) for row in rows]
+    return [MetUrl(*row) for row in session.fetch_all(_SQL["met"], asked)]
 
 
 def any_unvisited(session: Session, lease: Lease, dataset: Covered, uids: Iterable[int]) -> bool:
@@ -251,8 +248,7 @@ def documents_of(
     """Where the quads stand that were last read from these URLs of a host."""
     url_of = {each.uid: each.url for each in met}
     asked = {"bucket": lease.bucket, "qid": lease.qid, "crawl": dataset.crawl, "uid": list(url_of)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["documents_of"].text, asked).fetchall())
-    return {url_of[uid]: Extent(*place) for uid, *place in rows}
+    return {url_of[uid]: Extent(*place) for uid, *place in session.fetch_all(_SQL["documents_of"], asked)}
 
 
 def note_compared(session: Session, dataset: Covered, found: Comparison) -> None:
@@ -263,7 +259,7 @@ def note_compared(session: Session, dataset: Covered, found: Comparison) -> None
         "dataset": dataset.key,
         "state": "had" if found.holds else "released",
     }
-    session.transact(lambda cursor: cursor.execute(_SQL["note_compared"].text, told))
+    session.execute(_SQL["note_compared"], told)
 
 
 def note_failed(cursor: Cursor, failed: SiteDataset) -> None:
@@ -295,15 +291,13 @@ def note_claims(cursor: Cursor, crawl: int, told: Sequence[Claim]) -> None:
 def others_claims(session: Session, crawl: int, told: Iterable[Claim]) -> list[Claim]:
     """Of the same statements, those that other hosts make too."""
     statement_of = {_digest(claim): claim.statement for claim in told}
-    asked = {"crawl": crawl, "statement": list(statement_of)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_claims"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_claims"], {"crawl": crawl, "statement": list(statement_of)})
     return [Claim(host, statement_of[bytes(digest)]) for host, digest in rows]
 
 
 def waiting_claims(session: Session, crawl: int) -> list[tuple[str, SemanticDataset]]:
     """Datasets whose other side had not spoken, with their sitemaps."""
-    asked = {"crawl": crawl}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["waiting_claims"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["waiting_claims"], {"crawl": crawl})
     return [(sitemap, msgspec.convert(said, SemanticDataset)) for _, sitemap, said in rows]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 import zstandard
@@ -49,8 +48,7 @@ def keep_records(cursor: Cursor, portal: str, harvest: int, records: Sequence[So
 
 def find_record(session: Session, resource: str) -> Resource | None:
     """A record that was kept, by the id of its IRI."""
-    asked = {"resource": resource}
-    row = session.transact(lambda cursor: cursor.execute(_SQL["find_record"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["find_record"], {"resource": resource})
     if row is None:
         return None
     iri, title, gone_at, captured_at = row
@@ -60,7 +58,7 @@ def find_record(session: Session, resource: str) -> Resource | None:
 
 def record_versions(session: Session, resource: str) -> list[Version]:
     """The versions of a record, oldest first."""
-    rows = _rows(session, "record_versions", {"resource": resource})
+    rows = session.fetch_all(_SQL["record_versions"], {"resource": resource})
     return [
         Version(
             resource=resource, number=number, captured_at=captured_at, sha256=digest, byte_size=size,
@@ -80,9 +78,7 @@ class RecordBodies:
     def read(self, digest: str) -> bytes:
         """The bytes of a version by their SHA-256. Raises `KeyError` where there is none of it."""
         asked = {"resource": self._resource, "sha256": bytes.fromhex(digest)}
-        row = self._session.transact(
-            lambda cursor: cursor.execute(_SQL["record_body"].text, asked).fetchone()
-        )
+        row = self._session.fetch_one(_SQL["record_body"], asked)
         if row is None:
             raise KeyError(digest)
         return _unpacked(row[0])
@@ -96,7 +92,7 @@ def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
     """The records of a catalogue, each as it was last seen."""
     after = ""
     while True:
-        rows = _rows(session, "latest_records", {"url": portal, "after": after, "limit": _PAGE})
+        rows = session.fetch_all(_SQL["latest_records"], {"url": portal, "after": after, "limit": _PAGE})
         yield from map(_source_record, rows)
         if not rows:
             return
@@ -105,7 +101,7 @@ def latest_records(session: Session, portal: str) -> Iterator[SourceRecord]:
 
 def present_records(session: Session, portal: str, after: str) -> tuple[list[SourceRecord], str]:
     """Some of the records that are present in a catalogue, and after which the next ones come."""
-    rows = _rows(session, "present_records", {"url": portal, "after": after, "limit": _PAGE})
+    rows = session.fetch_all(_SQL["present_records"], {"url": portal, "after": after, "limit": _PAGE})
     return [_source_record(row) for row in rows], rows[-1][0] if rows else after
 
 
@@ -123,7 +119,7 @@ def _source_record(row: tuple[Any, ...]) -> SourceRecord:
 
 def record_stats(session: Session) -> RecordStats:
     """How many records are kept."""
-    row = session.transact(lambda cursor: cursor.execute(_SQL["count_records"].text).fetchone())
+    row = session.fetch_one(_SQL["count_records"])
     assert row is not None
     return RecordStats(*row)
 
@@ -132,7 +128,7 @@ def damaged_records(session: Session) -> Iterator[tuple[str, str]]:
     """The versions that are not what they were, each as its name and what is wrong."""
     after, number = "", 0
     while True:
-        rows = _rows(session, "damaged_records", {"after": after, "number": number, "limit": _PAGE})
+        rows = session.fetch_all(_SQL["damaged_records"], {"after": after, "number": number, "limit": _PAGE})
         for _, version, iri, digest, body in rows:
             try:
                 sound = sha256(_unpacked(body)).digest() == digest
@@ -143,10 +139,6 @@ def damaged_records(session: Session) -> Iterator[tuple[str, str]]:
         if not rows:
             return
         after, number = rows[-1][:2]
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())
 
 
 def _unpacked(body: bytes) -> bytes:

@@ -117,8 +117,7 @@ def put_resources(
 
 def read_watched(session: Session, resource: str) -> Watched | None:
     """A resource by its id."""
-    asked = {"resource": resource}
-    row = session.transact(lambda cursor: cursor.execute(_SQL["read_watched"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["read_watched"], {"resource": resource})
     if row is None:
         return None
     (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
@@ -138,8 +137,7 @@ def read_watched(session: Session, resource: str) -> Watched | None:
 
 def count_shared(session: Session, host: str, sha256: str) -> int:
     """How many resources of a host have this body."""
-    asked = {"host": host, "sha256": bytes.fromhex(sha256)}
-    row = session.transact(lambda cursor: cursor.execute(_SQL["count_shared"].text, asked).fetchone())
+    row = session.fetch_one(_SQL["count_shared"], {"host": host, "sha256": bytes.fromhex(sha256)})
     assert row is not None
     return int(row[0])
 
@@ -170,8 +168,7 @@ def note_trouble(cursor: Cursor, resource: str, trouble: str, now: int) -> None:
 
 def note_wanted(session: Session, resources: Sequence[str]) -> None:
     """Somebody asks for a visit: one that has begun already does not do."""
-    told = {"resource": list(resources), "now": session.now()}
-    session.transact(lambda cursor: cursor.execute(_SQL["note_wanted"].text, told))
+    session.execute(_SQL["note_wanted"], {"resource": list(resources), "now": session.now()})
 
 
 def list_watched(
@@ -188,7 +185,7 @@ def list_watched(
     """The resources that follow one, in the order of their ids; with `trouble` those that need attention."""
     asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
     asked |= {"state": state, "trouble": trouble}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["list_watched"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["list_watched"], asked)
     names = WatchedResource.__struct_fields__
     return [WatchedResource(**dict(zip(names, row, strict=True))) for row in rows]
 
@@ -202,15 +199,12 @@ def promise_visits(cursor: Cursor, due: dict[str, int]) -> None:
 
 def stop_resources(session: Session, resources: Sequence[str]) -> None:
     """They are no longer watched; their versions stay."""
-    session.transact(
-        lambda cursor: cursor.execute(_SQL["stop_resources"].text, {"resource": list(resources)})
-    )
+    session.execute(_SQL["stop_resources"], {"resource": list(resources)})
 
 
 def read_resources(session: Session, resources: Sequence[str]) -> list[Resource]:
     """Resources by their ids; those that are known."""
-    asked = {"resource": list(resources)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_resources"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_resources"], {"resource": list(resources)})
     return [resource_of(row[:-1], row[-1]) for row in rows]
 
 
@@ -225,8 +219,7 @@ def page_of_resources(
 ) -> list[Resource]:
     """The resources that follow one, in the order of their ids."""
     asked = {"after": after, "limit": limit, "host": host, "media_type": media_type, "portal": portal}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["page_resources"].text, asked).fetchall())
-    return read_resources(session, [row[0] for row in rows])
+    return read_resources(session, [row[0] for row in session.fetch_all(_SQL["page_resources"], asked)])
 
 
 def all_resources(session: Session) -> Iterator[Resource]:
@@ -239,8 +232,7 @@ def all_resources(session: Session) -> Iterator[Resource]:
 
 def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
     """The versions of resources, oldest first."""
-    asked = {"resource": list(resources)}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_versions"].text, asked).fetchall())
+    rows = session.fetch_all(_SQL["read_versions"], {"resource": list(resources)})
     found: dict[str, list[Version]] = {resource: [] for resource in resources}
     for row in rows:
         version = _version(row)
@@ -250,9 +242,7 @@ def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[
 
 def read_suspects(session: Session, resource: str) -> list[Suspect]:
     """What was not believed of a resource."""
-    asked = {"resource": resource}
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["read_suspects"].text, asked).fetchall())
-    return [Suspect(*row) for row in rows]
+    return [Suspect(*row) for row in session.fetch_all(_SQL["read_suspects"], {"resource": resource})]
 
 
 def _columns(new: Iterable[tuple[Resource, str]]) -> dict[str, list[Any]]:

@@ -103,10 +103,10 @@ class Embedded(ServerUse):
         return f"/proc/self/fd/{self._directory}/socket"
 
 
-def wait_until_unused(data: Path, seconds: float = NEWCOMER_SECONDS) -> None:
+def wait_until_unused(data: Path) -> None:
     """Returns when the server of a data directory has ended, or at once if others use it."""
     folder = data.absolute() / "pg"
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + NEWCOMER_SECONDS
     while (folder / "keeper.lock").exists() and time.monotonic() < deadline:
         if is_free(folder / "keeper.lock") or is_shared(folder / "users.lock"):
             return

@@ -117,11 +117,11 @@ def select_graphs(names: Iterable[str], limit: int) -> str:
     return f"SELECT ?g ?s ?p ?o WHERE {{ VALUES ?g {{ {values} }} GRAPH ?g {{ ?s ?p ?o }} }} LIMIT {limit}"
 
 
-def select_blank_graphs(limit: int, offset: int = 0) -> str:
+def select_blank_graphs(limit: int) -> str:
     """Statements of graphs whose names are blank nodes."""
     return (
         "SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } FILTER(isBlank(?g)) }"
-        f"{_window(limit, offset, order=False)}"
+        f"{_window(limit, 0, order=False)}"
     )
 
 

@@ -160,7 +160,7 @@ def place_of(db: ServiceSession, name: str) -> dict[str, int]:
 
 def rows_of(db: ServiceSession, name: str, asked: dict[str, Any]) -> list[Row]:
     """What one statement of `frontier.sql` reads."""
-    return db.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+    return db.session.fetch_all(SQL[name], asked)
 
 
 def _figures(db: ServiceSession) -> FrontierState:

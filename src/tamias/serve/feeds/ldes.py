@@ -51,8 +51,7 @@ def _read(db: ServiceSession, page: int, withheld: tuple[str, ...]) -> tuple[int
     after = (page - 1) * EVENTS_A_PAGE
     if page > 1 and after > latest:
         raise HttpProblem(404, f"the event stream has no page {page}; it has {latest // EVENTS_A_PAGE + 1}")
-    asked = {"after": after, "until": after + EVENTS_A_PAGE}
-    rows = db.session.transact(lambda cursor: cursor.execute(_SQL["members"].text, asked).fetchall())
+    rows = db.session.fetch_all(_SQL["members"], {"after": after, "until": after + EVENTS_A_PAGE})
     said = usages(db, [row[-1] for row in rows])
     return latest, [row for row in rows if refusal(said[row[-1]].verdict, withheld) is None]
 

@@ -90,10 +90,10 @@ def cursor(request: Request, form: re.Pattern[str]) -> re.Match[str] | None:
     return found
 
 
-def until(request: Request, name: str, usual: int = LATEST) -> int:
+def until(request: Request, name: str) -> int:
     """A time up to which something is wanted, in milliseconds UTC: the end of its day or second."""
     told = parameter(request, name)
-    return usual if told is None else milliseconds(told)
+    return LATEST if told is None else milliseconds(told)
 
 
 def since(request: Request, name: str) -> int:

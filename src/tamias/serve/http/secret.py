@@ -3,7 +3,6 @@
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -33,11 +32,11 @@ class Secret(msgspec.Struct, frozen=True):
         return hmac.compare_digest(self.value.encode(), told.encode("utf-8", "surrogatepass"))
 
 
-def find_secret(data: Path, file: Path | None, environment: Mapping[str, str] | None = None) -> Secret:
+def find_secret(data: Path, file: Path | None) -> Secret:
     """The file that the user names, the environment, or `DATA/secret`, which is made if need be."""
     if file is not None:
         return Secret(_read(file), str(file), chosen=True)
-    told = (os.environ if environment is None else environment).get(VARIABLE, "").strip()
+    told = os.environ.get(VARIABLE, "").strip()
     if told:
         return Secret(told, VARIABLE, chosen=True)
     return Secret(_kept(data / "secret"), str(data / "secret"), chosen=False)

@@ -22,7 +22,7 @@ _kept: WeakKeyDictionary[Service, dict[str, tuple[float, Any]]] = WeakKeyDiction
 
 def rows(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:
     """What one statement of `pages.sql` reads."""
-    return db.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+    return db.session.fetch_all(SQL[name], asked)
 
 
 def rows_of_buckets(db: ServiceSession, name: str, **asked: Any) -> list[tuple[Any, ...]]:

@@ -59,7 +59,7 @@ def resource_of(session: Session, named: str) -> Resource:
 
 def rows_of(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
     """What one statement of `published.sql` reads."""
-    return session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+    return session.fetch_all(SQL[name], asked)
 
 
 def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBases) -> list[Quad]:

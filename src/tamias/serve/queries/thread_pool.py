@@ -67,7 +67,7 @@ class ServiceSession:
         except psycopg.OperationalError:
             # The session mends itself; what is left of the old connection is not used again.
             self._connection = None
-            return self.session.transact(lambda cursor: cursor.execute(SQL[name].text, asked).fetchall())
+            return self.session.fetch_all(SQL[name], asked)
 
 
 class SessionPool:

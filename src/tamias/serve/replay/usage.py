@@ -58,7 +58,7 @@ def usage(db: ServiceSession, version: Version) -> UsageTerms:
 def usages(db: ServiceSession, captures: Collection[str]) -> dict[str, UsageTerms]:
     """By the captures that brought versions."""
     asked = {"bucket": list(range(db.frontier.buckets)), "capture": list(captures)}
-    rows = db.session.transact(lambda cursor: cursor.execute(_SQL["signals"].text, asked).fetchall())
+    rows = db.session.fetch_all(_SQL["signals"], asked)
     told = {capture: msgspec.convert(signals, tuple[Signal, ...]) for capture, signals in rows}
     return {each: _judged(told[each]) if each in told else _SILENCE for each in captures}
 
@@ -68,7 +68,7 @@ def unlisted(db: ServiceSession, resources: Iterable[str], words: Collection[str
     asked = {"resource": list(set(resources))}
     if not asked["resource"] or not words:
         return frozenset()
-    rows = db.session.transact(lambda cursor: cursor.execute(_SQL["newest"].text, asked).fetchall())
+    rows = db.session.fetch_all(_SQL["newest"], asked)
     said = usages(db, [capture for _, capture in rows])
     return frozenset(
         resource for resource, capture in rows if any(getattr(said[capture].verdict, word) for word in words)

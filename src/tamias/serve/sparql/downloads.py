@@ -96,8 +96,7 @@ def _known(session: Session, wanted: list[Named]) -> Iterator[str]:
         "dataset": [each.dataset for each in wanted],
         "address": [each.address for each in wanted],
     }
-    rows = session.transact(lambda cursor: cursor.execute(_SQL["known_versions"].text, asked).fetchall())
-    return (f"{resource}_{number}" for resource, number in rows)
+    return (f"{resource}_{number}" for resource, number in session.fetch_all(_SQL["known_versions"], asked))
 
 
 def _iris(terms: Iterable[object]) -> Iterator[str]:

@@ -92,7 +92,7 @@ class PostgresLedger:
 
     def others(self, document: str, graphs: list[str]) -> dict[str, list[Share]]:
         asked = self._asked(document, graphs)
-        rows = self._session.transact(lambda cursor: cursor.execute(_SQL["others"].text, asked).fetchall())
+        rows = self._session.fetch_all(_SQL["others"], asked)
         shares: dict[str, list[Share]] = {}
         for graph, capture, *place in rows:
             shares.setdefault(graph, []).append(Share(capture, Extent(*place)))
@@ -100,7 +100,7 @@ class PostgresLedger:
 
     def forget_vacated(self, document: str) -> None:
         asked = self._asked(document, [])
-        self._session.transact(lambda cursor: cursor.execute(_SQL["forget_vacated"].text, asked))
+        self._session.execute(_SQL["forget_vacated"], asked)
 
     def _asked(self, document: str, graphs: list[str]) -> dict[str, Any]:
         keys = [text_key(graph) for graph in graphs]

@@ -33,9 +33,7 @@ class WaczResource(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def export_wacz(
-    folder: Path, out: BinaryIO, *, title: str, software: str = "Tamias", more: Iterable[WarcPart] = ()
-) -> int:
+def export_wacz(folder: Path, out: BinaryIO, *, title: str, more: Iterable[WarcPart] = ()) -> int:
     """Writes the WARC files of a folder as one WACZ; returns how many they were. `out` may be a pipe.
 
     One of `more` need not be there any longer when the next is asked for, but its index must. Raises
@@ -55,7 +53,7 @@ def export_wacz(
             resources.append(_added(package, "indexes/index.cdx", ordered.lines(), zipfile.ZIP_DEFLATED))
             pages = _page_lines(ordered.lines(), title)
             resources.append(_added(package, "pages/pages.jsonl", pages, zipfile.ZIP_DEFLATED))
-        _describe(package, resources, title, software)
+        _describe(package, resources, title)
     return len(parts)
 
 
@@ -109,12 +107,12 @@ def _page(time: str, entry: CdxjFields) -> bytes:
     )
 
 
-def _describe(package: zipfile.ZipFile, resources: list[WaczResource], title: str, software: str) -> None:
+def _describe(package: zipfile.ZipFile, resources: list[WaczResource], title: str) -> None:
     told = {
         "profile": "data-package",
         "wacz_version": _VERSION,
         "title": title,
-        "software": software,
+        "software": "Tamias",
         "created": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "resources": resources,
     }

@@ -83,26 +83,24 @@ def put_webhook(session: Session, new: NewWebhook) -> str:
         "host": wanted.host, "portal": wanted.portal, "resource": wanted.resource,
         "made_at": session.now(), "seen": new.seen,
     }  # fmt: skip
-    session.transact(lambda cursor: cursor.execute(_SQL["put_webhook"].text, row))
+    session.execute(_SQL["put_webhook"], row)
     return str(row["id"])
 
 
 def delete_webhook(session: Session, named: str) -> bool:
     """Whether there was one."""
-    done = session.transact(
-        lambda cursor: cursor.execute(_SQL["delete_webhook"].text, {"id": named}).rowcount
-    )
+    done = session.execute(_SQL["delete_webhook"], {"id": named})
     return done > 0
 
 
 def count_webhooks(session: Session) -> int:
     """How many there are."""
-    return int(_rows(session, "count_webhooks", {})[0][0])
+    return int(session.fetch_all(_SQL["count_webhooks"])[0][0])
 
 
 def list_webhooks(session: Session, named: str | None = None) -> list[Webhook]:
     """All of them, or the one of an id."""
-    return [_webhook(row) for row in _rows(session, "list_webhooks", {"id": named})]
+    return [_webhook(row) for row in session.fetch_all(_SQL["list_webhooks"], {"id": named})]
 
 
 def prepare(session: Session) -> None:
@@ -116,7 +114,7 @@ def claim(session: Session, limit: int) -> list[ClaimedDelivery]:
     """Deliveries that are due, ours for a while."""
     now = session.now()
     asked = {"now": now, "until": now + _CLAIM_MS, "limit": limit}
-    return [ClaimedDelivery(*row) for row in _rows(session, "claim", asked)]
+    return [ClaimedDelivery(*row) for row in session.fetch_all(_SQL["claim"], asked)]
 
 
 def settle(session: Session, claimed: ClaimedDelivery, posted: Posted) -> None:
@@ -190,7 +188,3 @@ def _last(
         tried_at=None if tried_at is None else rfc3339(tried_at),
         next_try=rfc3339(due) if state == "pending" else None,
     )
-
-
-def _rows(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return session.transact(lambda cursor: cursor.execute(_SQL[name].text, asked).fetchall())

@@ -82,10 +82,10 @@ async def preview_page(request: Request, service: Service) -> PreviewPage:
     return await service.pool.run(lambda db: _page(db, resource_named(db, named), wanted, owner=owner))
 
 
-def preview(db: ServiceSession, resource: Resource, version: Version, largest: int = LARGEST) -> Preview:
+def preview(db: ServiceSession, resource: Resource, version: Version) -> Preview:
     """The beginning of a version."""
-    if version.byte_size > largest:
-        return Preview(note=f"larger than the {largest >> 20} MiB that are shown here; download it")
+    if version.byte_size > LARGEST:
+        return Preview(note=f"larger than the {LARGEST >> 20} MiB that are shown here; download it")
     content = Content(resource, version, db.reader)
     form = form_of(version.media_type)
     try:
