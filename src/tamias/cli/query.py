@@ -1,7 +1,6 @@
 """`tamias query`: asks the catalogue and the crawled graphs."""
 
 import sys
-from collections.abc import Iterable
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -91,13 +90,12 @@ def _query(sparql: str) -> str:
 def _table(content: BinaryIO) -> None:
     """Columns as wide as what is in the first rows; a yes or no, or statements, as they are."""
     rows = [line.decode("utf-8", "replace").rstrip("\n").split("\t") for line in content]
-    widths = [_width(column) for column in zip_longest(*rows[:_MEASURED_ROWS], fillvalue="")]
+    widths = [
+        min(_WIDEST, max(len(printable(cell)) for cell in column))
+        for column in zip_longest(*rows[:_MEASURED_ROWS], fillvalue="")
+    ]
     for row in rows:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
-
-
-def _width(cells: Iterable[str]) -> int:
-    return min(_WIDEST, max(len(printable(cell)) for cell in cells))
 
 
 def _copy(content: BinaryIO, out: BinaryIO) -> None:

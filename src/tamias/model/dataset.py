@@ -9,7 +9,7 @@ import msgspec
 class DcatProperty(msgspec.Struct, frozen=True):
     """One more property of a dataset or a distribution, or its text in one more language.
 
-    Which properties there are, and what their values become, is the table in `harvesters.kit.properties`.
+    Which properties there are, and what their values become, is the table in `harvesters.kit.distribution`.
     """
 
     name: str

@@ -25,13 +25,13 @@ def with_canonical_literals(found: Iterable[Read]) -> Iterator[Read]:
         if isinstance(each, Problem):
             yield each
         elif isinstance(each, QuadLines):
-            yield QuadLines(_LINE.sub(_canonical_line, each.nquads), each.graph) if _has_any(each) else each
+            yield (
+                QuadLines(_LINE.sub(_canonical_line, each.nquads), each.graph)
+                if b"#XMLLiteral>" in each.nquads
+                else each
+            )
         else:
             yield [_canonical_quad(quad) for quad in each]
-
-
-def _has_any(lines: QuadLines) -> bool:
-    return b"#XMLLiteral>" in lines.nquads
 
 
 def _canonical_line(found: re.Match[bytes]) -> bytes:

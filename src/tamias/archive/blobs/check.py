@@ -8,11 +8,10 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, BlobPlace, Codec
+from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, BlobPlace, Codec, described, scan
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.blobs.packs import Pack, PackMissing, Packs
 from tamias.archive.blobs.reader import BlobReader
-from tamias.archive.blobs.records import described, scan
 from tamias.archive.blobs.table import SQL, blob_of, columns, digests, needed_by
 from tamias.archive.blobs.writer import BlobWriter
 from tamias.database.connect import Session
@@ -173,7 +172,7 @@ def repair(
     copies = _copies(writer, {damage.sha256 for damage in found if damage.sha256})
     for damage in found:
         if damage.sha256 is None:
-            yield Repaired(damage, damage.pack in _known_packs(writer))
+            yield Repaired(damage, damage.pack in {row[0] for row in writer.table.execute("packs", {})})
         else:
             candidates = copies.get(damage.sha256, [])
             yield Repaired(damage, _mended(writer, damage.sha256, candidates, elsewhere))
@@ -263,10 +262,6 @@ def _readable_packs(writer: BlobWriter) -> list[Pack]:
         if state == "sealed" or (state != "gone" and not packs.is_held(pack.pack, age)):
             readable.append(pack)
     return sorted(readable, key=lambda pack: pack.pack)
-
-
-def _known_packs(writer: BlobWriter) -> set[object]:
-    return {row[0] for row in writer.table.execute("packs", {})}
 
 
 def _blobs(writer: BlobWriter, pack: Pack) -> Iterator[Blob]:

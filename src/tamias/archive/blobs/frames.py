@@ -73,7 +73,7 @@ def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
         CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
         CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
     }
-    compressor = ZstdCompressor(options=options, zstd_dict=_prefix(base))
+    compressor = ZstdCompressor(options=options, zstd_dict=ZstdDict(base, is_raw=True).as_prefix)
     compressor.set_pledged_input_size(len(body))
     payload = bytearray()
     rest = memoryview(body)
@@ -106,10 +106,6 @@ def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
 def _expect_base(base: bytes) -> None:
     if len(base) < _LEAST_BASE:
         raise PayloadError("its base is too short for one")
-
-
-def _prefix(base: bytes) -> tuple[ZstdDict, int]:
-    return ZstdDict(base, is_raw=True).as_prefix
 
 
 _BREAK = b"\n"

@@ -1,15 +1,271 @@
-"""Packs as objects of an S3-compatible store. Each `sync` makes one object of what was appended since."""
+"""Packs as objects of an S3-compatible store. Each `sync` makes one object of what was appended since.
+
+The store is requested through the service client, again where that may help, and requests are signed with
+AWS Signature Version 4, by pure functions without a clock or a socket.
+"""
 
 import hashlib
+import hmac
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote, urlsplit
 from uuid import UUID
+
+import msgspec
+from lxml import etree
 
 from tamias.archive.blobs.local import failures_told, write_all
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
-from tamias.archive.blobs.s3_client import S3Address, S3Client, Upload
+from tamias.model.errors import ConfigError, DiskFull
+from tamias.service_client import NoResponse, Response, ServiceClient
+
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+_ALGORITHM = "AWS4-HMAC-SHA256"
+
+
+class S3Credentials(msgspec.Struct, frozen=True):
+    """Who asks, and for which region. Never shown: its secret must not reach a message."""
+
+    key: str
+    secret: str
+    region: str = "us-east-1"
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"S3Credentials({self.key!r})"
+
+
+class S3Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A request. `path` is as it will be sent; `sha256` is that of the body."""
+
+    method: str
+    host: str
+    path: str
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    sha256: str = EMPTY_SHA256
+
+
+def signed(asked: S3Request, credentials: S3Credentials, now: datetime) -> dict[str, str]:
+    """All headers that the request must have."""
+    stamp = now.strftime("%Y%m%dT%H%M%SZ")
+    told = {"host": asked.host, "x-amz-content-sha256": asked.sha256, "x-amz-date": stamp}
+    told |= {name.lower(): value.strip() for name, value in asked.headers.items()}
+    if credentials.token:
+        told["x-amz-security-token"] = credentials.token
+    names = ";".join(sorted(told))
+    lines = [f"{name}:{told[name]}" for name in sorted(told)]
+    canonical = "\n".join(
+        [asked.method, asked.path, query_text(asked.query), *lines, "", names, asked.sha256]
+    )
+    scope = f"{stamp[:8]}/{credentials.region}/s3/aws4_request"
+    to_sign = "\n".join([_ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
+    signature = hmac.new(_key(credentials, stamp[:8]), to_sign.encode(), hashlib.sha256).hexdigest()
+    credential = f"{credentials.key}/{scope}"
+    authorization = f"{_ALGORITHM} Credential={credential},SignedHeaders={names},Signature={signature}"
+    return told | {"authorization": authorization}
+
+
+def query_text(query: Mapping[str, str]) -> str:
+    """A query in the order and the writing that are signed.
+
+    >>> query_text({"prefix": "a b/", "list-type": "2"})
+    'list-type=2&prefix=a%20b%2F'
+    """
+    return "&".join(f"{quote(name, safe='')}={quote(query[name], safe='')}" for name in sorted(query))
+
+
+def _key(credentials: S3Credentials, day: str) -> bytes:
+    key = f"AWS4{credentials.secret}".encode()
+    for part in (day, credentials.region, "s3", "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return key
+
+
+_TRIES = 4
+_PAUSE = 0.2
+_PASSING = {429, 500, 502, 503, 504}
+_NO_ROOM = 507
+_IDLE_SECONDS = 30
+_REQUEST_SECONDS = 3600
+_MOST_ANSWER = 16 * 1024 * 1024
+"""Of answers that are no part of an object: lists and errors."""
+
+
+class S3Address(msgspec.Struct, frozen=True):
+    """Where a store is: its URL, a bucket, and what its names begin with."""
+
+    endpoint: str
+    bucket: str
+    prefix: str
+    credentials: S3Credentials
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A body to be sent."""
+
+    file: BinaryIO
+    size: int
+    sha256: str
+
+
+class ListedObject(msgspec.Struct, frozen=True):
+    """An object of a list."""
+
+    name: str
+    size: int
+
+
+def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
+    """Reads `s3://bucket/prefix`; the rest stands in the environment variables that all such tools read."""
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(f"{url} is not the address of a store; write s3://bucket or s3://bucket/prefix")
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    try:
+        key, secret = environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]
+    except KeyError as missing:
+        raise ConfigError(f"the store {url} needs the environment variable {missing.args[0]}") from None
+    prefix = parts.path.strip("/")
+    return S3Address(
+        (endpoint or f"https://s3.{region}.amazonaws.com").rstrip("/"),
+        parts.netloc,
+        f"{prefix}/" if prefix else "",
+        S3Credentials(key, secret, region, environment.get("AWS_SESSION_TOKEN")),
+    )
+
+
+class S3Client:
+    """Not for two threads at once."""
+
+    def __init__(self, address: S3Address) -> None:
+        self._address = address
+        self._client = ServiceClient(idle_seconds=_IDLE_SECONDS, proxied=True)
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._client.close()
+
+    def put(self, name: str, upload: Upload) -> None:
+        """Writes an object; it is there as a whole or not at all."""
+        self._expect(self._ask("PUT", name, upload=upload), name)
+
+    def get(self, name: str, start: int, length: int) -> bytes | None:
+        """A part of an object; None if it is not there, or ends before."""
+        asked = {"range": f"bytes={start}-{start + length - 1}"}
+        answer = self._ask("GET", name, headers=asked, most=length)
+        whole = answer.status == 206 and len(answer.content) == length
+        return answer.content if whole else None
+
+    def size(self, name: str) -> int | None:
+        """Bytes of an object; None if it is not there."""
+        answer = self._ask("HEAD", name)
+        return int(answer.headers.get("content-length", 0)) if answer.status < 300 else None
+
+    def delete(self, name: str) -> None:
+        """Takes an object away. May be done twice."""
+        self._ask("DELETE", name)
+
+    def entries(self) -> Iterator[ListedObject]:
+        """All objects under the prefix."""
+        asked = {"list-type": "2", "prefix": self._address.prefix}
+        while True:
+            answer = self._ask("GET", None, query=asked)
+            self._expect(answer, "its list")
+            page = etree.fromstring(answer.content, _parser())
+            for entry in page.iterfind("{*}Contents"):
+                key, size = entry.findtext("{*}Key") or "", entry.findtext("{*}Size") or "0"
+                yield ListedObject(key.removeprefix(self._address.prefix), int(size))
+            more = page.findtext("{*}NextContinuationToken")
+            if page.findtext("{*}IsTruncated") != "true" or not more:
+                return
+            asked["continuation-token"] = more
+
+    def _ask(
+        self,
+        method: str,
+        name: str | None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        upload: Upload | None = None,
+        most: int = _MOST_ANSWER,
+    ) -> Response:
+        asked = S3Request(
+            method=method,
+            host=urlsplit(self._address.endpoint).netloc,
+            path=self._path(name),
+            query=query or {},
+            headers=headers or {},
+            sha256=upload.sha256 if upload else EMPTY_SHA256,
+        )
+        what = f"{method} {self._address.endpoint}{asked.path}"
+        for attempt in range(_TRIES):
+            time.sleep(_PAUSE * (2**attempt - 1))
+            try:
+                answer = self._once(asked, upload, max(most, _MOST_ANSWER))
+            except NoResponse as error:
+                trouble = str(error)
+            else:
+                if answer.status not in _PASSING:
+                    return _refusals_raised(answer, what)
+                trouble = f"it answered {answer.status}"
+        raise PackError(f"the store cannot be reached ({what}): {trouble}")
+
+    def _once(self, asked: S3Request, upload: Upload | None, most: int) -> Response:
+        headers = signed(asked, self._address.credentials, datetime.now(UTC))
+        query = f"?{query_text(asked.query)}" if asked.query else ""
+        scheme = urlsplit(self._address.endpoint).scheme
+        response = self._client.send(
+            asked.method,
+            f"{scheme}://{asked.host}{asked.path}{query}",
+            headers=headers,
+            seconds=_REQUEST_SECONDS,
+            most=most,
+            body=upload.file if upload else None,
+            size=upload.size if upload else None,
+        )
+        if response.is_cut:
+            raise NoResponse(f"the answer is larger than {most:,} bytes")
+        return response
+
+    def _path(self, name: str | None) -> str:
+        key = "" if name is None else f"/{quote(self._address.prefix + name, safe='/-_.~')}"
+        return f"{urlsplit(self._address.endpoint).path}/{quote(self._address.bucket, safe='')}{key}"
+
+    def _expect(self, answer: Response, name: str) -> None:
+        if answer.status >= 300:
+            raise PackError(
+                f"the bucket {self._address.bucket} at {self._address.endpoint} answered {answer.status} "
+                f"for {name}; does it exist?"
+            )
+
+
+def _refusals_raised(answer: Response, what: str) -> Response:
+    if answer.status == _NO_ROOM:
+        raise DiskFull(f"the store is full ({what}); free some space and continue")
+    if answer.status >= 300 and answer.status not in (404, 416):
+        raise PackError(f"the store refused {what}: {answer.status} {_code(answer)}; check keys and rights")
+    return answer
+
+
+def _code(answer: Response) -> str:
+    """The word for the error that such stores send as XML."""
+    try:
+        return etree.fromstring(answer.content, _parser()).findtext("{*}Code") or ""
+    except etree.XMLSyntaxError:
+        return ""
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+
 
 HELD_SECONDS = 3600.0
 """A younger pack may be waiting for its rows. Whoever brings rows for an older one finds it sealed."""

@@ -20,8 +20,7 @@ def packs_of(session: Session, data: Path) -> Packs:
     place = elsewhere(session)
     if place is None:
         return LocalPacks(data / "blobs")
-    from tamias.archive.blobs.s3 import S3Packs
-    from tamias.archive.blobs.s3_client import s3_address
+    from tamias.archive.blobs.s3 import S3Packs, s3_address
 
     return S3Packs(s3_address(place, os.environ), data / "spool" / "s3")
 
@@ -39,14 +38,10 @@ def choose_store(session: Session, place: str | None) -> None:
     known = read_figure(session, _FIGURE)
     if known == place:
         return
-    if known is not None or _has_packs(session):
+    if known is not None or session.fetch_one(b"SELECT FROM pack LIMIT 1") is not None:
         there = known or "the folder blobs of the data directory"
         raise ConfigError(f"archive.store is {place}, but this archive keeps its bodies in {there}")
-    from tamias.archive.blobs.s3_client import s3_address
+    from tamias.archive.blobs.s3 import s3_address
 
     s3_address(place, os.environ)
     write_figure(session, _FIGURE, place, session.now())
-
-
-def _has_packs(session: Session) -> bool:
-    return bool(session.fetch_all(b"SELECT FROM pack LIMIT 1"))

@@ -10,11 +10,18 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobPlace, Codec, Prepared
+from tamias.archive.blobs.blob import (
+    Blob,
+    BlobDamaged,
+    BlobPlace,
+    Codec,
+    Description,
+    Prepared,
+    description_frame,
+)
 from tamias.archive.blobs.chunking import Chunk, chunks_of, content_of, list_of
 from tamias.archive.blobs.packs import PackError, Packs, PackWriter
 from tamias.archive.blobs.reader import CACHE_BYTES, BlobReader
-from tamias.archive.blobs.records import Description, description_frame
 from tamias.archive.blobs.table import BlobTable, needed_by
 from tamias.archive.blobs.trial import Base, Payload, encode
 from tamias.database.connect import Session

@@ -1,4 +1,4 @@
-"""Media types: which are registered, open, readable by machines, and when one is as good as another."""
+"""Media types and licences: which are known, open, machine-readable, and when one is as good as another."""
 
 import re
 from typing import Final
@@ -74,3 +74,52 @@ def same_format(promised: str, found: str) -> bool:
     if promised == "text/plain":
         return found.startswith("text/") and found != "text/html"
     return promised == "text/html" and found == "application/xhtml+xml"
+
+
+_OPEN: Final = (
+    r"creativecommons\.org/(licenses/by(-sa)?/|publicdomain/)",
+    r"\bcc[ -]?(zero|0|by([ -]?sa)?)\b(?![ -]?(nc|nd))",
+    r"opendatacommons\.org/licenses/(pddl|by|odbl)",
+    r"\b(pddl|odc[ -](by|pddl|odbl)|odbl)\b",
+    r"nationalarchives\.gov\.uk/doc/open-government-licen[cs]e|\b(uk[ -])?ogl\b|open government licen[cs]e",
+    r"govdata\.de/dl-de/(by|zero)|\bdl[ -]de[ -/](by|zero)\b",
+    r"etalab|licence[ -]ouverte|\blov2\b|\bfr[ -]lo\b",
+    r"dati\.gov\.it/iodl|\biodl\b",
+    r"data\.norge\.no/nlod|\bnlod\b",
+    r"publications\.europa\.eu/resource/authority/licence/(cc0|cc_?by(_?sa)?(_\d|$)|odc|odbl|ogl|pddl|iodl|nlod|dl_de)",
+    r"gnu\.org/(copyleft|licenses)/(l?gpl|fdl)|\bgfdl\b",
+    r"opensource\.org/licenses/(mit|bsd|apache)",
+    r"\bpublic[ -]domain\b|\bcc[ -]?pddc?\b|\bother[ -](open|pd|at)\b",
+)
+_CLOSED: Final = (
+    r"creativecommons\.org/licenses/by-n[cd]",
+    r"\bcc[ -]by[ -](nc|nd)",
+    r"publications\.europa\.eu/resource/authority/licence/",
+    r"govdata\.de/dl-de/|\bother[ -](closed|nc)\b",
+)
+_AN_OPEN_ONE: Final = re.compile("|".join(_OPEN))
+_A_KNOWN_ONE: Final = re.compile("|".join(_OPEN + _CLOSED))
+
+
+def is_known_licence(licence: str | None) -> bool:
+    """Whether the text names a licence of the public lists, by address or usual name.
+
+    >>> is_known_licence("https://creativecommons.org/licenses/by-nc/4.0/"), is_known_licence("see website")
+    (True, False)
+    """
+    return licence is not None and _A_KNOWN_ONE.search(_plain(licence)) is not None
+
+
+def is_open_licence(licence: str | None) -> bool:
+    """Whether it names one that is open by the Open Definition.
+
+    >>> is_open_licence("CC BY-SA 4.0"), is_open_licence("cc-by-nc-4.0")
+    (True, False)
+    """
+    return licence is not None and _AN_OPEN_ONE.search(_plain(licence)) is not None
+
+
+def _plain(text: str) -> str:
+    """In small letters; between words a blank or a hyphen, as the patterns have it."""
+    lowered = text.lower()
+    return lowered if "://" in lowered else lowered.replace("_", "-")

@@ -9,8 +9,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from tamias.archive.quality import licences
-from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
+from tamias.archive.quality.formats import (
+    is_known_licence,
+    is_machine_readable,
+    is_open,
+    is_registered,
+    promised_type,
+)
 from tamias.archive.quality.portal_watch import is_web_address
 from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm
 from tamias.content.formats import media_type_of
@@ -112,7 +117,7 @@ INDICATORS: Final = (
     Indicator("dcat-ap", "interoperability", 30, _of_dataset(_complies)),
     Indicator("licence", "reusability", 20, _of_forms(lambda form: form.licence is not None)),
     Indicator(
-        "licence-vocabulary", "reusability", 10, _of_forms(lambda form: licences.is_known(form.licence))
+        "licence-vocabulary", "reusability", 10, _of_forms(lambda form: is_known_licence(form.licence))
     ),
     Indicator("access-rights", "reusability", 10, _of_dataset(lambda told: told.access_rights is not None)),
     Indicator("access-rights-vocabulary", "reusability", 5, _of_dataset(_listed_access)),

@@ -8,8 +8,14 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final
 
-from tamias.archive.quality import licences
-from tamias.archive.quality.formats import is_machine_readable, is_open, is_registered, promised_type
+from tamias.archive.quality.formats import (
+    is_known_licence,
+    is_machine_readable,
+    is_open,
+    is_open_licence,
+    is_registered,
+    promised_type,
+)
 from tamias.archive.quality.told import ClaimedDescription, Got, ToldForm, format_is_true, size_is_true
 
 _DATE: Final = re.compile(
@@ -46,7 +52,7 @@ def dataset_metrics(told: ClaimedDescription, got: Sequence[Got]) -> dict[str, f
         **_conformance(told, types),
         "opfo": _share(is_open(kind) for kind in types),
         "opma": _share(is_machine_readable(kind) for kind in types),
-        "opli": _share(licences.is_open(form.licence) for form in told.forms),
+        "opli": _share(is_open_licence(form.licence) for form in told.forms),
         "reme": 1.0,
         **delivery_metrics(told.forms, types, got),
     }
@@ -92,7 +98,7 @@ def _conformance(told: ClaimedDescription, types: Sequence[str | None]) -> dict[
         "coce": float(any(_EMAIL.fullmatch(text) for text in told.emails)),
         "cocu": float(any(is_web_address(text) for text in told.pages)),
         "coda": _share(is_date(text) for text in _dates(told)),
-        "coli": _share(licences.is_known(form.licence) for form in told.forms),
+        "coli": _share(is_known_licence(form.licence) for form in told.forms),
         "cofo": _share(is_registered(kind) for kind in types),
     }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 import zstandard

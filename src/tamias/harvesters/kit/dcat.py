@@ -8,11 +8,10 @@ from urllib.parse import unquote
 from pyoxigraph import NamedNode, Quad
 
 from tamias.harvesters.kit import authority
-from tamias.harvesters.kit.distribution import describe_distribution
+from tamias.harvesters.kit.distribution import describe_distribution, describe_properties, untranslated
 from tamias.harvesters.kit.location import describe_location, describe_place
-from tamias.harvesters.kit.properties import describe_properties, untranslated
-from tamias.harvesters.kit.statements import DcatStatements
 from tamias.harvesters.kit.terms import (
+    DcatStatements,
     below,
     day_or_moment,
     last_segment,

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from pyoxigraph import Literal, NamedNode
 
-from tamias.harvesters.kit.statements import DcatStatements
-from tamias.harvesters.kit.terms import sound_iri, text_literal, word
+from tamias.harvesters.kit.terms import DcatStatements, sound_iri, text_literal, word
 from tamias.model.dataset import NamedPlace
 
 _NUMBER = r"[-+]?\d{1,12}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"

@@ -14,8 +14,7 @@ from lxml import etree
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.harvesters.kit.dcat import dataset_quads
-from tamias.harvesters.kit.statements import DcatStatements
-from tamias.harvesters.kit.terms import below, last_segment, text_literal, word
+from tamias.harvesters.kit.terms import DcatStatements, below, last_segment, text_literal, word
 from tamias.model.dataset import Dataset
 from tamias.model.finding import SourceRecord
 

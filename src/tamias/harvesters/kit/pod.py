@@ -8,10 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit.descriptions import is_web
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.location import box_polygon
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.terms import below
 from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution, Period
 
@@ -102,11 +101,11 @@ def _pieces(raw: bytes) -> list[msgspec.Raw]:
     """The records as they stand in the file: under `dataset`, or, as before 1.1, the file's own list."""
     is_list = raw[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    return msgspec.json.decode(raw, type=list[msgspec.Raw]) if is_list else _decoded(raw).dataset
-
-
-def _decoded(raw: bytes) -> _Catalogue:
-    return msgspec.json.decode(raw, type=_Catalogue)
+    return (
+        msgspec.json.decode(raw, type=list[msgspec.Raw])
+        if is_list
+        else msgspec.json.decode(raw, type=_Catalogue).dataset
+    )
 
 
 def _whole_records(file: str) -> Iterator[bytes | str]:

@@ -7,11 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
 from tamias.harvesters.kit.position import Position
-from tamias.harvesters.kit.records import table, text, texts
+from tamias.harvesters.kit.records import in_languages, one_text, table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots
 from tamias.model.dataset import Agent, Dataset, DcatProperty, Distribution

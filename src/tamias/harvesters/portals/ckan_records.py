@@ -6,10 +6,19 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.kit.languages import by_language, in_languages, one_text, translated
 from tamias.harvesters.kit.location import box_polygon
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.records import (
+    by_language,
+    count,
+    in_languages,
+    one_text,
+    table,
+    tables,
+    text,
+    texts,
+    translated,
+)
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.dataset import (
     Agent,

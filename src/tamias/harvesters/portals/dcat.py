@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
 from tamias.harvesters.kit.records import failure, links
-from tamias.harvesters.kit.statements import Labels
+from tamias.harvesters.kit.terms import Labels
 from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
 from tamias.model.capture import Capture, Outcome
 from tamias.model.dataset import Dataset

@@ -17,8 +17,7 @@ from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in
 from tamias.harvesters.kit.mapping import MappedRecord, map_element, source_record
 from tamias.harvesters.kit.position import MOST_HARVESTS, digest
 from tamias.harvesters.kit.records import MOST_PAGE, CycleDetector, described, failure, links
-from tamias.harvesters.kit.statements import Labels
-from tamias.harvesters.kit.terms import DCAT
+from tamias.harvesters.kit.terms import DCAT, Labels
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING, OaiHeader, dataset_of, header_of
 from tamias.harvesters.portals.oai_xml import Element, content, elements, inner, local
 from tamias.model.capture import Capture, Outcome, Request

@@ -7,11 +7,10 @@ from urllib.parse import quote
 import msgspec
 
 from tamias.harvesters.kit.changes import read_changes_or_all
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping
 from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of
 from tamias.harvesters.kit.position import Position, place_after
-from tamias.harvesters.kit.records import table, tables, text, texts
+from tamias.harvesters.kit.records import in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
 from tamias.model.dataset import Agent, Dataset, Distribution
 from tamias.model.finding import Harvest, HarvestStep

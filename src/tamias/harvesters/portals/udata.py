@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import (
     BAD,
@@ -17,7 +16,7 @@ from tamias.harvesters.kit.paging import (
     read_listing,
 )
 from tamias.harvesters.kit.position import Position
-from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import roots
 from tamias.harvesters.portals.ckan_records import service_kind

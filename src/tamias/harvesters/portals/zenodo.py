@@ -10,10 +10,20 @@ import msgspec
 
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
 from tamias.harvesters.kit.paging import BAD
-from tamias.harvesters.kit.records import count, described, failure, json_of, table, tables, text, texts
+from tamias.harvesters.kit.records import (
+    count,
+    described,
+    failure,
+    in_languages,
+    json_of,
+    one_text,
+    table,
+    tables,
+    text,
+    texts,
+)
 from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period

@@ -29,7 +29,7 @@ class KnownNames:
     def _refusal(self, scope: Scope) -> HttpProblem | None:
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
             return HttpProblem(400, "a request has one Host header (RFC 9112, section 3.2)")
-        if _is_local(scope) and not self._knows(scope):
+        if _is_loopback((scope.get("server") or ("",))[0]) and not self._knows(scope):
             return HttpProblem(421, "this is not the name of the service; if it is, set serve.address")
         return None
 
@@ -40,10 +40,6 @@ class KnownNames:
         host = given.decode("latin-1").lower()
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         return name.rstrip(".") in self._names or _is_address(name)
-
-
-def _is_local(scope: Scope) -> bool:
-    return _is_loopback((scope.get("server") or ("",))[0])
 
 
 @lru_cache(maxsize=256)

@@ -67,7 +67,7 @@ def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBase
     made = resource_quads(resource, versions[-1:], bases=bases)
     ours = [quad for quad in made if _is_under(quad, node) or _is_under(quad, bases.catalogue())]
     others = [quad for quad in ours if (quad.subject, quad.predicate) != (node, issued)]
-    types = [quad for quad in made if _is_type(quad)]
+    types = [quad for quad in made if quad.predicate == word("rdf:type")]
     told = GraphBuilder(catalogue_graph(resource.id))
     told.add(node, "dct:issued", moment(versions[0].captured_at) if versions else None)
     return others + types + told.quads
@@ -77,10 +77,6 @@ def _is_under(quad: Quad, node: NamedNode) -> bool:
     """Whether it is about a node, a part of it, or a version of it."""
     name = quad.subject.value if isinstance(quad.subject, NamedNode) else ""
     return name == node.value or name.startswith((node.value + "#", node.value + "/"))
-
-
-def _is_type(quad: Quad) -> bool:
-    return quad.predicate == word("rdf:type")
 
 
 def _number(quad: Quad, resource: str) -> int | None:

@@ -42,7 +42,7 @@ async def deliver(
     if refusal is not None:
         return refusal
     start, stop = _range(request, version) or (0, version.byte_size)
-    status = 200 if stop - start == version.byte_size and not _wants_range(request, version) else 206
+    status = 200 if stop - start == version.byte_size and _range(request, version) is None else 206
     told["Content-Length"] = str(stop - start)
     if status == 206:
         told["Content-Range"] = f"bytes {start}-{stop - 1}/{version.byte_size}"
@@ -139,10 +139,6 @@ def _refusal(request: Request, version: Version, told: dict[str, str]) -> Respon
         since = read_http_date(request.headers.get("if-modified-since", ""))
         seen = since is not None and version.captured_at <= since
     return Response(status_code=304, headers=told) if seen else None
-
-
-def _wants_range(request: Request, version: Version) -> bool:
-    return _range(request, version) is not None
 
 
 def _range(request: Request, version: Version) -> tuple[int, int] | None:

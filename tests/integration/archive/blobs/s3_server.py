@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tamias.archive.blobs.s3_client import S3Credentials, S3Request, signed
+from tamias.archive.blobs.s3 import S3Credentials, S3Request, signed
 
 CREDENTIALS = S3Credentials("loopback", "a secret of the test")
 PAGE = 2

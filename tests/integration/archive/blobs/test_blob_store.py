@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing, BlobReader, Codec, insert_blobs
-from tamias.archive.blobs.records import described
+from tamias.archive.blobs.blob import described
 from tamias.archive.blobs.writer import MOST_DEPTH
 from tamias.model.capture import Body
 from tamias.model.errors import TamiasError

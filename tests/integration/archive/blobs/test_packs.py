@@ -16,8 +16,7 @@ from tamias.archive.blobs import LocalPacks, insert_blobs
 from tamias.archive.blobs.check import BlobCheck, rebuild_rows
 from tamias.archive.blobs.collect import collect, recover
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
-from tamias.archive.blobs.s3 import S3Packs
-from tamias.archive.blobs.s3_client import S3Address, S3Credentials
+from tamias.archive.blobs.s3 import S3Address, S3Credentials, S3Packs
 from tamias.model.errors import DiskFull
 
 from . import s3_server

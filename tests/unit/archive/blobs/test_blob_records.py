@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamias.archive.blobs.blob import Codec
+from tamias.archive.blobs.blob import MAGIC, Codec, Description, described, description_frame, scan
 from tamias.archive.blobs.frames import compress, raw
-from tamias.archive.blobs.records import MAGIC, Description, described, description_frame, scan
 
 payloads = st.lists(
     st.one_of(st.binary(max_size=300).map(raw), st.binary(max_size=300).map(compress)), max_size=8

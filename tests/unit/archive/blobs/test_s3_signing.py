@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tamias.archive.blobs.s3_client import S3Credentials, S3Request, s3_address, signed
+from tamias.archive.blobs.s3 import S3Credentials, S3Request, s3_address, signed
 from tamias.model.errors import ConfigError
 
 CREDENTIALS = S3Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")

@@ -83,7 +83,11 @@ _RELATIONS = {
 def root_of(element: etree._Element, within: Root | None = None) -> Root | None:
     """What the element is the root of, if of anything. Version 1 counts where there is none of version 2."""
     value = element.get("class")
-    return _root(value, within is not None and _holds_item(within)) if value else None
+    return (
+        _root(value, within is not None and any(name.startswith("hreview") for name in within.classic))
+        if value
+        else None
+    )
 
 
 def properties_of(element: etree._Element, item: Root) -> list[Property]:
@@ -97,10 +101,6 @@ def properties_of(element: etree._Element, item: Root) -> list[Property]:
         if word in by
     )
     return list(found)
-
-
-def _holds_item(root: Root) -> bool:
-    return any(name.startswith("hreview") for name in root.classic)
 
 
 @lru_cache(maxsize=4096)

@@ -102,7 +102,7 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
 
     def marks(self) -> list[tuple[float, float, str]]:
         """The versions on a line of time, as `charts.timeline` takes them."""
-        times = [_seconds(each.captured_at) for each in self.versions]
+        times = [datetime.fromisoformat(each.captured_at).timestamp() for each in self.versions]
         largest = max((each.byte_size for each in self.versions), default=0) or 1
         first, span = min(times, default=0.0), max(times, default=0.0) - min(times, default=0.0)
         return [
@@ -206,10 +206,6 @@ def _suspects(db: ServiceSession, resource: str) -> list[NotBelieved]:
 
 def _moment(at: int | None) -> str | None:
     return None if at is None else rfc3339(at)
-
-
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()
 
 
 def _table(view: DatasetView) -> CsvTable:
