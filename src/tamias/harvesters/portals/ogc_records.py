@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tamias.harvesters.kit.languages import in_languages, one_text
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.records import count, table, tables, text, texts
+from tamias.harvesters.kit.records import count, in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
 
