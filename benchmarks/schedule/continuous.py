@@ -16,13 +16,15 @@ import numpy as np
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from benchmarks.schedule.publishers import TICKS_A_DAY, PublishedPages, draw_pages
 from benchmarks.schedule.rules import TICK_MS, Oracle
+from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.plan.admit import Admission, same_url
-from tamias.crawl.revisit.continuing import ContinuousSchedule, FinishedVisit, write_planned
 from tamias.crawl.revisit.visit_budget import Continuing, VisitBudget
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database, Session
 from tamias.frontier.due.waiting import WAITING
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import CaptureRecord, Outcome
+from tamias.model.capture import Capture, CaptureRecord, Outcome
 from tamias.model.item import NEVER
 from tamias.model.lease import Done, Lease, Return
 from tamias.settings import Settings
@@ -106,7 +108,7 @@ class SimulatedCrawl:
         changed: Callable[[int], tuple[bool, str]],
         new: list[int],
         old: list[int],
-    ) -> FinishedVisit:
+    ) -> Visit:
         page = int(task.url.rpartition("/")[2])
         (new if task.status is Outcome.NEW else old).append(page)
         news, digest = changed(page)
@@ -115,14 +117,16 @@ class SimulatedCrawl:
             id="", crawl=CRAWL, url=task.url, started_at=self.now, ended_at=self.now, outcome=outcome,
             reason="", depth=1, final_url=task.url, sha256=digest, read=True, worker="", agent="",
         )  # fmt: skip
-        return FinishedVisit(lease=lease, done=Done(task=task, outcome=outcome, due=NEVER), record=record)
+        capture = Capture(url=task.url, started_at=self.now, ended_at=self.now, outcome=outcome, reason="")
+        done = Done(task=task, outcome=outcome, due=NEVER)
+        return Visit(task, HeldLease(lease, 0.0, 0.0), capture, done=done, record=record)
 
-    def _finish(self, leases: list[Lease], visits: list[FinishedVisit]) -> None:
+    def _finish(self, leases: list[Lease], visits: list[Visit]) -> None:
         plans = self._schedule.plan(visits)
         done: dict[int, list[Done]] = {lease.qid: [] for lease in leases}
         for visit, plan in zip(visits, plans, strict=True):
             assert plan is not None
-            done[visit.lease.qid].append(msgspec.structs.replace(visit.done, due=plan.due))
+            done[visit.held.lease.qid].append(msgspec.structs.replace(visit.settled, due=plan.due))
         self._session.transact(lambda cursor: write_planned(cursor, [each for each in plans if each]))
         self._frontier.finish([Return(lease=lease, done=tuple(done[lease.qid])) for lease in leases])
 

@@ -16,7 +16,7 @@ from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.store import RemoteStore
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import VisitResult
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Database
 from tamias.model.capture import Body, Capture, Hop, Outcome
 from tamias.model.cut import FILTER
@@ -81,8 +81,8 @@ class Worker:
 
     async def commit(self, held, *results):
         """Commits a result for each task of the lease, and gives the host back."""
-        for task, result in zip(held.lease.tasks, results, strict=True):
-            await self.store.commit(result, task, held)
+        for task, brought in zip(held.lease.tasks, results, strict=True):
+            await self.store.commit(Visit(task, held, **brought))
         self._committed.clear()
         self.store.release(held)
         await asyncio.wait_for(self._committed.wait(), 20)
@@ -131,6 +131,11 @@ def fetched(url=URL, outcome=Outcome.OK, **changes):
     return Capture(**told | {"outcome": outcome, "reason": "200 OK"} | changes)
 
 
+def result(capture, **brought):
+    """What a visit brings, whatever its task."""
+    return {"capture": capture, **brought}
+
+
 async def leased(worker, *items):
     """The only host that is ready once these are put."""
     await worker.store.put(list(items) or [item()])
@@ -146,7 +151,7 @@ def test_what_is_put_is_lent_once_and_again_when_its_host_was_given_back(working
     async def work(worker):
         held = await leased(worker)
         nobody = await worker.lease()
-        late = VisitResult(fetched(), put_off=True, due=1)
+        late = result(fetched(), put_off=True, due=1)
         await worker.commit(held, late)
         return urls([held]), nobody, urls(await worker.lease())
 
@@ -212,8 +217,7 @@ def test_a_context_is_there_for_everybody_once_its_visit_is_committed(working):
         held = await leased(worker, item(there, tags=tags), item(missing, tags=tags))
         bodies = {there: b"{}", missing: None}
         results = [
-            VisitResult(fetched(task.url), is_context=True, context=bodies[task.url])
-            for task in held.lease.tasks
+            result(fetched(task.url), is_context=True, context=bodies[task.url]) for task in held.lease.tasks
         ]
         await worker.commit(held, *results)
         return await worker.store.read_contexts([there, missing, untried], 0)
@@ -240,7 +244,7 @@ def test_a_visit_becomes_true_with_its_quads_its_links_and_its_record(working, s
         found = Extraction(quads=1, links=1, read=True, media_type="text/turtle", extent=document.extent)
         links = [Reference((f"/{size}",), URL, 1, 1)]  # the service remembers what it put for another test
         body = Body(size=len(SAYS), sha256="0" * 64, data=SAYS)
-        await worker.commit(held, VisitResult(fetched(body=body), found, links))
+        await worker.commit(held, result(fetched(body=body), found=found, references=links))
         return held.lease.token, urls(await worker.lease()), worker.store.tally
 
     token, next_urls, tally = working(work)
@@ -261,7 +265,7 @@ def test_what_is_put_off_is_due_again_without_a_record_and_keeps_its_validators(
         await worker.store.put([item()])
         session.transact(lambda cursor: cursor.execute("UPDATE url SET etag = 'tag'"))
         (held,) = await worker.lease()
-        await worker.commit(held, VisitResult(fetched(), put_off=True, due=1))
+        await worker.commit(held, result(fetched(), put_off=True, due=1))
         (again,) = await worker.lease()
         (task,) = again.lease.tasks
         return task.fails, task.etag
@@ -275,7 +279,7 @@ def test_a_host_that_asks_for_a_pause_is_blocked_for_that_long(working):
         held = await leased(worker)
         before = worker.store.now()
         busy = fetched(outcome=Outcome.FAILED, retry=True, retry_after_ms=60_000)
-        await worker.commit(held, VisitResult(busy))
+        await worker.commit(held, result(busy))
         return held.blocked_until - before, await worker.lease()
 
     pause, ready = working(work)
@@ -287,7 +291,7 @@ def test_a_visit_whose_host_somebody_else_has_by_now_changes_nothing(working, se
     async def work(worker):
         held = await leased(worker)
         session.transact(lambda cursor: cursor.execute("UPDATE host SET token = 1"))
-        await worker.commit(held, VisitResult(fetched()))
+        await worker.commit(held, result(fetched()))
         return worker.store.tally.visited
 
     assert working(work) == 0

@@ -9,13 +9,14 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import CommitContext, Committer, Visited
+from tamias.crawl.commit.committer import CommitContext, Committer
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.visit import Visit
 from tamias.database.threads import SessionThread
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.model.capture import CaptureRecord, Outcome, new_capture_id
+from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
 from tamias.model.item import NEVER
 from tamias.model.lease import Done
 from tamias.settings import resolve
@@ -25,14 +26,17 @@ HOSTS = ("a.example", "b.example", "c.example")
 
 def visit(held, **record):
     (task,) = held.lease.tasks
-    told = {
-        "id": str(new_capture_id(1)),
-        "crawl": 1,
+    attempt = {
         "url": task.url,
         "started_at": 1,
         "ended_at": 2,
         "outcome": Outcome.OK,
         "reason": "200 OK",
+    }
+    told = {
+        **attempt,
+        "id": str(new_capture_id(1)),
+        "crawl": 1,
         "depth": 0,
         "final_url": task.url,
         "worker": "1",
@@ -40,7 +44,8 @@ def visit(held, **record):
     }
     done = Done(task=task, outcome=Outcome.OK, due=NEVER)
     links = Reference((f"/from/{held.lease.host}",), task.url, 1, 1)
-    return Visited(held=held, done=done, record=CaptureRecord(**told | record), references=(links,))
+    row = CaptureRecord(**told | record)
+    return Visit(task, held, Capture(**attempt), references=[links], done=done, record=row)
 
 
 class Bench:

@@ -40,6 +40,7 @@ from tamias.archive.sources.sites import (
 from tamias.crawl.analysing.extractor import PAGES, Extraction
 from tamias.crawl.commit.copy_comparison import described, statements_about
 from tamias.crawl.plan.admit import Admission, Reference, first
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
 from tamias.database.threads import SessionThread, run_uncancelled
 from tamias.frontier.service.state import WATCH
@@ -63,15 +64,6 @@ MOST_PROBES = 3
 """Covered URLs that are visited all the same, and as many samples, to compare their documents with a copy."""
 
 Also = Callable[[Cursor], None]
-
-
-class CopyChanges(msgspec.Struct):
-    """What a visit changes: items to put first, then what becomes true with its commit."""
-
-    items: list[Item] = msgspec.field(default_factory=list)
-    also: Also | None = None
-    why: str | None = None
-    """Why this way was chosen; for the record of the visit."""
 
 
 class Coverage:
@@ -188,34 +180,39 @@ class BulkCopies:
         self._thread = thread
         self._admission = admission
 
-    async def found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> CopyChanges:
-        """A sitemap describes datasets: the best way to each is put.
+    async def take(self, visit: Visit, *, for_good: bool) -> str | None:
+        """Adds to a visit what it means for datasets. Returns why this way was chosen; for its record."""
+        task = visit.task
+        if not visit.found.semantic:
+            return await self._follow(visit, for_good=for_good) if PART in task.tags else None
+        # Not for one resource under watch: only a sitemap that the user named puts dumps there.
+        if task.crawl != WATCH or TRUSTED in task.tags:
+            await self._thread.run(self._choose, visit)
+        return None
 
-        Not for one resource under watch: only a sitemap that the user named puts dumps there.
-        """
-        if task.crawl == WATCH and TRUSTED not in task.tags:
-            return CopyChanges()
-        news: CopyChanges = await self._thread.run(self._found, task, sitemap, datasets)
-        return news
-
-    async def visited(self, task: Task, outcome: Outcome, found: Extraction, for_good: bool) -> CopyChanges:
+    async def _follow(self, visit: Visit, *, for_good: bool) -> str | None:
         """A part of a dataset was asked for: it is had, or, if that failed for good, the next way is put."""
+        task, outcome = visit.task, visit.capture.outcome
         waiting = await self._thread.run(waiting_for, self._thread.session, task.crawl, task.url)
         ways = [f"for the dataset of {each.sitemap}: {each.access.why}" for each in waiting if each.access]
-        news = CopyChanges(why="chosen " + ", ".join(ways) if ways else None)
-        lacking = missing_in(found) if outcome is Outcome.OK else None
+        why = "chosen " + ", ".join(ways) if ways else None
+        lacking = missing_in(visit.found) if outcome is Outcome.OK else None
         if lacking is not None and waiting:
-            news.why = f"{news.why}; no copy of it: {lacking}"
+            why = f"{why}; no copy of it: {lacking}"
         if outcome in (Outcome.OK, Outcome.UNCHANGED) and lacking is None:
-            news.also = partial(note_had, crawl=task.crawl, url=task.url, extent=found.extent)
+            visit.also.append(partial(note_had, crawl=task.crawl, url=task.url, extent=visit.found.extent))
         elif for_good or lacking is not None:
             following = [access for each in waiting if (access := after(each))]
-            news.items = [item for access in following for item in self._items(access, task)]
-            news.also = partial(_fail, failed=waiting)
-        return news
+            visit.items += [item for access in following for item in self._items(access, task)]
+            visit.also.append(partial(_fail, failed=waiting))
+        return why
 
-    def _found(self, task: Task, sitemap: str, datasets: Sequence[SemanticDataset]) -> CopyChanges:
-        """With those of other sitemaps that waited for this one to speak."""
+    def _choose(self, visit: Visit) -> None:
+        """A sitemap describes datasets: the best way to each is put.
+
+        With those of other sitemaps that waited for this one to speak.
+        """
+        task, sitemap, datasets = visit.task, visit.capture.final_url, visit.found.semantic
         told = [claim for dataset in datasets for claim in claims(dataset, sitemap)]
         self._thread.session.transact(partial(_claim, crawl=task.crawl, told=told))
         waiting = waiting_claims(self._thread.session, task.crawl)
@@ -223,17 +220,16 @@ class BulkCopies:
             self._chosen(task, place, dataset)
             for place, dataset in [*((sitemap, each) for each in datasets), *waiting]
         ]
-        news = CopyChanges(also=partial(_put, found=chosen, now=self._thread.session.time()))
+        visit.also.append(partial(_put, found=chosen, now=self._thread.session.time()))
         for each in chosen:
             if each.access is not None:
                 samples = Reference(each.dataset.samples[:MOST_PROBES], sitemap, task.depth + 1, task.crawl)
-                news.items += [*self._items(each.access, task), *self._admission.items(samples)]
+                visit.items += [*self._items(each.access, task), *self._admission.items(samples)]
         others = {host for dataset in datasets for host in hosts_to_ask(dataset, sitemap)}
         for host in sorted(others)[:_MOST_ASKED]:
             address = f"http://{host}/sitemap.xml"
             if self._admission.refusal(address, task.depth) is None:
-                news.items.append(first(self._admission, address, SITEMAP, task))
-        return news
+                visit.items.append(first(self._admission, address, SITEMAP, task))
 
     def _items(self, access: Access, task: Task) -> list[Item]:
         kind = "sparql" if access.kind == "sparql" else DUMP

@@ -6,32 +6,30 @@ Visits hand over what they did; many of them are committed together, in a thread
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import islice, starmap
+from operator import or_
 from typing import Any
 
 import msgspec
 
-from tamias.archive.blobs import Prepared, insert_blobs
+from tamias.archive.blobs import insert_blobs
 from tamias.archive.captures import Durable, commit_segments, insert_captures
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.commit.bulk_copies import Coverage
+from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.commit.listing import SitemapPuts
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
-from tamias.crawl.revisit.archiver import SEEN, ArchiveResult
-from tamias.crawl.revisit.continuing import (
-    ContinuousSchedule,
-    FinishedVisit,
-    PlannedVisit,
-    write_planned,
-)
-from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.revisit.timetable import PlannedVisit
+from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.steps import step
+from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import After, Sinks, Tally
 from tamias.crawl.strategy.links import Sourced
 from tamias.crawl.strategy.strategist import Strategist
-from tamias.database.connect import Cursor, Session
+from tamias.database.connect import Session
 from tamias.database.threads import SessionThread
 from tamias.frontier.due.make_due import make_due_known
 from tamias.frontier.due.waiting import WAITING
@@ -61,46 +59,22 @@ MOST_WAITING = 4000
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
 
 
-class Visited(msgspec.Struct, frozen=True, kw_only=True):
-    """What one visit brought."""
-
-    held: HeldLease
-    done: Done
-    record: CaptureRecord | None = None
-    """None when nothing was tried: the task is only put off."""
-    parked: ParkedVisit | None = None
-    """Where the host was given back before the document was read."""
-    references: tuple[Reference, ...] = ()
-    items: tuple[Item, ...] = ()
-    """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
-    prepared: Prepared | None = None
-    """A body for the archive, written and soon durable; its row comes before all that refers to it."""
-    archived: ArchiveResult | None = None
-    """What the archive made of it."""
-    planned: PlannedVisit | None = None
-    """When it is visited again, in a crawl that goes on."""
-    also: Callable[[Cursor], None] | None = None
-    """What else becomes true in the same transaction."""
-    afterwards: Callable[[bool], None] | None = None
-    """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
-
-
-def count_visit(tally: Tally, visited: Visited) -> None:
+def count_visit(tally: Tally, visit: Visit) -> None:
     """One more. What nobody asked for does not count: well-known addresses, and the contexts of documents."""
-    if visited.record is None or kind_of(visited.done.task.tags) in AUXILIARY:
+    task, record, done = visit.task, visit.record, visit.settled
+    if record is None or kind_of(task.tags) in AUXILIARY:
         return
-    tally.bytes += visited.record.bytes or 0
-    if visited.done.task.reopened and not visited.done.task.cut & WIDENED:
+    tally.bytes += record.bytes or 0
+    if task.reopened and not task.cut & WIDENED:
         tally.again += 1
         return
-    tally.quads += visited.record.quads
-    if visited.planned is not None and visited.done.task.status is not Outcome.NEW:
+    tally.quads += record.quads
+    if visit.planned is not None and task.status is not Outcome.NEW:
         tally.revisited += 1
-    if visited.done.due < NEVER and visited.planned is None and not _seen_under_watch(visited.done):
+    if done.due < NEVER and visit.planned is None and not _seen_under_watch(done):
         tally.put_off += 1
     else:
-        record = visited.record
-        tally.count_outcome(record.outcome, record.reason, visited.done.task.url)
+        tally.count_outcome(record.outcome, record.reason, task.url)
 
 
 def _seen_under_watch(done: Done) -> bool:
@@ -171,7 +145,7 @@ class Committer:
         continuous = settings.crawl.continuous
         self._schedule = ContinuousSchedule(session, settings) if continuous else None
         self._new_wait = continuous and settings.crawl.budget is not None
-        self._visited: list[Visited] = []
+        self._waiting: list[Visit] = []
         self._released: list[HeldLease] = []
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
@@ -179,11 +153,11 @@ class Committer:
         self.tally = Tally()
         self.invitations = Invitations()
 
-    async def add(self, visited: Visited) -> None:
-        """Hands a visit over; waits when too many are waiting."""
+    async def add(self, visit: Visit) -> None:
+        """Hands a settled visit over; waits when too many are waiting."""
         async with self._room:
-            await self._room.wait_for(lambda: len(self._visited) < MOST_WAITING)
-        self._visited.append(visited)
+            await self._room.wait_for(lambda: len(self._waiting) < MOST_WAITING)
+        self._waiting.append(visit)
         self._news.set()
 
     def release(self, held: HeldLease) -> None:
@@ -207,24 +181,24 @@ class Committer:
 
     async def _flush(self, after: After) -> None:
         self._news.clear()
-        handed_over, self._visited = self._visited, []
+        visits, self._waiting = self._waiting, []
         released, self._released = self._released, []
-        if self._schedule is not None and handed_over:
-            handed_over = await self._thread.run(self._planned, self._schedule, handed_over)
-        ours = _newest([*(each.held for each in handed_over if each.parked is None), *released])
-        committed: list[Visited] = []
-        parked = [each for each in handed_over if each.parked is not None]
+        if self._schedule is not None and visits:
+            await self._thread.run(self._plan, self._schedule, visits)
+        ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
+        committed: list[Visit] = []
+        parked = [each for each in visits if each.parked_until is not None]
         if ours or parked:
-            visited = [each for each in handed_over if each.parked is None and each.held in ours]
-            given_back = [held for held in released if held in ours]
-            committed = await self._thread.run(self._commit_all, visited, given_back, parked)
+            held = [each for each in visits if each.parked_until is None and each.held in ours]
+            given_back = [each for each in released if each in ours]
+            committed = await self._thread.run(self._commit_all, held, given_back, parked)
         for each in committed:
             count_visit(self.tally, each)
         there = set(map(id, committed))
-        for each in handed_over:
+        for each in visits:
             if each.afterwards is not None:
                 each.afterwards(id(each) in there)
-        late = [each.done.task for each in handed_over if each.record and id(each) not in there]
+        late = [each.task for each in visits if each.record and id(each) not in there]
         after(released, late)
         async with self._room:
             self._room.notify_all()
@@ -233,21 +207,24 @@ class Committer:
         """Puts links before their visit is committed; returns what kept others out (`tamias.model.cut`)."""
         if reference.listed:
             return await self._thread.run(self._put_listed, reference)
-        return (await self._thread.run(self._put_references, [Sourced(reference, reference.base)]))[0]
+        return (await self._thread.run(self._put_references, [(reference, None)]))[0]
 
     async def put(self, items: list[Item]) -> None:
         """Puts items as they are."""
         await self._thread.run(self._put, items)
 
-    def _put_references(self, links: Sequence[Sourced], items: Iterable[Item] = ()) -> list[int]:
-        """Returns for each what kept links out."""
+    def _put_references(
+        self, links: Sequence[tuple[Reference, Visit | None]], items: Iterable[Item] = ()
+    ) -> list[int]:
+        """Links and the visits that found them, if these are known. Returns for each what kept links out."""
         with step("admit"):
-            admitted = [self._admission.admit(self._coverage.without_own(each.reference)) for each in links]
+            admitted = [self._admission.admit(self._coverage.without_own(each)) for each, _ in links]
             found = [item for items, _ in admitted for item in items]
-            for each, (items_of, _) in zip(links, admitted, strict=True):
-                self.invitations.note(each.host, items_of)
+            for (_, visit), (items_of, _) in zip(links, admitted, strict=True):
+                if visit is not None:
+                    self.invitations.note(visit.held.lease.host, items_of)
         with step("score"):
-            found = self._strategist.scored(found, links)
+            found = self._strategist.scored(found, starmap(_sourced, links))
         with step("put"):
             self._put([*found, *items])
         with step("score"):
@@ -257,14 +234,12 @@ class Committer:
     def _put_listed(self, reference: Reference) -> int:
         """The addresses of a sitemap, as many new ones as those of its host may add."""
         items, cut = self._admission.admit(reference)
-        items = self._strategist.scored(items, [Sourced(reference, reference.base)])
+        items = self._strategist.scored(items, [_sourced(reference, None)])
         cut |= self._listing.put(reference, items, self._put)
         self._strategist.keep()
         return cut
 
-    def _commit_all(
-        self, visited: list[Visited], released: list[HeldLease], parked: list[Visited]
-    ) -> list[Visited]:
+    def _commit_all(self, visits: list[Visit], released: list[HeldLease], parked: list[Visit]) -> list[Visit]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         with step("sync"):
             durable = self._segments.sync()
@@ -273,107 +248,105 @@ class Committer:
                 self._sinks.archiver.sync()
             reached("blobs-synced")
         try:
-            committed = self._commit(visited, released, durable)
+            committed = self._commit(visits, released, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception:  # noqa: BLE001 (told, and looked at one by one)
             _log.exception("a commit failed; now each visit is committed alone")
-            committed = [kept for each in visited for kept in self._commit_alone(each, durable)]
+            committed = [kept for each in visits for kept in self._commit_alone(each, durable)]
             committed += self._commit([], released, durable)
         return committed + [each for each in parked if self._commit_parked(each, durable)]
 
-    def _commit_parked(self, visited: Visited, durable: list[Durable]) -> bool:
+    def _commit_parked(self, visit: Visit, durable: list[Durable]) -> bool:
         """Whether a visit became true whose host was given back before."""
         try:
-            return self._finish_parked(visited, durable)
+            return self._finish_parked(visit, durable)
         except _NOBODYS_FAULT:
             raise
         except Exception as error:
             _log.exception("a commit failed")
-            if visited.record is None:
+            if visit.record is None:
                 raise
-            return self._finish_parked(_faulty(visited, error), durable)
+            return self._finish_parked(_faulty(visit, error), durable)
 
-    def _finish_parked(self, visited: Visited, durable: list[Durable]) -> bool:
-        assert visited.parked is not None
-        assert visited.parked.until is not None
-        links = [_sourced(each, visited) for each in visited.references]
-        done = _noting(visited, self._put_references(links, visited.items)).done
+    def _finish_parked(self, visit: Visit, durable: list[Durable]) -> bool:
+        assert visit.parked_until is not None
+        links = [(each, visit) for each in visit.references]
+        _note_cuts(visit, self._put_references(links, visit.items))
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
-            self._record(cursor, [visited] if held else [], durable)
+            self._record(cursor, [visit] if held else [], durable)
 
         with step("finish"):
-            return self._frontier.finish_apart(visited.held.lease, done, visited.parked.until, record)
+            return self._frontier.finish_apart(visit.held.lease, visit.settled, visit.parked_until, record)
 
-    def _commit_alone(self, visited: Visited, durable: list[Durable]) -> list[Visited]:
+    def _commit_alone(self, visit: Visit, durable: list[Durable]) -> list[Visit]:
         try:
-            return self._commit([visited], [], durable)
+            return self._commit([visit], [], durable)
         except _NOBODYS_FAULT:
             raise
         except Exception as error:  # noqa: BLE001 (told in the record)
-            return self._commit([_faulty(visited, error)] if visited.record else [], [], durable)
+            return self._commit([_faulty(visit, error)] if visit.record else [], [], durable)
 
-    def _commit(
-        self, visited: list[Visited], released: list[HeldLease], durable: list[Durable]
-    ) -> list[Visited]:
+    def _commit(self, visits: list[Visit], released: list[HeldLease], durable: list[Durable]) -> list[Visit]:
         """Returns the visits to hosts that were still ours; what was done on others is dropped."""
         # Links first: putting them twice does no harm, but if we died after recording the visit they would
         # be lost.
         cuts = iter(
             self._put_references(
-                [_sourced(reference, each) for each in visited for reference in each.references],
-                (item for each in visited for item in each.items),
+                [(reference, each) for each in visits for reference in each.references],
+                (item for each in visits for item in each.items),
             )
         )
-        noted = [_noting(each, list(islice(cuts, len(each.references)))) for each in visited]
+        for each in visits:
+            _note_cuts(each, islice(cuts, len(each.references)))
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
-            self._record(cursor, [each for each in visited if each.held.lease.qid in held], durable)
+            self._record(cursor, [each for each in visits if each.held.lease.qid in held], durable)
 
         with step("finish"):
-            held = self._frontier.finish(_returns(noted, released), record)
+            held = self._frontier.finish(_returns(visits, released), record)
         reached("after-commit")
-        return [each for each in visited if each.held.lease.qid in held]
+        return [each for each in visits if each.held.lease.qid in held]
 
-    def _planned(self, schedule: ContinuousSchedule, visited: list[Visited]) -> list[Visited]:
-        """With their next visits, in a crawl that goes on."""
-        ended = [each for each in visited if each.record is not None]
-        plans = iter(schedule.plan([_finished(each) for each in ended]))
-        planned = [each if each.record is None else _with_plan(each, next(plans)) for each in visited]
-        for each in planned:
-            self._make_targets_due(each)
-        return planned
+    def _plan(self, schedule: ContinuousSchedule, visits: list[Visit]) -> None:
+        """Adds their next visits, in a crawl that goes on."""
+        ended = [each for each in visits if each.record is not None]
+        for each, planned in zip(ended, schedule.plan(ended), strict=True):
+            if planned is not None:
+                _add_plan(each, planned)
+                self._make_target_due(each, planned)
 
-    def _make_targets_due(self, visited: Visited) -> None:
+    def _make_target_due(self, visit: Visit, planned: PlannedVisit) -> None:
         """Where an address moved to for good may be known only as the end of a redirect."""
-        if visited.planned is None or visited.planned.moved_due is None or visited.record is None:
+        if planned.moved_due is None or visit.record is None:
             return
-        for item in visited.items:
-            if item.url == visited.record.final_url:
+        for item in visit.items:
+            if item.url == visit.record.final_url:
                 qid, uid = host_hash(item.host), hash64(item.key)
                 bucket = bucket_of(qid, self._frontier.buckets)
                 make_due_known(self._thread.session, self._frontier, bucket, [(qid, item.crawl, uid)])
 
-    def _record(self, cursor: Any, kept: list[Visited], durable: Sequence[Durable] = ()) -> None:
+    def _record(self, cursor: Any, kept: list[Visit], durable: Sequence[Durable]) -> None:
         """What visits brought, in the transaction that makes it true."""
-        tried = [(each.held.lease, each.done.task, each.record) for each in kept if each.record]
+        tried = [(each.held.lease, each.task, each.record) for each in kept if each.record]
         changed = insert_captures(cursor, tried)
         enqueue(cursor, [(lease.bucket, record) for lease, _, record in changed], self._sinks.outside)
         enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks.outside)
         commit_segments(cursor, durable)
         reached("captures-inserted")
         # Before `also`: versions refer to the rows of blobs.
-        insert_blobs(cursor, [each.prepared for each in kept if each.prepared is not None])
+        archived = [each.archived for each in kept if each.archived is not None]
+        insert_blobs(cursor, [each.prepared for each in archived if each.prepared is not None])
         for each in kept:
-            if each.also is not None:
-                each.also(cursor)
+            for write in each.also:
+                write(cursor)
         if planned := [each for each in kept if each.planned is not None]:
             write_planned(cursor, [each.planned for each in planned if each.planned is not None])
             promise_visits(
-                cursor, {each.archived.watched.id: each.done.due for each in planned if each.archived}
+                cursor, {each.archived.watched.id: each.settled.due for each in planned if each.archived}
             )
         reached("before-commit")
 
@@ -393,35 +366,26 @@ class Committer:
         return new
 
 
-def _finished(visited: Visited) -> FinishedVisit:
-    assert visited.record is not None
-    seen = None if visited.archived is None else SEEN[visited.archived.judgement.meaning]
-    return FinishedVisit(lease=visited.held.lease, done=visited.done, record=visited.record, seen=seen)
-
-
-def _with_plan(visited: Visited, planned: PlannedVisit | None) -> Visited:
+def _add_plan(visit: Visit, planned: PlannedVisit) -> None:
     """A body that was read before is no news; where an address moved to has its visits from now on."""
-    if planned is None:
-        return visited
-    done, record, items = visited.done, visited.record, visited.items
+    task, record, done = visit.task, visit.record, visit.settled
     assert record is not None
     done = msgspec.structs.replace(done, due=planned.due, fails=0)
     if record.outcome is Outcome.GONE:
         done = msgspec.structs.replace(done, etag=None, last_modified=None)
     elif record.outcome in {Outcome.FAILED, Outcome.REFUSED}:
-        task = done.task
         done = msgspec.structs.replace(done, etag=task.etag, last_modified=task.last_modified)
-    if planned.same and visited.archived is None:
-        record = msgspec.structs.replace(
+    if planned.same and visit.archived is None:
+        visit.record = msgspec.structs.replace(
             record, outcome=Outcome.UNCHANGED, extent=None, read=False, quads=0, reason="same content"
         )
         done = msgspec.structs.replace(done, outcome=Outcome.UNCHANGED)
     if planned.moved_due is not None:
-        items = tuple(
+        visit.items = [
             msgspec.structs.replace(item, due=planned.moved_due) if item.url == record.final_url else item
-            for item in items
-        )
-    return msgspec.structs.replace(visited, done=done, record=record, items=items, planned=planned)
+            for item in visit.items
+        ]
+    visit.done, visit.planned = done, planned
 
 
 def _waiting(item: Item) -> Item:
@@ -431,27 +395,26 @@ def _waiting(item: Item) -> Item:
     return msgspec.structs.replace(item, due=WAITING)
 
 
-def _noting(visited: Visited, cuts: list[int]) -> Visited:
-    """With what cut its links."""
-    done, cut = visited.done, 0
-    for each in cuts:
-        cut |= each
-    if not cut:
-        return visited
-    return msgspec.structs.replace(visited, done=msgspec.structs.replace(done, cut=(done.cut or 0) | cut))
+def _note_cuts(visit: Visit, cuts: Iterable[int]) -> None:
+    """What cut its links."""
+    if cut := reduce(or_, cuts, 0):
+        done = visit.settled
+        visit.done = msgspec.structs.replace(done, cut=(done.cut or 0) | cut)
 
 
-def _sourced(reference: Reference, visited: Visited) -> Sourced:
+def _sourced(reference: Reference, visit: Visit | None) -> Sourced:
     """The links with what a strategy may want to know of the page."""
-    task, record = visited.done.task, visited.record
+    if visit is None:
+        return Sourced(reference, reference.base)
+    task, record, host = visit.task, visit.record, visit.held.lease.host
     if record is None:
-        return Sourced(reference, task.url, task.score, host=visited.held.lease.host)
-    return Sourced(reference, record.final_url, task.score, record.quads, visited.held.lease.host)
+        return Sourced(reference, task.url, task.score, host=host)
+    return Sourced(reference, record.final_url, task.score, record.quads, host)
 
 
-def _faulty(visited: Visited, error: Exception) -> Visited:
+def _faulty(visit: Visit, error: Exception) -> Visit:
     """What can be said of a visit whose news we cannot write."""
-    task, record = visited.done.task, visited.record
+    task, record, done = visit.task, visit.record, visit.settled
     assert record is not None
     told = CaptureRecord(
         id=record.id,
@@ -466,9 +429,13 @@ def _faulty(visited: Visited, error: Exception) -> Visited:
         worker=record.worker,
         agent=record.agent,
     )
-    done = Done(task=task, outcome=Outcome.FAILED, due=visited.done.due, fails=visited.done.fails)
-    return Visited(
-        held=visited.held, done=done, record=told, parked=visited.parked, afterwards=visited.afterwards
+    return Visit(
+        task,
+        visit.held,
+        visit.capture,
+        parked_until=visit.parked_until,
+        done=Done(task=task, outcome=Outcome.FAILED, due=done.due, fails=done.fails),
+        record=told,
     )
 
 
@@ -478,11 +445,11 @@ def _newest(held: Iterable[HeldLease]) -> set[HeldLease]:
     return {each for each in {one.lease.qid: one for one in in_order}.values() if not each.lost}
 
 
-def _returns(visited: list[Visited], released: list[HeldLease]) -> list[Return]:
+def _returns(visits: list[Visit], released: list[HeldLease]) -> list[Return]:
     """One return for each lease: all its news, and whether the host goes back."""
     done: dict[HeldLease, list[Done]] = {held: [] for held in released}
-    for each in visited:
-        done.setdefault(each.held, []).append(each.done)
+    for each in visits:
+        done.setdefault(each.held, []).append(each.settled)
     gone = set(released)
     return [
         Return(

@@ -6,23 +6,21 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.committer import CommitContext, Committer
+from tamias.crawl.commit.continuing import CrawlHints
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
 from tamias.crawl.plan.admit import Admission, open_frontier
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
-from tamias.crawl.revisit.continuing import CrawlHints
 from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
-from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
 from tamias.crawl.store.steps import step, write_steps
-from tamias.crawl.store.worker_store import Sinks, VisitResult
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.worker_store import Sinks
 from tamias.database.connect import Database
 from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
@@ -30,6 +28,7 @@ from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
 from tamias.model.kind import DUMP
 from tamias.model.lease import Lease, Task
+from tamias.model.site import Hint
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
 from tamias.settings import Settings
@@ -98,7 +97,7 @@ class DatabaseStore:
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:
         return await self.thread.run(self.context.frontier.renew, leases, seconds)
 
-    async def renew_parked(self, parked: Sequence[ParkedVisit], until: int) -> None:
+    async def renew_parked(self, parked: Sequence[Visit], until: int) -> None:
         """Keeps others away from URLs whose documents are still being read."""
         await self.thread.run(self._renew_parked, parked, until)
 
@@ -125,21 +124,19 @@ class DatabaseStore:
     async def covering(self, task: Task, lease: Lease) -> Covered | None:
         return await self.context.coverage.of(task, lease)
 
-    async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
-    ) -> None:
-        if result.found.hints:
-            await self.thread.run(self.hints.take, said_by_sitemap(result.found.hints))
-            if self._continuous and task.crawl != WATCH:
-                await self.thread.run(self._crawl_hints.take, task.crawl, result.found.hints)
-        if hints := dump_hints(result.found.semantic, result.capture.final_url):
-            await self.thread.run(self.hints.take, said_by_sitemap(hints))
-            if self._continuous and task.crawl != WATCH:
-                await self.thread.run(self._crawl_hints.take, task.crawl, hints, DUMP)
-        visited = await self._settler.settle(result, task, held)
-        await self._committer.add(
-            visited if parked is None else msgspec.structs.replace(visited, parked=parked)
-        )
+    async def commit(self, visit: Visit) -> None:
+        found, crawl = visit.found, visit.task.crawl
+        if found.hints:
+            await self._take_hints(found.hints, None, crawl)
+        if hints := dump_hints(found.semantic, visit.capture.final_url):
+            await self._take_hints(hints, DUMP, crawl)
+        await self._settler.settle(visit)
+        await self._committer.add(visit)
+
+    async def _take_hints(self, hints: Sequence[Hint], kind: str | None, crawl: int) -> None:
+        await self.thread.run(self.hints.take, said_by_sitemap(hints))
+        if self._continuous and crawl != WATCH:
+            await self.thread.run(self._crawl_hints.take, crawl, hints, kind)
 
     async def maintain(self) -> None:
         await self.thread.run(self._count)
@@ -170,12 +167,12 @@ class DatabaseStore:
             self.context.coverage.refresh()
             return leases
 
-    def _renew_parked(self, parked: Sequence[ParkedVisit], until: int) -> None:
+    def _renew_parked(self, parked: Sequence[Visit], until: int) -> None:
         """In the thread of the commits: each of them must know until when its URL is put off."""
-        before = [(each.held.lease, each.task, each.until or 0) for each in parked]
+        before = [(each.held.lease, each.task, each.parked_until or 0) for each in parked]
         for each, goes_on in zip(parked, self.context.frontier.put_off_further(before, until), strict=True):
             if goes_on:
-                each.until = until
+                each.parked_until = until
 
     def _count(self) -> None:
         """What block lists kept out, and what links between hosts have earned, since the last time."""

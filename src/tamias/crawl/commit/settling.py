@@ -10,15 +10,14 @@ from tamias.analyse.links.header import alternates
 from tamias.archive.sources.harvests import keep_context
 from tamias.archive.versions.resources import note_trouble
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.commit.bulk_copies import PART, WAIT_MS, Also, BulkCopies, CopyChanges
-from tamias.crawl.commit.committer import CommitContext, Visited
+from tamias.crawl.commit.bulk_copies import WAIT_MS, Also, BulkCopies
+from tamias.crawl.commit.committer import CommitContext
 from tamias.crawl.commit.tagging import PageTags, tagged
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
 from tamias.crawl.revisit.archiver import ArchiveResult
 from tamias.crawl.revisit.change_hints import describe
-from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import VisitResult
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Capture, CaptureRecord, Outcome, new_capture_id
@@ -30,6 +29,7 @@ from tamias.model.resource import resource_id
 from tamias.model.url import authority, without_password
 from tamias.settings import SeedsSettings
 
+_NOTHING = Extraction()
 _UNASKED = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.SKIPPED})
 
 
@@ -45,59 +45,52 @@ class Settler:
         self._bulk_copies = BulkCopies(context.thread, context.admission)
         self._pages = PageTags(context.settings.tags, context.thread)
 
-    async def settle(self, result: VisitResult, task: Task, held: HeldLease) -> Visited:
-        """What is to be committed: the outcome, when the URL is due again, its record and its links."""
-        capture = result.capture
-        if result.put_off:
-            due = self._now() + WAIT_MS if result.due is None else result.due
-            done = _again_at(due, task, task.status)
-            return Visited(held=held, done=done, afterwards=result.afterwards)
+    async def settle(self, visit: Visit) -> None:
+        """Adds what is to be committed: the outcome, when the URL is due again, its record and its links."""
+        task, held = visit.task, visit.held
+        if visit.put_off:
+            due = self._now() + WAIT_MS if visit.due is None else visit.due
+            visit.drop_findings()
+            visit.done = _again_at(due, task, task.status)
+            return
+        told = await self._pages.told(visit)
+        self._judge(visit)
+        capture = visit.capture
+        visit.done = done = tagged(self._done(visit), told)
+        capture_id = visit.capture_id or str(new_capture_id(capture.started_at))
+        if keep := _context(visit, settled=done.due == NEVER):
+            visit.also.append(keep)
+        why = await self._bulk_copies.take(visit, for_good=done.due == NEVER)
+        if describe_datasets := _described(visit.found, capture):
+            visit.also.append(describe_datasets)
+        if visit.archived is not None:
+            visit.also.append(partial(visit.archived.record, capture_id=capture_id))
+        elif note := self._trouble(task, capture):
+            visit.also.append(note)
+        if notes := [note for note in (held.granted, why) if note]:
+            reason = "; ".join((capture.reason, *notes))
+            visit.capture = capture = msgspec.structs.replace(capture, reason=reason)
+        held.granted = None
+        visit.record = self._record(visit, capture_id)
+        visit.references = [
+            *self._pages.handed_on(visit.references, told),
+            *self._redirect_links(capture, task),
+        ]
+        visit.items += self._reached(capture, task, visit.found)
+        visit.afterwards = self._settle(visit.archived) or visit.afterwards
+        _let_go(visit)
+
+    def _judge(self, visit: Visit) -> None:
+        """What was found may make another outcome of the attempt."""
+        capture, found = visit.capture, visit.found
         if choices := _choices(capture):
             reason = f"{capture.reason}: {len(choices)} alternates are visited"
             capture = msgspec.structs.replace(capture, outcome=Outcome.OK, reason=reason)
-        if result.found.cut & LISTED:
-            result.found.problems.append(_too_many_listed(self._settings.seeds))
-        if result.found.limit is not None:
-            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=result.found.limit)
-        capture_id = result.capture_id or str(new_capture_id(capture.started_at))
-        told = await self._pages.told(result)
-        done = tagged(self._done(task, capture, held, result), told)
-        if (cut := _cut(result, capture)) != done.cut:
-            done = msgspec.structs.replace(done, cut=cut)
-        news = await self._news(result, task, capture, for_good=done.due == NEVER)
-        if notes := [note for note in (held.granted, news.why) if note]:
-            capture = msgspec.structs.replace(capture, reason="; ".join((capture.reason, *notes)))
-        held.granted = None
-        return Visited(
-            held=held,
-            done=done,
-            record=_record(
-                result,
-                capture,
-                capture_id,
-                task,
-                worker=str(held.lease.token >> 32),
-                agent=self._agent,
-                deferred=_is_deferred(result, done),
-            ),
-            references=(
-                *self._pages.handed_on(result.references, told),
-                *self._redirect_links(capture, task),
-            ),
-            items=(*result.items, *news.items, *self._reached(capture, task, result.found)),
-            prepared=result.archived.prepared if result.archived else None,
-            archived=result.archived,
-            also=_all(
-                result.also,
-                _context(result, task, settled=done.due == NEVER),
-                news.also,
-                _described(result.found, capture),
-                partial(result.archived.record, capture_id=capture_id)
-                if result.archived
-                else self._trouble(task, capture),
-            ),
-            afterwards=self._settle(result.archived) or result.afterwards,
-        )
+        if found.cut & LISTED:
+            found.problems.append(_too_many_listed(self._settings.seeds))
+        if found.limit is not None:
+            capture = msgspec.structs.replace(capture, outcome=Outcome.FAILED, reason=found.limit)
+        visit.capture = capture
 
     def _trouble(self, task: Task, capture: Capture) -> Callable[[Cursor], None] | None:
         """A watched resource that could not be asked for at all."""
@@ -106,16 +99,6 @@ class Settler:
         resource = resource_id(self._admission.key(without_password(task.url)))
         trouble, now = f"{capture.outcome.word}: {capture.reason}", self._now()
         return lambda cursor: note_trouble(cursor, resource, trouble, now)
-
-    async def _news(
-        self, result: VisitResult, task: Task, capture: Capture, *, for_good: bool
-    ) -> CopyChanges:
-        """What the visit means for datasets that are had as a whole."""
-        if result.found.semantic:
-            return await self._bulk_copies.found(task, capture.final_url, result.found.semantic)
-        if PART not in task.tags:
-            return CopyChanges()
-        return await self._bulk_copies.visited(task, capture.outcome, result.found, for_good)
 
     def _redirect_links(self, capture: Capture, task: Task) -> list[Reference]:
         """Where the last redirect leads, if it was not followed, or its choices: as deep as the URL."""
@@ -140,11 +123,12 @@ class Settler:
         archiver = self._archiver
         return None if archived is None or archiver is None else lambda _committed: archiver.settle(archived)
 
-    def _watched_again(self, task: Task, capture: Capture, archived: ArchiveResult) -> Done:
+    def _watched_again(self, visit: Visit, archived: ArchiveResult) -> Done:
         """When a resource under watch is due again. A suspicious response leaves the old validators.
 
         What is gone leaves none: if it comes back, it is to be read.
         """
+        task, capture = visit.task, visit.capture
         etag, modified = _validators(task, capture) if archived.trusted else (task.etag, task.last_modified)
         if capture.outcome is Outcome.GONE:
             etag = modified = None
@@ -155,34 +139,78 @@ class Settler:
             fails=archived.next.history.fails,
             etag=etag,
             last_modified=modified,
+            cut=_cut(visit),
         )
 
-    def _done(self, task: Task, capture: Capture, held: HeldLease, result: VisitResult) -> Done:
+    def _done(self, visit: Visit) -> Done:
         """When the URL is due again: never, unless it is under watch, or trying again can help and may."""
+        task, capture, held = visit.task, visit.capture, visit.held
         if capture.retry_after_ms is not None:
             held.blocked_until = self._now() + capture.retry_after_ms
         if self._settings.frontier.per_address and capture.hops:
             held.address = capture.hops[0].address
-        if result.due is not None:
-            return _again_at(result.due, task, capture.outcome)
-        if result.archived is not None and task.crawl == WATCH:
-            return self._watched_again(task, capture, result.archived)
+        if visit.due is not None:
+            return _again_at(visit.due, task, capture.outcome, _cut(visit))
+        if visit.archived is not None and task.crawl == WATCH:
+            return self._watched_again(visit, visit.archived)
         wait = int(self._settings.crawl.retry_wait * 1000) * 2**task.fails
         if capture.retry_after_ms is not None:
             wait = capture.retry_after_ms
         if capture.retry and task.fails < self._settings.crawl.retries:
-            return Done(task=task, outcome=capture.outcome, due=self._now() + wait, fails=task.fails + 1)
+            due, fails = self._now() + wait, task.fails + 1
+            return Done(task=task, outcome=capture.outcome, due=due, fails=fails, cut=_cut(visit))
         fails = task.fails if capture.outcome is Outcome.FAILED else 0
         etag, modified = _validators(task, capture)
         due = NEVER
         if task.crawl == WATCH and kind_of(task.tags) not in {*AUXILIARY, DUMP}:
             due = self._now() + int(self._settings.schedule.harvests * 1000)
         return Done(
-            task=task, outcome=capture.outcome, due=due, fails=fails, etag=etag, last_modified=modified
+            task=task,
+            outcome=capture.outcome,
+            due=due,
+            fails=fails,
+            etag=etag,
+            last_modified=modified,
+            cut=_cut(visit),
+        )
+
+    def _record(self, visit: Visit, capture_id: str) -> CaptureRecord:
+        """What is kept of one attempt; headers only where a version is."""
+        task, capture, found = visit.task, visit.capture, visit.found
+        hops = capture.hops
+        if visit.archived is None:
+            hops = tuple([msgspec.structs.replace(hop, headers=()) for hop in hops])
+        return CaptureRecord(
+            id=capture_id,
+            crawl=task.crawl,
+            url=without_password(task.url),
+            started_at=capture.started_at,
+            ended_at=capture.ended_at,
+            outcome=capture.outcome,
+            reason=capture.reason,
+            depth=task.depth,
+            hops=hops,
+            final_url=without_password(capture.final_url),
+            status=capture.status,
+            told_type=capture.told_type,
+            found_type=found.media_type,
+            bytes=found.bytes if capture.body is None else capture.body.size,
+            sha256=capture.body.sha256 if capture.body else None,
+            read=found.read,
+            quads=found.quads,
+            links=found.links,
+            problems=tuple(found.problems),
+            extent=found.extent,
+            renamed_graphs=found.renamed_graphs,
+            saving_ms=found.saving_ms,
+            signals=found.signals,
+            worker=str(visit.held.lease.token >> 32),
+            agent=self._agent,
+            deferred=_is_deferred(visit),
         )
 
 
-def _again_at(due: int, task: Task, outcome: Outcome) -> Done:
+def _again_at(due: int, task: Task, outcome: Outcome, cut: int | None = None) -> Done:
     """The URL is tried again as if nothing had happened."""
     return Done(
         task=task,
@@ -191,15 +219,23 @@ def _again_at(due: int, task: Task, outcome: Outcome) -> Done:
         fails=task.fails,
         etag=task.etag,
         last_modified=task.last_modified,
+        cut=cut,
     )
 
 
-def _cut(result: VisitResult, capture: Capture) -> int | None:
+def _let_go(visit: Visit) -> None:
+    """The record has it all: what was read is not to wait in memory for the commit."""
+    if visit.capture.body is not None:
+        visit.capture = msgspec.structs.replace(visit.capture, body=None)
+    visit.found = _NOTHING
+
+
+def _cut(visit: Visit) -> int | None:
     """What cut the links of a visit, as far as is known before they are put; None if nothing was read."""
-    if capture.cut:
-        return capture.cut
-    if capture.outcome in (Outcome.OK, Outcome.GONE) or result.references:
-        return result.found.cut
+    if visit.capture.cut:
+        return visit.capture.cut
+    if visit.capture.outcome in (Outcome.OK, Outcome.GONE) or visit.references:
+        return visit.found.cut
     return None
 
 
@@ -219,18 +255,20 @@ def _too_many_listed(settings: SeedsSettings) -> str:
     )
 
 
-def _is_deferred(result: VisitResult, done: Done) -> bool:
+def _is_deferred(visit: Visit) -> bool:
     """Whether the attempt is repeated because nobody could be reached."""
-    return result.due is not None or (result.capture.unreached is not None and done.due < NEVER)
+    return visit.due is not None or (visit.capture.unreached is not None and visit.settled.due < NEVER)
 
 
-def _context(result: VisitResult, task: Task, *, settled: bool) -> Also | None:
+def _context(visit: Visit, *, settled: bool) -> Also | None:
     """What others wait for; for robots.txt they wait until no further attempt can help."""
-    is_robots = kind_of(task.tags) == ROBOTS
-    if not result.is_context or (is_robots and not settled):
+    if not visit.is_context:
         return None
-    address = kind_key(task.url, ROBOTS) if is_robots else task.url
-    return partial(keep_context, address=address, body=result.context, now=result.capture.ended_at)
+    is_robots, address = kind_of(visit.task.tags) == ROBOTS, visit.task.url
+    if is_robots and not settled:
+        return None
+    address = kind_key(address, ROBOTS) if is_robots else address
+    return partial(keep_context, address=address, body=visit.context, now=visit.capture.ended_at)
 
 
 def _described(found: Extraction, capture: Capture) -> Also | None:
@@ -255,58 +293,3 @@ def _validators(task: Task, capture: Capture) -> tuple[str | None, str | None]:
 
 def _printable(value: str | None) -> str | None:
     return value if value is not None and value.isprintable() else None
-
-
-def _all(*parts: Also | None) -> Also | None:
-    wanted = [part for part in parts if part is not None]
-
-    def do(cursor: Cursor) -> None:
-        for part in wanted:
-            part(cursor)
-
-    return do if wanted else None
-
-
-def _record(
-    result: VisitResult,
-    capture: Capture,
-    capture_id: str,
-    task: Task,
-    *,
-    worker: str,
-    agent: str,
-    deferred: bool,
-) -> CaptureRecord:
-    """What is kept of one attempt; headers only where a version is."""
-    found = result.found
-    headers = result.archived is not None
-    return CaptureRecord(
-        id=capture_id,
-        crawl=task.crawl,
-        url=without_password(task.url),
-        started_at=capture.started_at,
-        ended_at=capture.ended_at,
-        outcome=capture.outcome,
-        reason=capture.reason,
-        depth=task.depth,
-        hops=capture.hops
-        if headers
-        else tuple(msgspec.structs.replace(hop, headers=()) for hop in capture.hops),
-        final_url=without_password(capture.final_url),
-        status=capture.status,
-        told_type=capture.told_type,
-        found_type=found.media_type,
-        bytes=found.bytes if capture.body is None else capture.body.size,
-        sha256=capture.body.sha256 if capture.body else None,
-        read=found.read,
-        quads=found.quads,
-        links=found.links,
-        problems=tuple(found.problems),
-        extent=found.extent,
-        renamed_graphs=found.renamed_graphs,
-        saving_ms=found.saving_ms,
-        signals=found.signals,
-        worker=worker,
-        agent=agent,
-        deferred=deferred,
-    )

@@ -7,7 +7,7 @@ import msgspec
 
 from tamias.analyse.tags.content import NEAR, page_hash, quarters
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.store.worker_store import VisitResult
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.database.threads import SessionThread
@@ -40,11 +40,11 @@ class PageTags:
         self._inherit = settings.inherit
         self._thread = thread
 
-    async def told(self, result: VisitResult) -> tuple[str, ...]:
+    async def told(self, visit: Visit) -> tuple[str, ...]:
         """The tags that a page's content tells; none where nothing was read."""
-        if not (self._taggers or self._near) or result.capture.outcome is not Outcome.OK:
+        if not (self._taggers or self._near) or visit.capture.outcome is not Outcome.OK:
             return ()
-        page = _page(result)
+        page = _page(visit)
         told = [tag for tagger in self._taggers for tag in _asked(tagger, page)]
         if self._near and await self._is_near(page):
             told.append(NEAR_DUPLICATE)
@@ -99,11 +99,11 @@ def _asked(tagger: Tagger, page: Page) -> list[str]:
         return []
 
 
-def _page(result: VisitResult) -> Page:
-    capture = result.capture
+def _page(visit: Visit) -> Page:
+    capture = visit.capture
     return Page(
         url=capture.final_url,
-        media_type=result.found.media_type,
+        media_type=visit.found.media_type,
         headers=capture.hops[-1].headers if capture.hops else (),
         body=(capture.body.data or b"") if capture.body else b"",
     )

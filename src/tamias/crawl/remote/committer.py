@@ -29,7 +29,8 @@ from tamias.crawl.remote.wire import (
     bare,
 )
 from tamias.crawl.store.held_lease import HeldLease
-from tamias.crawl.store.worker_store import Sinks, VisitResult
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.worker_store import Sinks
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.sql import statements
 from tamias.frontier.lease_filter import LeaseFilter
@@ -209,20 +210,20 @@ class RemoteCommitter:
         return self._release(held)
 
     async def _take(
-        self, name: str, visit: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
+        self, name: str, delivered: DeliveredVisit, quads: BinaryIO, coming: "asyncio.Future[bool]"
     ) -> None:
-        held = self._holding(visit.lease)
-        held.delay_ms, held.granted = visit.delay_ms, visit.granted
-        held.blocked_until = visit.blocked_until or held.blocked_until
-        held.news |= visit.news
+        held = self._holding(delivered.lease)
+        held.delay_ms, held.granted = delivered.delay_ms, delivered.granted
+        held.blocked_until = delivered.blocked_until or held.blocked_until
+        held.news |= delivered.news
         try:
-            result = _result(visit, await self._quads.receive(quads))
+            visit = _visit(delivered, held, await self._quads.receive(quads))
         except Damaged as error:
-            reason = f"internal error: {error}"
-            result = VisitResult(_unasked(visit.task.url, Outcome.FAILED, reason, self._store.now()))
-        result.capture_id = name
-        result.afterwards = partial(_tell, coming)
-        await self._store.commit(result, visit.task, held)
+            reason, task = f"internal error: {error}", delivered.task
+            visit = Visit(task, held, _unasked(task.url, Outcome.FAILED, reason, self._store.now()))
+        visit.capture_id = name
+        visit.afterwards = partial(_tell, coming)
+        await self._store.commit(visit)
 
     async def _settled(self, lease: Lease, task: Task) -> bool:
         """Whether a URL need not be asked for; then that is its outcome."""
@@ -236,7 +237,7 @@ class RemoteCommitter:
             reason = covering.reason
         capture = _unasked(task.url, outcome, reason, self._store.now())
         later = covering is not None and not covering.had
-        await self._store.commit(VisitResult(capture, put_off=later), task, self._holding(lease))
+        await self._store.commit(Visit(task, self._holding(lease), capture, put_off=later))
         return True
 
     def _holding(self, lease: Lease) -> HeldLease:
@@ -279,17 +280,19 @@ class RemoteCommitter:
                 self._held.pop(place, None)
 
 
-def _result(visit: DeliveredVisit, extent: Extent | None) -> VisitResult:
-    visit.found.extent = extent
-    return VisitResult(
-        visit.capture,
-        visit.found,
-        visit.references,
-        visit.items,
-        put_off=visit.put_off,
-        due=visit.due,
-        is_context=visit.is_context,
-        context=visit.context,
+def _visit(delivered: DeliveredVisit, held: HeldLease, extent: Extent | None) -> Visit:
+    delivered.found.extent = extent
+    return Visit(
+        delivered.task,
+        held,
+        delivered.capture,
+        delivered.found,
+        delivered.references,
+        delivered.items,
+        put_off=delivered.put_off,
+        due=delivered.due,
+        is_context=delivered.is_context,
+        context=delivered.context,
     )
 
 

@@ -14,8 +14,9 @@ from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
 from tamias.crawl.remote.quad_spool import QuadSpool
 from tamias.crawl.remote.wire import DeliveredVisit, WirePolicy, bare
-from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
-from tamias.crawl.store.worker_store import After, Sinks, Tally, VisitResult
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.worker_store import After, Sinks, Tally
 from tamias.crawl.visit.visitor import Visitor
 from tamias.crawl.worker.wiring import visit_runner
 from tamias.crawl.worker.worker import Replaced, Worker
@@ -93,15 +94,13 @@ class RemoteStore:
         """None: the service looks at that before it lends."""
         return None
 
-    async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
-    ) -> None:
+    async def commit(self, visit: Visit) -> None:
         """Packs the visit; what it means is settled at the service."""
-        if result.capture.retry_after_ms is not None:
-            held.blocked_until = self.now() + result.capture.retry_after_ms
-        links = [] if self._all_links else self._narrow(result)
-        packed = self.quads.take(result.found.extent)
-        await self._deliveries.add(_delivered(result, task, held), packed, links)
+        if visit.capture.retry_after_ms is not None:
+            visit.held.blocked_until = self.now() + visit.capture.retry_after_ms
+        links = [] if self._all_links else self._narrow(visit)
+        packed = self.quads.take(visit.found.extent)
+        await self._deliveries.add(_delivered(visit), packed, links)
 
     async def run(self, after: After) -> None:
         await self._deliveries.run(after)
@@ -118,15 +117,15 @@ class RemoteStore:
     async def close(self) -> None:
         self._client.close()
 
-    def _narrow(self, result: VisitResult) -> list[Item]:
+    def _narrow(self, visit: Visit) -> list[Item]:
         """Takes out what the filters refuse and what is known; returns what will be known by this visit."""
-        admitted = [self._admission.admit(each) for each in result.references]
+        admitted = [self._admission.admit(each) for each in visit.references]
         fresh = [items for items, _ in admitted]
         for _, cut in admitted:
-            result.found.cut |= cut
-        result.references = [
+            visit.found.cut |= cut
+        visit.references = [
             msgspec.structs.replace(reference, references=[item.url for item in items])
-            for reference, items in zip(result.references, fresh, strict=True)
+            for reference, items in zip(visit.references, fresh, strict=True)
             if items
         ]
         return [item for items in fresh for item in items]
@@ -154,22 +153,23 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     yield Worker(settings, store, visitor)
 
 
-def _delivered(result: VisitResult, task: Task, held: HeldLease) -> DeliveredVisit:
+def _delivered(visit: Visit) -> DeliveredVisit:
+    held = visit.held
     granted, held.granted = held.granted, None
     return DeliveredVisit(
         lease=bare(held.lease),
-        task=task,
-        capture=_without_bytes(result.capture),
-        found=msgspec.structs.replace(result.found, extent=None),
-        references=[with_words(each) for each in result.references],
-        items=result.items,
-        put_off=result.put_off,
-        is_context=result.is_context,
-        context=result.context,
+        task=visit.task,
+        capture=_without_bytes(visit.capture),
+        found=msgspec.structs.replace(visit.found, extent=None),
+        references=[with_words(each) for each in visit.references],
+        items=visit.items,
+        put_off=visit.put_off,
+        is_context=visit.is_context,
+        context=visit.context,
         delay_ms=held.delay_ms,
         blocked_until=held.blocked_until,
         granted=granted,
-        due=result.due,
+        due=visit.due,
         news=dict(held.news),
     )
 

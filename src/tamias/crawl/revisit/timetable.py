@@ -4,8 +4,15 @@ import time
 
 import msgspec
 
-from tamias.archive.sources.revisits import read_figure, read_rates, set_importances, write_figure
+from tamias.archive.sources.revisits import (
+    Revisit,
+    read_figure,
+    read_rates,
+    set_importances,
+    write_figure,
+)
 from tamias.database.connect import Session
+from tamias.schedule.hints import Trust
 from tamias.schedule.rules import parse_importance
 from tamias.schedule.value import Thresholds
 from tamias.schedule.visit import VisitPolicy, policy_of
@@ -13,6 +20,19 @@ from tamias.settings import ScheduleSettings
 
 _FIGURE = "thresholds"
 _FRESH_SECONDS = 60.0
+
+
+class PlannedVisit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit leaves behind in a crawl that goes on."""
+
+    revisit: Revisit
+    due: int
+    same: bool
+    """Whether the body is the one that was read before."""
+    moved_due: int | None = None
+    """When the address is due that a permanent redirect led to."""
+    trust: tuple[str, Trust] | None = None
+    """In the dates of the host's sitemaps, after this visit."""
 
 
 class Timetable:

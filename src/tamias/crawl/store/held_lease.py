@@ -3,8 +3,7 @@
 import asyncio
 import time
 
-from tamias.model.capture import Capture
-from tamias.model.lease import Lease, Task, Unreachable
+from tamias.model.lease import Lease, Unreachable
 from tamias.permit.traps import packed_alike, unpacked_alike
 
 SAFE_PART = 0.9
@@ -106,20 +105,3 @@ class HeldLease:
     def asked(self) -> None:
         """A request to the host just ended."""
         self._asked_at = time.monotonic()
-
-
-class ParkedVisit:
-    """A visit whose document is read beside it: if that takes long, its host is given back meanwhile."""
-
-    def __init__(self, capture: Capture, task: Task, held: HeldLease) -> None:
-        self.capture = capture
-        self.task = task
-        self.held = held
-        self.size = capture.body.size if capture.body else 0
-        self.until: int | None = None
-        """Until then nobody else visits the URL, in the frontier's time; renewed as long as it is read."""
-
-    @property
-    def is_parked(self) -> bool:
-        """Whether the host may be somebody else's by now."""
-        return self.until is not None

@@ -4,20 +4,19 @@ All that a visit asks for or brings passes it. `commit/database_store.py` and `r
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
 
 from tamias.archive.sources.sites import Covered
-from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.plan.admit import Reference
-from tamias.crawl.revisit.archiver import Archiver, ArchiveResult
-from tamias.crawl.store.held_lease import HeldLease, ParkedVisit
+from tamias.crawl.revisit.archiver import Archiver
+from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.reasons import ReasonCounts
-from tamias.database.connect import Cursor
-from tamias.model.capture import Capture, Outcome
+from tamias.crawl.store.visit import Visit
+from tamias.model.capture import Outcome
 from tamias.model.item import Item
 from tamias.model.lease import Lease, Task
 from tamias.permit.robots import Rules
@@ -26,33 +25,6 @@ from tamias.protocols import DocumentSink
 from tamias.sinks.warc.warc_writer import WarcWriter
 
 _UNFETCHED = frozenset({Outcome.REFUSED, Outcome.FAILED, Outcome.SKIPPED})
-
-
-class VisitResult(msgspec.Struct):
-    """What one visit brought, before it is committed."""
-
-    capture: Capture
-    found: Extraction = msgspec.field(default_factory=Extraction)
-    references: list[Reference] = msgspec.field(default_factory=list)
-    items: list[Item] = msgspec.field(default_factory=list)
-    """To be put as they are."""
-    also: Callable[[Cursor], None] | None = None
-    """What else becomes true in the same transaction."""
-    afterwards: Callable[[bool], None] | None = None
-    """Told after it whether the visit was committed."""
-    archived: ArchiveResult | None = None
-    """What the archive makes of it."""
-    put_off: bool = False
-    """Nothing happened; the address is to be looked at again soon, or when it is `due`."""
-    due: int | None = None
-    """When it is tried again, because nobody could be reached."""
-    is_context: bool = False
-    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
-    context: bytes | None = None
-    capture_id: str | None = None
-    """Where it has one already."""
-    later: "Callable[[ParkedVisit], Awaitable[VisitResult]] | None" = None
-    """The rest of the visit, where reading the document may take long."""
 
 
 class Tally(msgspec.Struct):
@@ -187,10 +159,8 @@ class WorkerStore(Protocol):
         """The dataset, had as a whole, that the task's address belongs to."""
         ...
 
-    async def commit(
-        self, result: VisitResult, task: Task, held: HeldLease, parked: ParkedVisit | None = None
-    ) -> None:
-        """Hands a visit over; waits when too many are waiting. `parked` if its host was given back before."""
+    async def commit(self, visit: Visit) -> None:
+        """Hands a visit over; waits when too many are waiting."""
         ...
 
     async def run(self, after: After) -> None:

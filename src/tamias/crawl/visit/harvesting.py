@@ -39,6 +39,7 @@ from tamias.crawl.plan.admit import Reference
 from tamias.crawl.revisit.change_hints import describe, said_by_catalogue
 from tamias.crawl.revisit.watching import Watcher, wanted_of
 from tamias.crawl.store.held_lease import HeldLease
+from tamias.crawl.store.visit import Visit
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.database.connect import Cursor
 from tamias.database.threads import run_uncancelled
@@ -76,46 +77,6 @@ ONE_REQUEST = frozenset({SITEMAP, PROBE, CONTEXT, ROBOTS, DUMP})
 """Kinds of addresses that are asked for once, as a page is."""
 
 
-class HarvestResult:
-    """A harvest that came to an end, and what is to be done in the transaction that commits it."""
-
-    def __init__(
-        self, place: HarvestKey, path: Path, url: str, progress: HarvestProgress, capture: Capture
-    ) -> None:
-        assert progress.end is not None
-        self.capture = capture
-        self.found = Extraction()
-        self._place = place
-        self._path = path
-        self._url = url
-        self._started_at = progress.started_at
-        self._end = progress.end
-        self._goes_on = capture.retry
-
-    def record(self, cursor: Cursor) -> None:
-        """Inside the transaction."""
-        if self._goes_on:
-            return
-        if self._end.complete:
-            note_whole(cursor, self._url, self._started_at)
-        elif self._end.changes_only:
-            note_harvested(cursor, self._url, self._started_at)
-        of_records = self._end.changes_only or self._end.bookmark is not None
-        end_harvest(
-            cursor,
-            self._place,
-            self._end.bookmark,
-            url=self._url,
-            document_at=self._started_at if of_records else None,
-            unchanged=self.capture.outcome is Outcome.UNCHANGED,
-        )
-
-    def clear(self, committed: bool) -> None:
-        """After it: the file is not needed any more."""
-        if committed and not self._goes_on:
-            self._path.unlink(missing_ok=True)
-
-
 class HarvestRunner:
     """Runs the installed harvesters."""
 
@@ -134,7 +95,7 @@ class HarvestRunner:
 
     async def harvest(
         self, kind: str, task: Task, held: HeldLease, client: HarvestClient, *, last_try: bool
-    ) -> HarvestResult:
+    ) -> Visit:
         """Harvests to the end, from where an earlier attempt came to.
 
         With `last_try` what was had counts, even if the harvest could go on later.
@@ -173,10 +134,16 @@ class HarvestRunner:
         capture = _capture(task, kind, progress, self._store.now(), later=bookmark is not None)
         if last_try:
             capture = msgspec.structs.replace(capture, retry=False)
-        harvested = HarvestResult(place, path, task.url, progress, capture)
         no_document = progress.end.changes_only and capture.outcome is not Outcome.OK
-        harvested.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
-        return harvested
+        visit = Visit(task, held, capture)
+        visit.found = await self._found(path, progress, shelve=not (no_document or capture.retry))
+        if not capture.retry:
+            unchanged = capture.outcome is Outcome.UNCHANGED
+            visit.also.append(
+                partial(_end, place=place, url=task.url, progress=progress, unchanged=unchanged)
+            )
+            visit.afterwards = partial(_clear, path)
+        return visit
 
     def _held(self, url: str) -> int:
         return self._session.transact(lambda cursor: count_present(cursor, url))[0]
@@ -318,6 +285,27 @@ class HarvestRunner:
             for chunk in _plain(file):
                 document.write(chunk)
             return document.extent
+
+
+def _end(
+    cursor: Cursor, place: HarvestKey, url: str, progress: HarvestProgress, *, unchanged: bool
+) -> None:
+    """Inside the transaction that commits the harvest."""
+    end, started_at = progress.end, progress.started_at
+    assert end is not None
+    if end.complete:
+        note_whole(cursor, url, started_at)
+    elif end.changes_only:
+        note_harvested(cursor, url, started_at)
+    of_records = end.changes_only or end.bookmark is not None
+    document_at = started_at if of_records else None
+    end_harvest(cursor, place, end.bookmark, url=url, document_at=document_at, unchanged=unchanged)
+
+
+def _clear(path: Path, committed: bool) -> None:
+    """After it: the file is not needed any more."""
+    if committed:
+        path.unlink(missing_ok=True)
 
 
 def is_harvested(kind: str) -> bool:

@@ -15,8 +15,9 @@ from tamias.crawl.plan.admit import FIRST, Reference, words_of
 from tamias.crawl.sandbox.pool import SandboxPool
 from tamias.crawl.sandbox.sandbox import Sandbox
 from tamias.crawl.sandbox.turns import Turn
-from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
+from tamias.crawl.store.held_lease import NotNow
 from tamias.crawl.store.steps import step
+from tamias.crawl.store.visit import Visit
 from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.contexts import ContextLoader
 from tamias.database.threads import run_uncancelled
@@ -69,27 +70,24 @@ class Reader:
             return is_small(body)
         return not self._sandboxes.takes_all and task.deaths == 0 and is_read_at_once(capture, body)
 
-    async def read(
-        self, capture: Capture, task: Task, held: HeldLease, ask: AskContext, parked: ParkedVisit | None
-    ) -> tuple[Extraction, list[Reference]]:
-        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue.
-
-        `parked` is for a document that is not read at once.
-        """
+    async def read(self, visit: Visit, ask: AskContext) -> None:
+        """Read again as long as it names contexts that nobody has tried. `ask` gets one of the same queue."""
         for _ in range(ROUNDS):
             try:
-                return await self._once(capture, task, held, at_once=parked is None)
+                visit.found, visit.references = await self._once(visit)
             except Wanting as wanting:
-                held_still = parked is None or not parked.is_parked
-                await self._contexts.supply(wanting.addresses, task, ask if held_still else None)
-        return Extraction(limit=f"its contexts name each other more than {ROUNDS} times"), []
+                # Once the visit is parked, its host may be somebody else's.
+                held_still = visit.parked_until is None
+                await self._contexts.supply(wanting.addresses, visit.task, ask if held_still else None)
+            else:
+                return
+        visit.found = Extraction(limit=f"its contexts name each other more than {ROUNDS} times")
 
-    async def _once(
-        self, capture: Capture, task: Task, held: HeldLease, *, at_once: bool
-    ) -> tuple[Extraction, list[Reference]]:
+    async def _once(self, visit: Visit) -> tuple[Extraction, list[Reference]]:
+        capture, task, held = visit.capture, visit.task, visit.held
         body = capture.body
         assert body is not None
-        if at_once:
+        if visit.at_once:
             references: list[Reference] = []
             take = self._collect(task, references)
             with self._marker.analysing(held.lease, task), step("analyse"):

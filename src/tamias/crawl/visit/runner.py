@@ -9,13 +9,15 @@ import msgspec
 from tamias.archive.versions.judgement import AttemptMeaning, Judgement
 from tamias.content.formats import media_type_of
 from tamias.crawl.analysing.contexts import ACCEPT_CONTEXT, MAX_CONTEXT
-from tamias.crawl.analysing.extractor import Extraction, discard, start_of, whole
+from tamias.crawl.analysing.extractor import discard, start_of, whole
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.request.polite import PoliteFetcher, asked_to_wait
 from tamias.crawl.request.reach import given_up_words
 from tamias.crawl.request.robots import AskedToWait
-from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
-from tamias.crawl.store.worker_store import VisitResult, WorkerStore
+from tamias.crawl.revisit.archiver import Archiver
+from tamias.crawl.store.held_lease import HeldLease, NotNow
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.harvest_client import HarvestClient
 from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, is_harvested
 from tamias.crawl.visit.reader import Reader
@@ -77,7 +79,7 @@ class VisitRunner:
         """An attempt that ended before any request."""
         return self._fetcher.unasked(url, outcome, reason)
 
-    async def run(self, task: Task, held: HeldLease) -> VisitResult:
+    async def run(self, task: Task, held: HeldLease) -> Visit:
         """What the address brings; if nobody can be reached there, when it is tried again."""
         if kind_of(task.tags) == ROBOTS:  # others wait for it: it is tried as often as any URL, not for a day
             return await self._look(task, held)
@@ -85,131 +87,124 @@ class VisitRunner:
             state = self.reach.waiting(task.url, held)
             if state is not None:
                 return self._unreached(task, state, held)
-            result = await self._look(task, held)
+            visit = await self._look(task, held)
         state = self.reach.waiting(task.url, held)
-        if state is None or not (result.capture.retry or result.capture.unreached):
-            return result
+        if state is None or not (visit.capture.retry or visit.capture.unreached):
+            return visit
         if state.given_up:
-            result.capture = msgspec.structs.replace(
-                result.capture, retry=False, reason=given_up_words(state)
-            )
+            visit.capture = msgspec.structs.replace(visit.capture, retry=False, reason=given_up_words(state))
         else:
-            result.due = state.next_at
-        return result
+            visit.due = state.next_at
+        return visit
 
-    def _unreached(self, task: Task, state: Unreachable, held: HeldLease) -> VisitResult:
+    def _unreached(self, task: Task, state: Unreachable, held: HeldLease) -> Visit:
         """Without a request: it is too early to try the place again."""
         reason = given_up_words(state)
-        result = VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
+        visit = Visit(task, held, self._fetcher.unasked(task.url, Outcome.FAILED, reason))
         if state.given_up:
             held.unreached(state)  # what became known of the place since then fails with this URL
         else:
-            result.put_off, result.due = True, state.next_at
-        return result
+            visit.put_off, visit.due = True, state.next_at
+        return visit
 
-    async def _look(self, task: Task, held: HeldLease) -> VisitResult:
+    async def _look(self, task: Task, held: HeldLease) -> Visit:
         """What the address brings, by the way that its kind asks for."""
         kind = kind_of(task.tags)
         if (refused := self._fetcher.refused(task.url, held, kind)) is not None:
-            return VisitResult(refused)
+            return Visit(task, held, refused)
         if kind == ROBOTS:
             return await self._robots_elsewhere(task, held)
         try:
             if await self._sites.open_site(task, held):
                 raise NotNow
         except AskedToWait as wait:
-            return VisitResult(asked_to_wait(task.url, wait))
+            return Visit(task, held, asked_to_wait(task.url, wait))
         return await self._run_kind(kind, task, held)
 
-    async def _robots_elsewhere(self, task: Task, held: HeldLease) -> VisitResult:
+    async def _robots_elsewhere(self, task: Task, held: HeldLease) -> Visit:
         """What a robots.txt of another queue redirects to: its rules are kept for those who wait for them."""
         capture, rules = await self._robots.visit(task.url, held)
-        return VisitResult(capture, is_context=True, context=msgspec.msgpack.encode(rules))
+        return Visit(task, held, capture, is_context=True, context=msgspec.msgpack.encode(rules))
 
-    async def _run_kind(self, kind: str | None, task: Task, held: HeldLease) -> VisitResult:
+    async def _run_kind(self, kind: str | None, task: Task, held: HeldLease) -> Visit:
         # After the first death it was read in a sandbox; there is nothing safer to try.
         if task.deaths > DEATHS_ALLOWED:
             reason = "set aside: its analysis ended the worker twice"
-            return VisitResult(self._fetcher.unasked(task.url, Outcome.FAILED, reason))
+            return Visit(task, held, self._fetcher.unasked(task.url, Outcome.FAILED, reason))
         if kind is not None and is_harvested(kind):
             return await self._harvest(kind, task, held)
         covering = await self._store.covering(task, held.lease)
         if covering is not None:
             skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, covering.reason)
-            return VisitResult(skipped, put_off=not covering.had)
+            return Visit(task, held, skipped, put_off=not covering.had)
         # A seed is never a trap: a user named it.
         if task.depth and not _is_revisit(task) and (trap := self._trap(task.url, held)) is not None:
-            return VisitResult(self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP))
+            skipped = self._fetcher.unasked(task.url, Outcome.SKIPPED, f"trap: {trap}", TRAP)
+            return Visit(task, held, skipped)
         held.visits += _is_first(task, kind)
         capture = await self._fetcher.fetch(_request(task, kind), task, held)
+        visit = Visit(task, held, capture)
         state = self.reach.waiting(task.url, held)
         if capture.unreached is not None and state is not None and not state.given_up:
-            return self._context(capture) if kind == CONTEXT else VisitResult(capture)
-        if capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task):
-            return await self._digest(capture, task, held, None)
-        return VisitResult(capture, later=partial(self._digest, capture, task, held))
+            visit.is_context = kind == CONTEXT  # that could not be had
+            return visit
+        visit.at_once = capture.body is None or kind == CONTEXT or self._reader.is_read_at_once(capture, task)
+        if visit.at_once:
+            await self.digest(visit)
+        return visit
 
-    async def _digest(
-        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
-    ) -> VisitResult:
+    async def digest(self, visit: Visit) -> None:
         """Keeps and reads what came, and measures how long that takes."""
-        begun = time.monotonic()
-        result = await self._keep_and_read(capture, task, held, parked)
-        if capture.body is not None:
-            result.found.saving_ms = int((time.monotonic() - begun) * 1000)
-        return result
+        begun, came = time.monotonic(), visit.capture.body is not None
+        await self._keep_and_read(visit)
+        if came:
+            visit.found.saving_ms = int((time.monotonic() - begun) * 1000)
 
-    async def _keep_and_read(
-        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
-    ) -> VisitResult:
-        kind = kind_of(task.tags)
+    async def _keep_and_read(self, visit: Visit) -> None:
+        kind, capture = kind_of(visit.task.tags), visit.capture
         try:
-            await self._to_warc(capture, _request(task, kind))
-            if self._archiver is not None and self._archiver.wants(task):
-                return await self._archived(capture, task, held, parked)
-            if kind == CONTEXT:
-                return self._context(capture)
-            if capture.body is None:
-                return VisitResult(capture, Extraction(signals=await self._usage.signals(capture, ())))
-            if kind == PROBE and not self._reader.extractor.stands_there(capture):
-                return VisitResult(nothing_there(capture))
-            result = await self._read(capture, task, held, parked)
-            return self._usual(result, task) if kind == PROBE else result
+            if self._warc is not None:
+                await asyncio.to_thread(self._warc.write, capture, _request(visit.task, kind))
+            if self._archiver is not None and self._archiver.wants(visit.task):
+                await self._archive(visit, self._archiver)
+            elif kind == CONTEXT:
+                _keep_context(visit)
+            elif capture.body is None:
+                visit.found.signals = await self._usage.signals(capture, ())
+            elif kind == PROBE and not self._reader.extractor.stands_there(capture):
+                visit.capture = nothing_there(capture)
+            else:
+                await self._read(visit)
+                if kind == PROBE:
+                    _keep_well_known(visit)
         finally:
             discard(capture.body)
 
-    async def _archived(
-        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
-    ) -> VisitResult:
+    async def _archive(self, visit: Visit, archiver: Archiver) -> None:
         """Archives it, and reads it unless it is suspicious or read already."""
-        assert self._archiver is not None
-        found_type = self._reader.extractor.found_type(capture)
-        archived = await run_uncancelled(partial(self._archiver.keep, task, capture, found_type))
-        result = VisitResult(capture, Extraction(media_type=found_type), archived=archived)
+        task, capture = visit.task, visit.capture
+        visit.found.media_type = self._reader.extractor.found_type(capture)
+        keep = partial(archiver.keep, task, capture, visit.found.media_type)
+        visit.archived = archived = await run_uncancelled(keep)
         if archived.judgement.reason is not None:
-            result.capture = suspicious(capture, archived.judgement.reason)
+            visit.capture = suspicious(capture, archived.judgement.reason)
         # Known bytes are not read again: their quads are there, unless the last visit could not read them.
         elif capture.body is not None and (
             archived.prepared is not None or task.reopened or task.status not in _READ
         ):
-            result = await self._read(capture, task, held, parked)
-            if result.found.overblown:
-                archived.judgement = Judgement(AttemptMeaning.SUSPECT, result.found.limit)
-            result.archived = archived
-        return result
+            await self._read(visit)
+            if visit.found.overblown:
+                archived.judgement = Judgement(AttemptMeaning.SUSPECT, visit.found.limit)
 
-    async def _read(
-        self, capture: Capture, task: Task, held: HeldLease, parked: ParkedVisit | None
-    ) -> VisitResult:
-        ask = partial(self._context_here, task=task, held=held)
-        found, references = await self._reader.read(capture, task, held, ask, parked)
+    async def _read(self, visit: Visit) -> None:
+        capture, held = visit.capture, visit.held
+        await self._reader.read(visit, partial(self._context_here, task=visit.task, held=held))
         body = capture.body.data if capture.body else None
-        held.alike_changed |= self._traps.read(task.url, body, found.quads, held.alike)
-        self._earn(capture, held, found.quads)
-        found.signals = await self._usage.signals(capture, found.metas)
-        return VisitResult(capture, found, references)
+        held.alike_changed |= self._traps.read(visit.task.url, body, visit.found.quads, held.alike)
+        self._earn(capture, held, visit.found.quads)
+        visit.found.signals = await self._usage.signals(capture, visit.found.metas)
 
-    async def _harvest(self, kind: str, task: Task, held: HeldLease) -> VisitResult:
+    async def _harvest(self, kind: str, task: Task, held: HeldLease) -> Visit:
         if self._harvests is None:
             raise NotNow
         client = HarvestClient(
@@ -219,12 +214,9 @@ class VisitRunner:
         )
         try:
             last_try = task.fails >= self._retries
-            harvested = await self._harvests.harvest(kind, task, held, client, last_try=last_try)
+            return await self._harvests.harvest(kind, task, held, client, last_try=last_try)
         finally:
             client.step_ends()
-        return VisitResult(
-            harvested.capture, harvested.found, also=harvested.record, afterwards=harvested.clear
-        )
 
     async def _ask_of_harvest(self, request: Request, kind: str, task: Task, held: HeldLease) -> Capture:
         """Each request of a harvest counts as a visit: an endpoint may have no end either."""
@@ -246,11 +238,6 @@ class VisitRunner:
             start = start_of(capture.body, PROLOG)
             held.earned += self._traps.earned(held.lease.host, start, quads)
 
-    def _context(self, capture: Capture) -> VisitResult:
-        """A context is kept for those who wait for it, and not read."""
-        body = whole(capture.body, MAX_CONTEXT) if capture.outcome is Outcome.OK else None
-        return VisitResult(capture, is_context=True, context=body)
-
     async def _context_here(self, address: str, task: Task, held: HeldLease) -> bytes | None:
         """A context of the queue that is held anyway."""
         context = await self._fetcher.fetch(Request(url=address, accept=ACCEPT_CONTEXT), task, held)
@@ -259,18 +246,25 @@ class VisitRunner:
         finally:
             discard(context.body)
 
-    def _usual(self, result: VisitResult, task: Task) -> VisitResult:
-        """Something stands at a well-known address: it is opened, or kept for those who ask for it."""
-        kind = kind_there(task.url)
-        if kind is not None and is_harvested(kind):
-            result.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
-        elif kind in USAGE_FILES:
-            result.is_context, result.context = True, whole(result.capture.body, MAX_CONTEXT)
-        return result
-
     async def _to_warc(self, capture: Capture, request: Request) -> None:
         if self._warc is not None:
             await asyncio.to_thread(self._warc.write, capture, request)
+
+
+def _keep_context(visit: Visit) -> None:
+    """A context is kept for those who wait for it, and not read."""
+    body = whole(visit.capture.body, MAX_CONTEXT) if visit.capture.outcome is Outcome.OK else None
+    visit.is_context, visit.context = True, body
+
+
+def _keep_well_known(visit: Visit) -> None:
+    """Something stands at a well-known address: it is opened, or kept for those who ask for it."""
+    task = visit.task
+    kind = kind_there(task.url)
+    if kind is not None and is_harvested(kind):
+        visit.references.append(Reference((task.url,), task.url, task.depth, task.crawl, kind))
+    elif kind in USAGE_FILES:
+        visit.is_context, visit.context = True, whole(visit.capture.body, MAX_CONTEXT)
 
 
 def suspicious(capture: Capture, reason: str) -> Capture:

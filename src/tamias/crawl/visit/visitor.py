@@ -2,13 +2,13 @@
 
 import errno
 import logging
-from collections.abc import Awaitable
 
-from tamias.crawl.store.held_lease import HeldLease, NotNow, ParkedVisit
-from tamias.crawl.store.worker_store import VisitResult, WorkerStore
+from tamias.crawl.store.held_lease import HeldLease, NotNow
+from tamias.crawl.store.visit import Visit
+from tamias.crawl.store.worker_store import WorkerStore
 from tamias.crawl.visit.parking import Parking
 from tamias.crawl.visit.runner import VisitRunner
-from tamias.model.capture import Outcome
+from tamias.model.capture import Capture, Outcome
 from tamias.model.errors import DiskFull, TamiasError
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Task
@@ -88,15 +88,15 @@ class Visitor:
 
         Whether it counts: false if it is only tried again later, because nobody could be reached.
         """
-        result = await self._with_faults(self._runner.run(task, held), task)
-        if result.later is not None:
-            read = await self._read(result, task, held)
-            if read is None:
-                return True
-            result = read
-        held.awaits_commit = held.awaits_commit or bool(result.found.semantic)
-        await self._store.commit(result, task, held)
-        return result.due is None
+        try:
+            visit = await self._runner.run(task, held)
+        except Exception as error:  # noqa: BLE001 (what is not ours is raised again)
+            visit = Visit(task, held, self._fault(error, task))
+        if not visit.at_once and not await self._read(visit):
+            return True
+        held.awaits_commit = held.awaits_commit or bool(visit.found.semantic)
+        await self._store.commit(visit)
+        return visit.due is None
 
     def parked(self) -> int:
         """How many documents are still being read whose hosts were given back."""
@@ -122,22 +122,25 @@ class Visitor:
         """Lets go of connections and sandboxes."""
         await self._runner.close()
 
-    async def _read(self, fetched: VisitResult, task: Task, held: HeldLease) -> VisitResult | None:
-        """The rest of a visit whose document may take long; None: it goes on, and is committed, by itself."""
-        assert fetched.later is not None
-        parked = ParkedVisit(fetched.capture, task, held)
-        reading = self._with_faults(fetched.later(parked), task)
-        return await reading if self._parking is None else await self._parking.wait(reading, parked)
+    async def _read(self, visit: Visit) -> bool:
+        """Reads a document that may take long; false: that goes on, and is committed, by itself."""
+        if self._parking is not None:
+            return await self._parking.wait(self._digest(visit), visit)
+        await self._digest(visit)
+        return True
 
-    async def _with_faults(self, visit: Awaitable[VisitResult], task: Task) -> VisitResult:
-        """A fault of ours becomes the result of the visit, and the crawl goes on."""
+    async def _digest(self, visit: Visit) -> None:
         try:
-            return await visit
-        except (TamiasError, NotNow):
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"no disk space left ({error}); free some space and continue") from error
-            _log.error("visit of %s", without_password(task.url), exc_info=error)
-            reason = f"internal error: {type(error).__name__}: {error}"
-            return VisitResult(self._runner.unasked(task.url, Outcome.FAILED, reason))
+            await self._runner.digest(visit)
+        except Exception as error:  # noqa: BLE001 (what is not ours is raised again)
+            visit.fail(self._fault(error, visit.task))
+
+    def _fault(self, error: Exception, task: Task) -> Capture:
+        """A fault of ours becomes the result of the visit, and the crawl goes on; other errors are raised."""
+        if isinstance(error, TamiasError | NotNow):
+            raise error
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no disk space left ({error}); free some space and continue") from error
+        _log.error("visit of %s", without_password(task.url), exc_info=error)
+        reason = f"internal error: {type(error).__name__}: {error}"
+        return self._runner.unasked(task.url, Outcome.FAILED, reason)

@@ -8,8 +8,6 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.sources.revisits import (
     KnownUrl,
@@ -21,8 +19,10 @@ from tamias.archive.sources.revisits import (
     write_revisits,
 )
 from tamias.crawl.plan.admit import Admission
-from tamias.crawl.revisit.timetable import policy_from
+from tamias.crawl.revisit.archiver import SEEN
+from tamias.crawl.revisit.timetable import PlannedVisit, policy_from
 from tamias.crawl.revisit.visit_budget import ContinuousPlan, read_plan
+from tamias.crawl.store.visit import Visit
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.due.make_due import make_due_known
 from tamias.frontier.keys import bucket_of, hash64, host_hash
@@ -31,7 +31,6 @@ from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.item import NEVER
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_key, kind_of
-from tamias.model.lease import Done, Lease
 from tamias.model.site import Hint
 from tamias.model.url import host
 from tamias.schedule.hints import ResourceHints, Trust, first_interval, importance_told, said_changed
@@ -45,29 +44,6 @@ _PERMANENT: Final = (301, 308)
 _ONCE: Final = frozenset({CONTEXT, ROBOTS})
 """What belongs to other documents is fetched when they are."""
 BATCH: Final = 1000
-
-
-class PlannedVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit leaves behind in a crawl that goes on."""
-
-    revisit: Revisit
-    due: int
-    same: bool
-    """Whether the body is the one that was read before."""
-    moved_due: int | None = None
-    """When the address is due that a permanent redirect led to."""
-    trust: tuple[str, Trust] | None = None
-    """In the dates of the host's sitemaps, after this visit."""
-
-
-class FinishedVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """A visit as the schedule sees it."""
-
-    lease: Lease
-    done: Done
-    record: CaptureRecord
-    seen: Seen | None = None
-    """What the archive made of it, where it looked."""
 
 
 class ContinuousSchedule:
@@ -84,11 +60,11 @@ class ContinuousSchedule:
         self._importance = parse_importance(settings.schedule.importance)
         self._plans: dict[int, tuple[float, ContinuousPlan]] = {}
 
-    def plan(self, visits: Sequence[FinishedVisit]) -> list[PlannedVisit | None]:
-        """One for each visit; None for what is not visited again, or is tried again soon anyway."""
+    def plan(self, visits: Sequence[Visit]) -> list[PlannedVisit | None]:
+        """For each visit with a record; None for what is not visited again, or is tried again soon anyway."""
         places = [_place(each) if _goes_on(each) else None for each in visits]
         known = read_revisits(self._session, [place for place in places if place is not None])
-        hosts = {host(each.done.task.url) for each in visits if each.record}
+        hosts = {host(each.task.url) for each in visits}
         tested = any(each.hint_at is not None for each in known.values())
         trust = read_trust(self._session, list(hosts)) if tested else {}
         return [
@@ -98,14 +74,14 @@ class ContinuousSchedule:
 
     def _planned(
         self,
-        visit: FinishedVisit,
+        visit: Visit,
         place: UrlPlace,
         known: KnownUrl,
         trust: dict[str, tuple[int, int]],
     ) -> PlannedVisit:
-        record, task = visit.record, visit.done.task
+        record, task = _record(visit), visit.task
         same = record.sha256 is not None and record.sha256 == known.sha256
-        seen = visit.seen or _seen(record, same)
+        seen = SEEN[visit.archived.judgement.meaning] if visit.archived else _seen(record, same)
         importance = self._importance.of_url(task.tags, task.score) * importance_told(known.priority)
         before = unpack(known.history)
         found = next_visit(
@@ -113,13 +89,13 @@ class ContinuousSchedule:
             seen,
             record.ended_at,
             expected_days=self._expected(known, record.ended_at) if before.visited_at is None else None,
-            threshold=self._plan_of(task.crawl).thresholds.of(visit.lease.host),
+            threshold=self._plan_of(task.crawl).thresholds.of(visit.held.lease.host),
             importance=importance,
             policy=self._policy,
             chance=random.random(),
         )
         moved = _is_moved(record)
-        due = self._due(visit, known, found, seen, moved)
+        due = self._due(record, known, found, seen, moved)
         return PlannedVisit(
             revisit=Revisit(
                 place=place,
@@ -136,16 +112,16 @@ class ContinuousSchedule:
             trust=_tested(known, seen, record.ended_at, host(task.url), trust),
         )
 
-    def _due(self, visit: FinishedVisit, known: KnownUrl, found: NextVisit, seen: Seen, moved: bool) -> int:
+    def _due(self, record: CaptureRecord, known: KnownUrl, found: NextVisit, seen: Seen, moved: bool) -> int:
         """What moved for good is looked at once more, after the longest time; its target has the visits."""
         if moved:
-            longest = visit.record.ended_at + int(self._policy.terms.maximum * DAY_MS)
+            longest = record.ended_at + int(self._policy.terms.maximum * DAY_MS)
             return NEVER if known.moved else longest
         allowed = self._gone_visits if seen == "gone" else self._failed_visits
         if seen in {"gone", "failed"} and found.history.fails >= allowed:
             return NEVER
-        if visit.record.sha256 is None and visit.record.outcome is Outcome.OK:
-            return visit.record.ended_at + self._harvests_ms  # a harvest, or a redirect to elsewhere
+        if record.sha256 is None and record.outcome is Outcome.OK:
+            return record.ended_at + self._harvests_ms  # a harvest, or a redirect to elsewhere
         return found.due_ms
 
     def _expected(self, known: KnownUrl, now: int) -> float | None:
@@ -209,15 +185,20 @@ class CrawlHints:
         return UrlPlace(bucket_of(qid, self._frontier.buckets), qid, crawl, uid)
 
 
-def _place(visit: FinishedVisit) -> UrlPlace:
-    task, lease = visit.done.task, visit.lease
+def _record(visit: Visit) -> CaptureRecord:
+    assert visit.record is not None
+    return visit.record
+
+
+def _place(visit: Visit) -> UrlPlace:
+    task, lease = visit.task, visit.held.lease
     return UrlPlace(lease.bucket, lease.qid, task.crawl, task.uid)
 
 
-def _goes_on(visit: FinishedVisit) -> bool:
+def _goes_on(visit: Visit) -> bool:
     """Whether the URL is one of those that are visited again and again, and this visit has ended."""
-    kind, outcome = kind_of(visit.done.task.tags), visit.record.outcome
-    if visit.done.task.crawl == WATCH or visit.done.due < NEVER or kind in _ONCE:
+    kind, outcome = kind_of(visit.task.tags), _record(visit).outcome
+    if visit.task.crawl == WATCH or visit.settled.due < NEVER or kind in _ONCE:
         return False
     if kind == PROBE:
         return outcome in {Outcome.OK, Outcome.UNCHANGED}

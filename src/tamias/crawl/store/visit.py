@@ -1,0 +1,70 @@
+"""One visit, from what was fetched to its commit: each step adds what it found to the same object."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.plan.admit import Reference
+from tamias.crawl.revisit.archiver import ArchiveResult
+from tamias.crawl.revisit.timetable import PlannedVisit
+from tamias.crawl.store.held_lease import HeldLease
+from tamias.database.connect import Cursor
+from tamias.model.capture import Capture, CaptureRecord
+from tamias.model.item import Item
+from tamias.model.lease import Done, Task
+
+
+class Visit(msgspec.Struct, eq=False):
+    """A task of a host that is held, what came of it, and, once it is settled, what is to be written."""
+
+    task: Task
+    held: HeldLease
+    capture: Capture
+    """Without its body once the visit is settled."""
+    found: Extraction = msgspec.field(default_factory=Extraction)
+    references: list[Reference] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    """To be put as they are, such as where redirects led: known from now on, and not to be visited again."""
+    also: list[Callable[[Cursor], None]] = msgspec.field(default_factory=list)
+    """What else becomes true in the same transaction."""
+    afterwards: Callable[[bool], None] | None = None
+    """Told after it whether the visit was committed; nothing that matters, for a death may come first."""
+    archived: ArchiveResult | None = None
+    """What the archive makes of it."""
+    put_off: bool = False
+    """Nothing happened; the address is to be looked at again soon, or when it is `due`."""
+    due: int | None = None
+    """When it is tried again, because nobody could be reached."""
+    is_context: bool = False
+    """Whether the body is kept for documents that name the address; `context` is that, None if it is none."""
+    context: bytes | None = None
+    at_once: bool = True
+    """Whether it is read by now. If not, reading may take so long that its host is given back meanwhile."""
+    parked_until: int | None = None
+    """Set when that happened: until then nobody else visits the URL, in the frontier's time."""
+    capture_id: str | None = None
+    """Where it has one already."""
+    done: Done | None = None
+    """For the frontier: set when the visit is settled."""
+    record: CaptureRecord | None = None
+    """The row of the attempt, set with it. None when nothing was tried: the task is only put off."""
+    planned: PlannedVisit | None = None
+    """When it is visited again, in a crawl that goes on."""
+
+    @property
+    def settled(self) -> Done:
+        """What the frontier is told. Only for a visit that is settled."""
+        assert self.done is not None
+        return self.done
+
+    def fail(self, capture: Capture) -> None:
+        """A fault of ours: of the visit only this attempt is left."""
+        self.capture, self.due = capture, None
+        self.drop_findings()
+
+    def drop_findings(self) -> None:
+        """Nothing of what was found counts."""
+        self.found, self.archived, self.record = Extraction(), None, None
+        self.references, self.items, self.also = [], [], []
+        self.is_context, self.context = False, None
