@@ -149,9 +149,10 @@ class PostgresFrontier:
             given += len(held)
         return given
 
-    def count_death(self, lease: Lease, task: Task) -> None:
+    def count_death(self, bucket: int, qid: int, crawl: int, uid: int) -> None:
         """Notes that a worker died over a document; the task says so when it is lent again."""
-        self._session.transact(partial(_do, name="count_death", parameters=_place(lease, task)))
+        place = {"bucket": bucket, "qid": qid, "crawl": crawl, "uid": uid}
+        self._session.transact(partial(_do, name="count_death", parameters=place))
 
     def resume_deferred(self) -> int:
         """Makes due what was deferred because it could not be reached; returns on how many hosts."""

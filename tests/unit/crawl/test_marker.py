@@ -3,24 +3,25 @@
 from tamias.crawl.analysing.marker import AnalysisMarker, left_by
 from tamias.model.lease import Lease, Task
 
-LEASE = Lease(host="example.org", qid=1, bucket=0, token=1, ends_at=0, delay_ms=0, tasks=())
+LEASE = Lease(host="example.org", qid=1, bucket=4, token=1, ends_at=0, delay_ms=0, tasks=())
 
 
-def task(url="http://example.org/"):
-    return Task(uid=1, url=url, crawl=1, depth=0, score=1.0)
+def task(uid=2):
+    return Task(uid=uid, url="http://example.org/", crawl=3, depth=0, score=1.0)
 
 
 def test_a_document_is_noted_while_it_is_analysed(tmp_path):
     marker = AnalysisMarker(tmp_path, 7)
     with marker.analysing(LEASE, task()):
         (left,) = left_by(tmp_path, 7)
-    assert (left.task, left.lease) == (task(), LEASE)
+    assert left == (4, 1, 3, 2)
 
 
 def test_a_small_and_a_large_document_are_noted_together(tmp_path):
     marker = AnalysisMarker(tmp_path, 7)
-    with marker.analysing(LEASE, task("http://a/")), marker.analysing(LEASE, task("http://b/")):
-        assert {each.task.url for each in left_by(tmp_path, 7)} == {"http://a/", "http://b/"}
+    longest = 2**63 - 1, -(2**63)
+    with marker.analysing(LEASE, task(longest[0])), marker.analysing(LEASE, task(longest[1])):
+        assert {uid for _, _, _, uid in left_by(tmp_path, 7)} == set(longest)
 
 
 def test_an_analysed_document_leaves_no_note(tmp_path):
@@ -47,5 +48,5 @@ def test_a_note_is_read_once(tmp_path):
 
 
 def test_a_torn_note_is_no_note(tmp_path):
-    (tmp_path / "7").write_bytes(b'{"lease": [')
+    (tmp_path / "7").write_bytes(b"[4, 1, 3")
     assert left_by(tmp_path, 7) == []

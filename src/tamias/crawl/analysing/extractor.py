@@ -132,12 +132,13 @@ class Extractor:
         found = Extraction()
         try:
             with new_document() as target:
-                self._read(capture, body, found, target, LinkFollowing(capture, take_links), kind)
+                self._read(capture, body, found, target, LinkFollowing(capture, found, take_links), kind)
                 untried = self._contexts.to_fetch(found.wanted) if self._contexts else []
                 if untried:
                     raise Wanting(untried)
         except LimitExceeded as limit:
-            found.limit, found.overblown, found.quads = str(limit), isinstance(limit, Overblown), 0
+            found.limit, found.overblown = str(limit), isinstance(limit, Overblown)
+            found.quads, found.links, found.metas = 0, 0, []
             return found
         found.read = True
         found.extent = target.extent if found.quads else None
@@ -156,13 +157,13 @@ class Extractor:
         found = Extraction(media_type=media_type, quads=sum(map(len, statements)), read=True)
         if not found.quads:
             return found
-        following = LinkFollowing(capture, take_links)
+        following = LinkFollowing(capture, found, take_links)
         naming = Naming(capture.final_url, body.sha256, graphs=self._graphs)
         with new_document() as target:
             for lines in statements:
                 self._keep(lines, naming, target, following, capture.final_url)
         _note_names(found, naming)
-        found.links, found.extent = following.links, target.extent
+        found.extent = target.extent
         return found
 
     def _keep(
@@ -178,9 +179,9 @@ class Extractor:
         # What stands at an endpoint's own address is requested by the copy of the endpoint.
         endpoints = {address for links in kinds if links.kind == "sparql" for address in links.references}
         plain = self.links_of(quads)
-        following.take(Links([link for link in plain if link not in endpoints] if endpoints else plain, url))
+        following.take([link for link in plain if link not in endpoints] if endpoints else plain, url)
         for links in kinds:
-            following.take(links)
+            following.take(links.references, links.base, links.kind)
 
     def _read(
         self,
@@ -192,7 +193,7 @@ class Extractor:
         kind: str | None,
     ) -> None:
         for links in discovery_links(capture.hops[-1].headers if capture.hops else (), capture.final_url):
-            following.take(links)
+            following.take(links.references, links.base, links.kind)
         for part in self._documents(capture, body):
             if isinstance(part, Problem):
                 _note(found, part)
@@ -208,14 +209,13 @@ class Extractor:
                     if part.media_type in PAGES and any(quad.object in _DATASET for quad in finding.quads):
                         _take(found, _datasets(finding.quads, capture.final_url))
                 elif isinstance(finding, Links):
-                    following.take(finding)
+                    following.take(finding.references, finding.base, finding.kind)
                 elif isinstance(finding, Metas):
                     following.hear(finding)
                 else:
                     _take(found, finding)
             if naming is not None:
                 _note_names(found, naming)
-        found.links, found.metas = following.links, following.metas
 
     def _documents(self, capture: Capture, body: Body) -> Iterator[Document | Problem]:
         parts = documents(body, url=capture.final_url, told_type=capture.told_type, limits=self._limits)
@@ -272,25 +272,24 @@ class Extractor:
 
 
 class LinkFollowing:
-    """Hands links on, as long as the site does not say that they are not to be followed."""
+    """Counts links and hands them on, as long as the site does not say that they are not to be followed."""
 
-    def __init__(self, capture: Capture, take_links: TakeLinks) -> None:
+    def __init__(self, capture: Capture, found: Extraction, take_links: TakeLinks) -> None:
         self._headers = capture.hops[-1].headers if capture.hops else ()
+        self._found = found
         self._take_links = take_links
-        self.metas: list[tuple[str, str]] = []
-        self.links = 0
         self._forbidden = verdict(signals_of(self._headers, (), ())).nofollow
 
     def hear(self, metas: Metas) -> None:
         """The page speaks of its use; this holds for what comes after."""
-        self.metas += metas.pairs
-        self._forbidden = verdict(signals_of(self._headers, self.metas, ())).nofollow
+        self._found.metas += metas.pairs
+        self._forbidden = verdict(signals_of(self._headers, self._found.metas, ())).nofollow
 
-    def take(self, links: Links) -> None:
+    def take(self, references: Sequence[str], base: str, kind: str | None = None) -> None:
         """Hands links on."""
-        if links.references and not self._forbidden:
-            self.links += len(links.references)
-            self._take_links(links.references, links.base, links.kind)
+        if references and not self._forbidden:
+            self._found.links += len(references)
+            self._take_links(references, base, kind)
 
 
 def _datasets(quads: Sequence[Quad], url: str) -> Datasets:

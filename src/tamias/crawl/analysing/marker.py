@@ -10,14 +10,10 @@ import msgspec
 from tamias.model.lease import Lease, Task
 
 _SLOTS = 2
-_SLOT_BYTES = 4096
-
-
-class Analysed(msgspec.Struct, frozen=True):
-    """A document under analysis."""
-
-    lease: Lease
-    task: Task
+_SLOT_BYTES = 128
+DocumentPlace = tuple[int, int, int, int]
+"""The bucket, host, crawl and URL of a document, by the frontier's numbers."""
+_NO_NOTE = b" " * _SLOT_BYTES
 
 
 class AnalysisMarker:
@@ -32,9 +28,8 @@ class AnalysisMarker:
     @contextmanager
     def analysing(self, lease: Lease, task: Task) -> Iterator[None]:
         """The document is being analysed while this lasts."""
-        bare = msgspec.structs.replace(lease, tasks=())
-        note = msgspec.json.encode(Analysed(bare, task))
-        slot = self._free.pop() if self._free and len(note) < _SLOT_BYTES else None
+        note = msgspec.json.encode((lease.bucket, lease.qid, task.crawl, task.uid))
+        slot = self._free.pop() if self._free else None
         if slot is None:
             yield
             return
@@ -42,7 +37,7 @@ class AnalysisMarker:
         try:
             yield
         finally:
-            self._write(b" " * 64, slot)
+            self._write(_NO_NOTE, slot)
             self._free.append(slot)
 
     def _write(self, note: bytes, slot: int) -> None:
@@ -56,7 +51,7 @@ class AnalysisMarker:
         self._path.unlink(missing_ok=True)
 
 
-def left_by(folder: Path, worker: int) -> list[Analysed]:
+def left_by(folder: Path, worker: int) -> list[DocumentPlace]:
     """What a dead worker was analysing; the note is removed."""
     path = folder / str(worker)
     try:
@@ -68,8 +63,8 @@ def left_by(folder: Path, worker: int) -> list[Analysed]:
     return [each for slot in slots for each in _decoded(slot)]
 
 
-def _decoded(slot: bytes) -> list[Analysed]:
+def _decoded(slot: bytes) -> list[DocumentPlace]:
     try:
-        return [msgspec.json.decode(slot, type=Analysed)] if slot.startswith(b"{") else []
+        return [msgspec.json.decode(slot, type=DocumentPlace)] if slot.startswith(b"[") else []
     except msgspec.DecodeError:
         return []

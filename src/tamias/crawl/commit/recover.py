@@ -40,8 +40,8 @@ def recover(database: Database, session: Session, frontier: PostgresFrontier, da
 
 def recover_worker(session: Session, frontier: PostgresFrontier, data: Path, worker: int) -> None:
     """Cleans up after one worker that is known to be dead. May be done twice."""
-    for analysed in left_by(data / "analysing", worker):
-        frontier.count_death(analysed.lease, analysed.task)
+    for place in left_by(data / "analysing", worker):
+        frontier.count_death(*place)
     frontier.give_back([worker])
     left = open_segments(session, [worker])
     for segment in left:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tamias.crawl.analysing.marker import Analysed
+from tamias.crawl.analysing.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference, with_words
 from tamias.crawl.remote import wire
 from tamias.crawl.remote.grpc.channel import CallFailed
@@ -77,7 +77,7 @@ class FrontierClient:
         held = [bare(lease) for lease in leases]
         return await self._ask("Renew", wire.Renewal(held, seconds), wire.Renewed, patience=seconds / 3)
 
-    async def report_death(self, worker: int, analysed: Sequence[Analysed]) -> None:
+    async def report_death(self, worker: int, analysed: Sequence[DocumentPlace]) -> None:
         """A worker of ours died over these documents, if any."""
         await self._ask("Mourn", wire.Death(worker, list(analysed)), bool)
 

@@ -138,8 +138,8 @@ class RemoteCommitter:
         frontier = self._store.context.frontier
 
         def note() -> None:
-            for analysed in death.analysed:
-                frontier.count_death(analysed.lease, analysed.task)
+            for place in death.analysed:
+                frontier.count_death(*place)
             frontier.give_back([death.worker])
 
         await self._store.thread.run(note)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.analysing.marker import Analysed
+from tamias.crawl.analysing.marker import DocumentPlace
 from tamias.crawl.plan.admit import Reference
 from tamias.model.capture import Capture
 from tamias.model.item import Item
@@ -13,7 +13,7 @@ from tamias.model.lease import Lease, Task, Unreachable
 from tamias.permit.robots import Rules
 from tamias.settings import Settings
 
-VERSION = 3
+VERSION = 4
 """Of these messages. Another version is refused: workers and service are to be of one release."""
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Death(msgspec.Struct, frozen=True):
     """A worker died, and what it was analysing then."""
 
     worker: int
-    analysed: list[Analysed]
+    analysed: list[DocumentPlace]
 
 
 class RobotsAsked(msgspec.Struct, frozen=True):
