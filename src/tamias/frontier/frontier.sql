@@ -37,12 +37,13 @@ LEFT JOIN url ON url.bucket = %(bucket)b::int2 AND url.qid = offered.qid AND url
 -- Inserts URLs, except where another put was faster. Joined with a queue, that of the first, so that a cluster
 -- can push it down (`wake` sees whether all queues are there), and ordered so that two puts of the same URLs never
 -- wait for each other in a circle.
-INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, cut, url, tags)
+INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, depth, cut, url, spelling, metadata, tags)
 SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, new.score, new.depth, new.cut,
-       new.url, string_to_array(new.tags, E'\t')
+       new.url, new.spelling, new.metadata::jsonb, string_to_array(new.tags, E'\t')
 FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
-            %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[], %(tags)b::text[])
-     AS new (qid, crawl, lane, uid, due, score, depth, cut, url, tags)
+            %(score)b::float8[], %(depth)b::int2[], %(cut)b::int2[], %(url)b::text[], %(spelling)b::text[],
+            %(metadata)b::text[], %(tags)b::text[])
+     AS new (qid, crawl, lane, uid, due, score, depth, cut, url, spelling, metadata, tags)
 JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[1]
           AND queue.crawl = (%(crawl)b::int4[])[1] AND queue.lane = (%(lane)b::int4[])[1]
 ORDER BY new.qid, new.crawl, new.uid

@@ -15,16 +15,17 @@ from tamias.frontier.crawls import Neighbours
 from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
 from tamias.frontier.keys import bucket_of, hash64, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of
-from tamias.frontier.put import Hash, ItemPut, Same
+from tamias.frontier.put import Hash, Same, UrlPut
 from tamias.frontier.queries import done_by
 from tamias.frontier.rows import Row
-from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.frontier.tagging.tag_sets import Retagged, retag
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task
 from tamias.protocols import Record
 
 _SQL = statements("tamias.frontier", "frontier.sql")
 _QUEUES_PER_LEASE = 3
+_ANYTHING = Interest()
 
 
 class PostgresFrontier:
@@ -48,28 +49,19 @@ class PostgresFrontier:
         self._session = session
         # The upper half of every token; random where no file lock proves that a number is alive.
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
-        self.buckets: int = session.transact(_read_buckets)
-        """Parts of the frontier, each named in every statement."""
-        self._lease_filter = lease_filter or LeaseFilter()
-        self._section = buckets_of(self._lease_filter.section, self.buckets)
-        self._tag_sets = TagSets(session)
-        # At random, so that workers do not all begin with the same bucket and class.
-        self._calls = secrets.randbelow(CLASSES * self.buckets)
         self.now: Callable[[], int] = clock or session.now
         self._now_at_latest: Callable[[], int] = clock or session.now_at_latest
+        self._put = UrlPut(session, same_url, clock=self.now, delay_ms=delay_ms, hash_key=hash_key)
+        self.buckets = self._put.buckets
+        self._lease_filter = lease_filter or LeaseFilter()
+        self._section = buckets_of(self._lease_filter.section, self.buckets)
+        # At random, so that workers do not all begin with the same bucket and class.
+        self._calls = secrets.randbelow(CLASSES * self.buckets)
         self._neighbours = Neighbours(session, self.now)
-        self._items = ItemPut(
-            session,
-            self.buckets,
-            same_url,
-            self._tag_sets,
-            delay_ms=delay_ms,
-            clock=self.now,
-            hash_key=hash_key,
-        )
 
     def put(self, items: Sequence[Item]) -> PutCount:
-        return self._items.put(items)
+        new = sum(self._put.put(items, shortens=True))
+        return PutCount(new, len(items) - new)
 
     def lease(self, hosts: int, per_host: int = 10, seconds: float = 30.0) -> list[Lease]:
         leases: list[Lease] = []
@@ -180,7 +172,7 @@ class PostgresFrontier:
         now = self.now()
         token = self._worker << 32 | secrets.randbits(32)
         ends_at = now + int(seconds * 1000)
-        interest = self._lease_filter.interest or Interest()
+        interest = self._lease_filter.interest or _ANYTHING
         asked = {
             **rows.probes(self._calls // len(self._section) % CLASSES, hosts),
             "crawls": None if self._lease_filter.crawls is None else Ints(self._lease_filter.crawls),
@@ -269,7 +261,7 @@ class PostgresFrontier:
         """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
         for done in each.done:
             if done.tags is not None and done.tags != done.task.tags:
-                lane = self._tag_sets.number(done.tags)
+                lane = self._put.tag_sets.number(done.tags)
                 task = done.task
                 yield Retagged(each.lease.qid, task.crawl, task.uid, task.tags, done.tags, lane)
 
@@ -317,12 +309,6 @@ class PostgresFrontier:
 
     def _ask(self, name: str, parameters: dict[str, Any]) -> list[Row]:
         return self._session.transact(lambda cursor: _all(cursor, name, parameters))
-
-
-def _read_buckets(cursor: Cursor) -> int:
-    row = cursor.execute("SELECT buckets FROM meta").fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _credit(news: dict[str, Any], cursor: Cursor) -> None:

@@ -1,6 +1,6 @@
 """The way into the frontier: rows get their numbers and queues, known URLs are told from new ones."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,10 +9,11 @@ import msgspec
 from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
 from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
-from tamias.frontier.queries import done_by, rows_of
+from tamias.frontier.lease_filter import buckets_of
+from tamias.frontier.queries import count_of, done_by, rows_of
 from tamias.frontier.service.state import usual_delay
-from tamias.frontier.tagging.tag_sets import TagSets
-from tamias.model.item import NEVER, Item, PutCount, priority_class
+from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
+from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 
 _REMEMBERED_QUEUES = 100_000
 
@@ -24,14 +25,18 @@ Queue = tuple[int, int, int]
 """A row of the queue table, within the bucket: host, crawl, lane."""
 
 
-class Offered(msgspec.Struct, frozen=True):
-    """An item with its numbers."""
+class Offered(msgspec.Struct):
+    """A row of the url table, and which items of a batch it stands for."""
 
     item: Item
+    """What is to stand there."""
     qid: int
     uid: int
     due: int
-    lane: int = 0
+    lane: int
+    first: int
+    """The position in the batch of the one that came first."""
+    later: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -40,29 +45,49 @@ class Offered(msgspec.Struct, frozen=True):
 
     @property
     def queue(self) -> Queue:
-        """Its queue."""
+        """Its queue, if it is new."""
         return (self.qid, self.item.crawl, self.lane)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Of all items it stands for."""
+        return (self.first, *self.later)
+
+    def add(self, other: "Offered") -> None:
+        """The same URL once more: the last word about a known one counts, otherwise the shortest way."""
+        self.later += (other.first,)
+        item = other.item
+        if item.overwrites and item.keeps_tags:
+            kept = {"tags": self.item.tags, "keeps_tags": self.item.keeps_tags}
+            self.item, self.due = msgspec.structs.replace(item, **kept), other.due
+        elif item.overwrites or item.depth < self.item.depth:
+            self.item, self.due, self.lane = item, other.due, other.lane
 
 
 def numbered(
-    items: Iterable[Item], now: int, salt: int, hash_key: Hash, lane: Lane = lambda _: 0
-) -> tuple[list[Offered], list[Item]]:
-    """The items in the order of their rows, one a place, and those whose place another URL took."""
+    items: Sequence[Item],
+    now: int,
+    salt: int = 0,
+    hash_key: Hash = hash64,
+    lane: Lane = lambda _: 0,
+    among: Iterable[int] | None = None,
+) -> tuple[list[Offered], list[int]]:
+    """The rows of items, or of those at some positions; and the positions whose place another URL took."""
     taken: dict[tuple[int, int, int], Offered] = {}
-    crowded: list[Item] = []
-    for item in items:
+    crowded: list[int] = []
+    for at in range(len(items)) if among is None else among:
+        item = items[at]
         due = now if item.due is None else item.due
         uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
         qid = host_hash(item.host)
-        place = (qid, item.crawl, uid)
-        offered = Offered(item, qid, uid, due, lane(item.tags))
-        other = taken.setdefault(place, offered)
+        offered = Offered(item, qid, uid, due, lane(item.tags), at)
+        other = taken.setdefault((qid, item.crawl, uid), offered)
         if other is offered:
             continue
-        if other.item.key != item.key:
-            crowded.append(item)
-        elif item.depth < other.item.depth:
-            taken[place] = offered
+        if other.item.key == item.key:
+            other.add(offered)
+        else:
+            crowded.append(at)
     return [taken[place] for place in sorted(taken)], crowded
 
 
@@ -87,14 +112,17 @@ def known_columns(rows: list[Offered]) -> dict[str, Any]:
 
 
 def url_columns(rows: list[Offered]) -> dict[str, Any]:
-    """The parameters of `put_urls` and `lower_depths`."""
+    """The parameters of `put_urls`, `lower_depths`, `count_settled` and `update_known`."""
+    items = [row.item for row in rows]
     return {
         **known_columns(rows),
         "lane": Ints([row.lane for row in rows]),
         "due": Longs([row.due for row in rows]),
-        "score": Floats([row.item.score for row in rows]),
-        "cut": Ints([row.item.cut for row in rows]),
-        "tags": Texts(["\t".join(row.item.tags) if row.item.tags else None for row in rows]),
+        "score": Floats([item.score for item in items]),
+        "cut": Ints([item.cut for item in items]),
+        "spelling": Texts([item.spelling for item in items]),
+        "metadata": Texts([item.metadata for item in items]),
+        "tags": Texts(["\t".join(item.tags) if item.tags else None for item in items]),
     }
 
 
@@ -125,7 +153,7 @@ def queue_columns(new: Iterable[Offered], lowered: Iterable[tuple[Any, ...]], no
     """The parameters of `wake` for rows that were inserted, and for those of `lower_depths`."""
     news: dict[Queue, QueueNews] = {}
     for row in new:
-        news.setdefault((row.qid, row.item.crawl, row.lane), QueueNews()).count(row.due, row.item.score, now)
+        news.setdefault(row.queue, QueueNews()).count(row.due, row.item.score, now)
     for qid, crawl, lane, due, score, again in lowered:
         queue = news.setdefault((qid, crawl, lane), QueueNews())
         queue.make_due(due, score, now)
@@ -188,117 +216,170 @@ class KnownQueues:
         self._known.clear()
 
 
-class Found(msgspec.Struct, frozen=True):
-    """Which rows on offer are new, belong to another URL, or are known by a longer way; by position."""
-
-    unknown: list[int]
-    strangers: list[int]
-    deeper: list[int]
-
-
-def find_known(cursor: Cursor, bucket: int, columns: dict[str, Any], same_url: Same) -> Found:
-    """What the frontier knows of rows, given as `known_columns`; two URLs may have the same number."""
-    params = {"bucket": bucket, **columns}
-    ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", params)
-    urls = columns["url"]
-    strangers = [
-        place - 1 for place, text in zip(differing, texts, strict=True) if not same_url(urls[place - 1], text)
-    ]
-    others = set(strangers)
-    return Found(
-        [place - 1 for place in unknown],
-        strangers,
-        [place - 1 for place in deeper if place - 1 not in others],
-    )
-
-
-class ItemPut:
-    """Puts what crawls found: new URLs are inserted, shorter ways to known ones are noted."""
+class UrlPut:
+    """The one way into the frontier, for crawls and for clients of the service. One for each thread."""
 
     def __init__(
         self,
         session: Session,
-        buckets: int,
         same_url: Same,
-        tag_sets: TagSets,
         *,
-        delay_ms: int,
-        clock: Callable[[], int],
-        hash_key: Hash,
+        clock: Callable[[], int] | None = None,
+        delay_ms: int | None = None,
+        hash_key: Hash = hash64,
+        section: tuple[int, int] | None = None,
     ) -> None:
-        """`delay_ms` is for hosts that are new."""
+        """`delay_ms`: of new hosts, else the usual delay; `section`: the buckets that are ours, else all."""
         self._session = session
-        self._buckets = buckets
         self._same_url = same_url
-        self._tag_sets = tag_sets
+        self._clock = clock or session.now
         self._delay_ms = delay_ms
-        self._clock = clock
         self._hash_key = hash_key
+        self.buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
+        """Parts of the frontier, each named in every statement."""
+        self._ours = None if section is None else frozenset(buckets_of(section, self.buckets))
+        self.tag_sets = TagSets(session)
         self._queues = KnownQueues(session)
+        # Asking first is cheaper where most are known, and a waste where most are new.
+        self._expects_new = True
 
-    def put(self, items: Sequence[Item]) -> PutCount:
-        """As `tamias.protocols.Frontier` has it."""
-        left, new, salt = list(items), 0, 0
+    def owns(self, host: str) -> bool:
+        """Whether the queue of a host is in our section."""
+        return self._ours is None or bucket_of(host_hash(host), self.buckets) in self._ours
+
+    def put(self, items: Sequence[Item], *, shortens: bool) -> list[bool]:
+        """For each item whether it was taken: it is new, or overwrites what is known; and the host is ours.
+
+        `shortens`: whether the depth of an item is a way to it, so that a known URL by a longer way gets it.
+        """
+        taken = [False] * len(items)
+        left, salt = [at for at, item in enumerate(items) if self.owns(item.host)], 0
         while left:
-            offered, left = numbered(left, self._clock(), salt, self._hash_key, self._tag_sets.number)
-            for bucket, part in by_bucket(offered, self._buckets).items():
-                inserted, strangers = self._put_bucket(bucket, part)
-                new += inserted
-                left += strangers
+            rows, left = numbered(
+                items, self._clock(), salt, self._hash_key, self.tag_sets.number, among=left
+            )
+            for bucket, part in by_bucket(rows, self.buckets).items():
+                inserted, strangers = self._put_bucket(bucket, part, shortens)
+                for row in inserted:
+                    taken[row.first] = True
+                left += [at for row in strangers for at in row.positions]
+                for row in _overwriting(part, strangers):
+                    for at in row.positions:
+                        taken[at] = taken[at] or items[at].overwrites
             # Two URLs with one hash: the second gets the hash of its salted key.
             salt += 1
-        return PutCount(new, len(items) - new)
+        return taken
 
-    def _put_bucket(self, bucket: int, offered: list[Offered]) -> tuple[int, list[Item]]:
-        """How many were new, and the items whose number belongs to another URL."""
-        new, strangers = 0, []
-        while offered:
-            self._queues.make(bucket, {row.queue: row.item.host for row in offered}, self._delay_ms)
+    def _put_bucket(
+        self, bucket: int, rows: list[Offered], shortens: bool
+    ) -> tuple[list[Offered], list[Offered]]:
+        """The rows that were inserted, and those whose number belongs to another URL."""
+        while True:
+            self._queues.make(bucket, {row.queue: row.item.host for row in rows}, self._delay_ms)
             try:
-                inserted, crowded, offered = self._session.transact(
-                    partial(self._put_rows, bucket=bucket, offered=offered)
+                return self._session.transact(
+                    partial(self._write, bucket=bucket, rows=rows, shortens=shortens)
                 )
             except QueueGone:
                 self._queues.forget()
-                continue
-            new += inserted
-            strangers += crowded
-            if offered:
-                # A queue we took for known is gone: somebody deleted its crawl. Make it again.
-                # Or another put was faster, by a longer way.
-                self._queues.forget()
-        return new, strangers
 
-    def _put_rows(
-        self, cursor: Cursor, bucket: int, offered: list[Offered]
-    ) -> tuple[int, list[Item], list[Offered]]:
-        """How many were inserted, the items whose number is another URL's, the rows to be offered again."""
-        now = self._clock()
-        unknown, shorter, strangers = self._find_known(cursor, bucket, offered)
-        if not unknown and not shorter:
-            return 0, strangers, []
-        there = {"bucket": bucket, "now": now}
-        places = set(rows_of(cursor, "put_urls", {**there, **url_columns(unknown)}) if unknown else ())
-        inserted = [row for row in unknown if row.place in places]
-        hosts = sorted({row.qid for row in inserted} | {row.qid for row in shorter})
-        done_by(cursor, "lock_hosts", {**there, "qid": Longs(hosts)})
-        lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
-        queues: dict[str, Any] = {**there, **queue_columns(inserted, lowered, now)}
-        if rows_of(cursor, "wake", queues)[0][0] < len(queues["qid"]):
-            raise QueueGone
-        if len(inserted) == len(unknown):
-            return len(inserted), strangers, []
-        missed = [row for row in unknown if row.place not in places]
-        homeless, late_shorter, late_strangers = self._find_known(cursor, bucket, missed)
-        return len(inserted), strangers + late_strangers, homeless + late_shorter
+    def _write(
+        self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
+    ) -> tuple[list[Offered], list[Offered]]:
+        there: dict[str, Any] = {"bucket": bucket, "now": self._clock()}
+        unknown, strangers, shorter = rows, list[Offered](), list[Offered]()
+        if not self._expects_new:
+            unknown, strangers, shorter = self._find_known(cursor, bucket, rows, shortens)
+        inserted, missed = _insert(cursor, there, unknown)
+        self._expects_new = len(inserted) * 2 > len(rows)
+        if missed:
+            homeless, others, nearer = self._find_known(cursor, bucket, missed, shortens)
+            if homeless:
+                raise QueueGone
+            strangers, shorter = strangers + others, shorter + nearer
+        overwriting = _overwriting(rows, [*inserted, *strangers])
+        if inserted or shorter or overwriting:
+            changed = [*inserted, *shorter, *overwriting]
+            done_by(cursor, "lock_hosts", {**there, "qid": _hosts(changed)})
+            _wake(cursor, there, inserted, shorter)
+            if overwriting:
+                _overwrite(cursor, there, overwriting)
+            if told := [row for row in changed if row.item.overwrites]:
+                hosts = {**there, "qid": _hosts(told)}
+                done_by(cursor, "judge_limits", hosts)
+                done_by(cursor, "refresh_hosts", hosts)
+        return inserted, strangers
 
     def _find_known(
-        self, cursor: Cursor, bucket: int, offered: list[Offered]
-    ) -> tuple[list[Offered], list[Offered], list[Item]]:
-        """The rows not known, those known by a longer way, and the items whose number is another URL's."""
-        found = find_known(cursor, bucket, known_columns(offered), self._same_url)
+        self, cursor: Cursor, bucket: int, rows: list[Offered], shortens: bool
+    ) -> tuple[list[Offered], list[Offered], list[Offered]]:
+        """The rows not known, those whose number is another URL's, and those known by a longer way."""
+        columns = known_columns(rows)
+        if not shortens:
+            columns["depth"] = Ints([MOST_DEPTH] * len(rows))
+        ((unknown, differing, texts, deeper),) = rows_of(cursor, "find_known", {"bucket": bucket, **columns})
+        strangers = {
+            place: rows[place - 1]
+            for place, text in zip(differing, texts, strict=True)
+            if not self._same_url(rows[place - 1].item.url, text)
+        }
         return (
-            [offered[at] for at in found.unknown],
-            [offered[at] for at in found.deeper],
-            [offered[at].item for at in found.strangers],
+            [rows[place - 1] for place in unknown],
+            list(strangers.values()),
+            [rows[place - 1] for place in deeper if place not in strangers],
         )
+
+
+def _insert(
+    cursor: Cursor, there: dict[str, Any], rows: list[Offered]
+) -> tuple[list[Offered], list[Offered]]:
+    """The rows whose places were free, and the others."""
+    if not rows:
+        return [], []
+    places = rows_of(cursor, "put_urls", {**there, **url_columns(rows)})
+    if len(places) == len(rows):
+        return rows, []
+    there_now = set(places)
+    return [row for row in rows if row.place in there_now], [
+        row for row in rows if row.place not in there_now
+    ]
+
+
+def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: list[Offered]) -> None:
+    """Notes shorter ways; then counts, due times and readiness of the queues."""
+    lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
+    queues: dict[str, Any] = {**there, **queue_columns(new, lowered, there["now"])}
+    if queues["qid"] and count_of(cursor, "wake", queues) < len(queues["qid"]):
+        raise QueueGone
+
+
+def _overwrite(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> None:
+    """What clients say of known URLs."""
+    news = {**there, **url_columns(rows)}
+    done_by(cursor, "count_settled", news)
+    done_by(cursor, "update_known", news)
+    retag(cursor, there["bucket"], _retagged(cursor, there, rows))
+    done_by(cursor, "refresh_queues", {**there, "qid": _hosts(rows)})
+
+
+def _overwriting(rows: list[Offered], others: list[Offered]) -> list[Offered]:
+    """Those by which clients speak of known URLs, without some others."""
+    found = [row for row in rows if row.item.overwrites]
+    places = {row.place for row in others} if found else ()
+    return [row for row in found if row.place not in places]
+
+
+def _retagged(cursor: Cursor, there: dict[str, Any], rows: list[Offered]) -> Iterator[Retagged]:
+    """The known URLs whose tags are to be others."""
+    tagged = {row.place: row for row in rows if not row.item.keeps_tags}
+    if not tagged:
+        return
+    for qid, crawl, uid, tags in rows_of(cursor, "tags_of", {**there, **known_columns([*tagged.values()])}):
+        row = tagged[qid, crawl, uid]
+        if set(row.item.tags) != set(tags):
+            yield Retagged(qid, crawl, uid, tuple(tags), row.item.tags, row.lane)
+
+
+def _hosts(rows: Iterable[Offered]) -> Longs:
+    """In the order in which they are locked."""
+    return Longs(sorted({row.qid for row in rows}))

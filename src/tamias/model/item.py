@@ -14,8 +14,8 @@ CLASSES = 8
 """Priority classes between hosts: class 7 is served before class 0."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A URL to be known by the frontier. `host` is the key of its queue."""
+class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A URL to be known by the frontier. `host` is the key of its queue. A known one is left as it is."""
 
     url: str
     key: str
@@ -28,6 +28,14 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     cut: int = 0
     """Bits of `tamias.model.cut`, for one that is put as visited."""
+    spelling: str | None = None
+    """As a client of the frontier writes it, where that is not the form to fetch."""
+    metadata: str | None = None
+    """What a client notes of it, in JSON."""
+    overwrites: bool = False
+    """Whether a client speaks of a known URL: its due time, metadata and tags are written in any case."""
+    keeps_tags: bool = False
+    """Whether it says nothing of tags then, so that a known URL keeps those it has."""
 
 
 class PutCount(msgspec.Struct, frozen=True):

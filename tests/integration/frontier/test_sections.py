@@ -10,7 +10,7 @@ from tamias.crawl.remote.grpc.messages import FRONTIER, message
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, parse_section
 from tamias.frontier.postgres import PostgresFrontier
-from tamias.frontier.service.external_put import ExternalPut, ExternalUrl
+from tamias.frontier.put import UrlPut
 from tamias.frontier.service.held import Holds, Wish
 from tamias.model.errors import UsageError
 from tamias.model.item import Item
@@ -34,7 +34,7 @@ def items(tags=()):
 
 
 def told():
-    return [ExternalUrl(url=f"http://{host}/", key=f"http://{host}/", host=host, crawl=1) for host in HOSTS]
+    return [Item(url=f"http://{host}/", key=f"http://{host}/", host=host, crawl=1) for host in HOSTS]
 
 
 def given(holds):
@@ -86,19 +86,19 @@ def test_two_sections_are_the_whole(session):
 
 
 def test_a_service_with_a_section_takes_only_its_urls(session):
-    intake = ExternalPut(session, same_url=str.__eq__, section=SECTION)
-    taken = intake.put(told())
+    ours = UrlPut(session, str.__eq__, section=SECTION)
+    taken = ours.put(told(), shortens=False)
     assert {host for host, each in zip(HOSTS, taken, strict=True) if each} == OURS
-    assert {host for host in HOSTS if intake.owns(host)} == OURS
+    assert {host for host in HOSTS if ours.owns(host)} == OURS
 
 
 def test_a_service_with_a_section_gives_only_its_urls(session):
-    ExternalPut(session, same_url=str.__eq__).put(told())
+    UrlPut(session, str.__eq__).put(told(), shortens=False)
     assert given(Holds(session, LeaseFilter(section=SECTION))) == OURS
 
 
 def test_a_service_with_a_section_gives_nothing_of_a_queue_elsewhere(session):
-    ExternalPut(session, same_url=str.__eq__).put(told())
+    UrlPut(session, str.__eq__).put(told(), shortens=False)
     holds = Holds(session, LeaseFilter(section=SECTION))
     elsewhere = next(host for host in HOSTS if host not in OURS)
     assert holds.next(holds.begin(Wish(hosts=1, per_host=1, hold_ms=1000, crawl=1, host=elsewhere))) == []

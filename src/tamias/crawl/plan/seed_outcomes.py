@@ -8,7 +8,6 @@ import msgspec
 
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.keys import hash64
 from tamias.frontier.put import by_bucket, numbered, url_columns
 from tamias.model.capture import Outcome
 from tamias.model.item import Item
@@ -53,7 +52,7 @@ class SeedState(msgspec.Struct, frozen=True):
 
 def seed_states(session: Session, buckets: int, items: Sequence[Item]) -> dict[str, SeedState]:
     """Those of the seeds that are known, by their URLs."""
-    offered, _ = numbered(items, 0, 0, hash64)
+    offered, _ = numbered(items, 0)
     parts = by_bucket(offered, buckets).items()
     asked = [{"bucket": bucket, **url_columns(part)} for bucket, part in parts]
 
@@ -68,7 +67,7 @@ def _questions(buckets: int, crawl: int, items: Sequence[Item]) -> list[tuple[st
     """The statements to execute, with their parameters, for each bucket."""
     if not items:
         return [("outcomes_of_seeds", {"bucket": bucket, "crawl": crawl}) for bucket in range(buckets)]
-    offered, _ = numbered(items, 0, 0, hash64)
+    offered, _ = numbered(items, 0)
     return [
         ("outcomes_of", {"bucket": bucket, **url_columns(part)})
         for bucket, part in by_bucket(offered, buckets).items()

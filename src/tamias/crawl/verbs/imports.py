@@ -7,8 +7,9 @@ import msgspec
 
 from tamias.crawl.plan.admit import Admission, open_frontier, same_url
 from tamias.database.connect import Session
-from tamias.frontier.service.external_put import ExternalPut, ExternalUrl, metadata_and_tags
+from tamias.frontier.put import UrlPut
 from tamias.frontier.service.state import crawl_number
+from tamias.frontier.tagging.tags import metadata_and_tags
 from tamias.model.errors import UrlError
 from tamias.model.item import TAGS, Item, Seed
 from tamias.model.kind import kind_of, kind_tag
@@ -51,7 +52,7 @@ class _Importer:
         self._session = session
         self._admission = Admission(settings, near)
         self._frontier = open_frontier(session, settings)
-        self._intake = ExternalPut(session, same_url=same_url(frozenset(settings.filters.session_names)))
+        self._put = UrlPut(session, same_url(frozenset(settings.filters.session_names)))
         self._crawl = crawl
         self._crawls: dict[str | None, int] = {None: crawl}
         self.imported = Imported()
@@ -62,7 +63,7 @@ class _Importer:
         items = [self._item(seed, url) for seed, url in wanted if not _noted(seed)]
         told = [self._told(seed, url) for seed, url in wanted if _noted(seed)]
         count = self._frontier.put(items)
-        taken = sum(self._intake.put(told)) if told else 0
+        taken = sum(self._put.put(told, shortens=False)) if told else 0
         self.imported.new += count.new + taken
         self.imported.known += count.known + len(told) - taken
 
@@ -87,18 +88,19 @@ class _Importer:
         item = self._admission.item(url, 0, self._number(seed.crawl), kind, tags=others)
         return msgspec.structs.replace(item, host=seed.queue or item.host, due=seed.due)
 
-    def _told(self, seed: Seed, url: str) -> ExternalUrl:
+    def _told(self, seed: Seed, url: str) -> Item:
         metadata, tags = metadata_and_tags(seed.metadata or {})
-        return ExternalUrl(
+        return Item(
             url=url,
             key=self._admission.key(url),
             host=seed.queue or self._admission.queue(url),
             crawl=self._number(seed.crawl),
-            known=seed.due is not None,
+            overwrites=seed.due is not None,
             due=seed.due,
             spelling=None if seed.address == url else seed.address,
             metadata=metadata,
-            tags=tags,
+            tags=tags or (),
+            keeps_tags=tags is None,
         )
 
     def _number(self, crawl: str | None) -> int:

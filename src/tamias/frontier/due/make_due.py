@@ -7,7 +7,6 @@ from typing import Any
 from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.keys import hash64
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
 from tamias.model.item import Item, priority_class
@@ -22,7 +21,7 @@ def make_due(session: Session, frontier: PostgresFrontier, items: Sequence[Item]
     What is being visited at this moment is not visited once more for that.
     """
     new = frontier.put(items).new
-    offered, _ = numbered(items, frontier.now(), 0, hash64)
+    offered, _ = numbered(items, frontier.now())
     return new + sum(
         session.transact(partial(_make_bucket_due, bucket, part, frontier.now))
         for bucket, part in by_bucket(offered, frontier.buckets).items()

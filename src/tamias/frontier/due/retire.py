@@ -6,7 +6,6 @@ from functools import partial
 from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
-from tamias.frontier.keys import hash64
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import Offered, by_bucket, numbered, url_columns
 from tamias.model.item import Item
@@ -17,7 +16,7 @@ _FRONTIER = statements("tamias.frontier", "frontier.sql")
 
 def retire(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
     """None of them is visited any more; returns how many would have been. May be done twice."""
-    offered, _ = numbered(items, frontier.now(), 0, hash64)
+    offered, _ = numbered(items, frontier.now())
     return sum(
         session.transact(partial(_retire_bucket, bucket, part, frontier.now()))
         for bucket, part in by_bucket(offered, frontier.buckets).items()

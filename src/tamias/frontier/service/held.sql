@@ -4,20 +4,6 @@
 -- number 2, where none was), in a lane that the service has an interest in, and the client holds fewer than it
 -- may of its URLs.
 
--- name: put_external
--- Inserts URLs as clients tell of them, except where another put was faster; otherwise like put_urls.
-INSERT INTO url (bucket, qid, crawl, lane, uid, due, first_seen, score, url, spelling, metadata, tags)
-SELECT queue.bucket, new.qid, new.crawl, new.lane, new.uid, new.due, %(now)b::int8, %(score)b::float8, new.url,
-       new.spelling, new.metadata::jsonb, string_to_array(new.tags, E'\t')
-FROM unnest(%(qid)b::int8[], %(crawl)b::int4[], %(lane)b::int4[], %(uid)b::int8[], %(due)b::int8[],
-            %(url)b::text[], %(spelling)b::text[], %(metadata)b::text[], %(tags)b::text[])
-     AS new (qid, crawl, lane, uid, due, url, spelling, metadata, tags)
-JOIN queue ON queue.bucket = %(bucket)b::int2 AND queue.qid = (%(qid)b::int8[])[1]
-          AND queue.crawl = (%(crawl)b::int4[])[1] AND queue.lane = (%(lane)b::int4[])[1]
-ORDER BY new.qid, new.crawl, new.uid
-ON CONFLICT DO NOTHING
-RETURNING qid, crawl, uid
-
 -- name: update_known
 -- Writes what clients tell of URLs that are known: when they are due, and their metadata. Ends their holds.
 UPDATE url

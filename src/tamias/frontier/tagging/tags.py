@@ -1,6 +1,6 @@
 """Tags that people give to URLs and take away: one URL, or all of a crawl that fit a pattern."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from tamias.frontier.keys import bucket_of, hash64, host_hash, salted
 from tamias.frontier.queries import count_of, done_by, rows_of
 from tamias.frontier.tagging.tag_sets import Retagged, TagSets, retag
 from tamias.model.errors import UsageError
+from tamias.model.item import TAGS
 
 LONGEST_TAG = 100
 MOST_TAGS = 32
@@ -72,6 +73,19 @@ def is_tag(text: str) -> bool:
     (True, False)
     """
     return 0 < len(text) <= LONGEST_TAG and text.isprintable() and not {" ", ","} & set(text)
+
+
+def metadata_and_tags(metadata: Mapping[str, Sequence[str]]) -> tuple[str | None, tuple[str, ...] | None]:
+    """A client's metadata: JSON without the tags, and the tags. What can be no tag stays in the JSON.
+
+    >>> metadata_and_tags({"tags": ["news", "breaking news", "lang=de"], "size": ["9"]})
+    ('{"tags":["breaking news"],"size":["9"]}', ('news', 'lang=de'))
+    """
+    told = list(dict.fromkeys(metadata.get(TAGS, ())))
+    tags = tuple(text for text in told if is_tag(text))[:MOST_TAGS]
+    others = {**metadata, TAGS: [text for text in told if text not in tags]}
+    kept = {name: values for name, values in others.items() if name != TAGS or values}
+    return msgspec.json.encode(kept).decode() if kept else None, tags if TAGS in metadata else None
 
 
 def checked_tag(tag: str) -> str:

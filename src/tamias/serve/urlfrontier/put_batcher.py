@@ -3,8 +3,8 @@
 import asyncio
 import logging
 
-from tamias.frontier.service.external_put import ExternalUrl
 from tamias.model.errors import TamiasError
+from tamias.model.item import Item
 from tamias.serve.urlfrontier.session_threads import FrontierSession, FrontierThreads
 
 OK, SKIPPED, FAIL = 0, 1, 2
@@ -13,7 +13,7 @@ _AT_ONCE = 2048
 _MOST_WAITING = 100_000
 _log = logging.getLogger(__name__)
 
-Load = tuple[list[ExternalUrl], "asyncio.Future[list[int]]"]
+Load = tuple[list[Item], "asyncio.Future[list[int]]"]
 
 
 class PutBatcher:
@@ -26,7 +26,7 @@ class PutBatcher:
         self._count = 0
         self._room = asyncio.Event()
 
-    async def put(self, urls: list[ExternalUrl]) -> "asyncio.Future[list[int]]":
+    async def put(self, urls: list[Item]) -> "asyncio.Future[list[int]]":
         """The verdicts to come, in the order of the URLs. Waits while too much waits already."""
         while self._count > _MOST_WAITING:
             self._room.clear()
@@ -58,7 +58,7 @@ class PutBatcher:
         del self._waiting[: len(loads)]
         return loads
 
-    async def _verdicts(self, urls: list[ExternalUrl]) -> list[int]:
+    async def _verdicts(self, urls: list[Item]) -> list[int]:
         try:
             return await self._threads.put(lambda db: _put(db, urls))
         except TamiasError as error:
@@ -69,11 +69,11 @@ class PutBatcher:
             return [FAIL] * len(urls)
 
 
-def _put(db: FrontierSession, urls: list[ExternalUrl]) -> list[int]:
+def _put(db: FrontierSession, urls: list[Item]) -> list[int]:
     """What another instance must be told of fails here: its section is not ours."""
-    taken = db.intake.put(urls)
+    taken = db.put.put(urls, shortens=False)
     return [
-        OK if each else SKIPPED if db.intake.owns(told.host) else FAIL
+        OK if each else SKIPPED if db.put.owns(told.host) else FAIL
         for told, each in zip(urls, taken, strict=True)
     ]
 

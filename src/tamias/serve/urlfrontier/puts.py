@@ -9,8 +9,8 @@ from google.protobuf.message import DecodeError
 
 from tamias.crawl.remote.grpc.messages import message
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.external_put import ExternalUrl
 from tamias.frontier.service.state import crawl_number
+from tamias.model.item import Item
 from tamias.serve.urlfrontier.grpc.calls import Call
 from tamias.serve.urlfrontier.put_batcher import SKIPPED, PutBatcher
 from tamias.serve.urlfrontier.reading import Addresses, due_of, is_name
@@ -100,14 +100,14 @@ class Puts:
                 await asyncio.sleep(0)
             return batch.ID, judged
 
-    def _item(self, item: Any, info: Any) -> ExternalUrl | None:
+    def _item(self, item: Any, info: Any) -> Item | None:
         if item.WhichOneof("item") != "known":
             return self._discovered(info)
         crawl = self._crawls.get(info.crawlID)
         due = due_of(item.known.refetchable_from_date)
         return None if crawl is None else self._addresses.told(info, crawl, known=True, due=due)
 
-    def _discovered(self, info: Any) -> ExternalUrl | None:
+    def _discovered(self, info: Any) -> Item | None:
         crawl = self._crawls.get(info.crawlID)
         return None if crawl is None else self._addresses.told(info, crawl)
 
@@ -124,7 +124,7 @@ class Puts:
     async def _number(self, name: str) -> int:
         return await self._threads.run(lambda db: crawl_number(db.session, name))
 
-    async def _judged(self, told: list[ExternalUrl | None]) -> Verdicts:
+    async def _judged(self, told: list[Item | None]) -> Verdicts:
         """Verdicts to come; what is not a URL is skipped, whatever becomes of the others."""
         good = [each for each in told if each is not None]
         coming = await self._puts.put(good) if good else None

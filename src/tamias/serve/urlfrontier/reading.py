@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from tamias.crawl.remote.grpc.status import CallError, Code
-from tamias.frontier.service.external_put import ExternalUrl, metadata_and_tags
+from tamias.frontier.tagging.tags import metadata_and_tags
 from tamias.model.errors import UrlError
-from tamias.model.item import NEVER, TAGS
+from tamias.model.item import NEVER, TAGS, Item
 from tamias.model.url import fetch_url, host, key_of_fetched, url_key
 
 MAX_URL = 32_768
@@ -72,9 +72,7 @@ class Addresses:
         """Whether two texts are one URL."""
         return self.key(one) == self.key(other)
 
-    def told(
-        self, info: Any, crawl: int, *, known: bool = False, due: int | None = None
-    ) -> ExternalUrl | None:
+    def told(self, info: Any, crawl: int, *, known: bool = False, due: int | None = None) -> Item | None:
         """A client's URL as the frontier takes it; None for what is not a URL or fits no queue."""
         spelling = info.url
         if not spelling or len(spelling) > MAX_URL or "\0" in spelling:
@@ -92,8 +90,17 @@ class Addresses:
         written, tags = metadata_and_tags(_metadata(info)) if info.metadata else (None, None)
         if written is not None and "\\u0000" in written:
             return None
-        return ExternalUrl(
-            url, key, queue, crawl, known, due, None if spelling == url else spelling, written, tags
+        return Item(
+            url=url,
+            key=key,
+            host=queue,
+            crawl=crawl,
+            due=due,
+            spelling=None if spelling == url else spelling,
+            metadata=written,
+            tags=tags or (),
+            overwrites=known,
+            keeps_tags=tags is None,
         )
 
 

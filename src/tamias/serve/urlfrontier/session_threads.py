@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tamias.database.connect import Database, Session
 from tamias.frontier.lease_filter import LeaseFilter
-from tamias.frontier.service.external_put import ExternalPut
+from tamias.frontier.put import UrlPut
 from tamias.frontier.service.held import Holds
 from tamias.frontier.service.queues import Queues
 
@@ -23,7 +23,7 @@ class FrontierSession:
         self.session = session
         self.holds = Holds(session, lease_filter)
         self.queues = Queues(session, same_url=same_url)
-        self.intake = ExternalPut(session, same_url=same_url, section=lease_filter.section)
+        self.put = UrlPut(session, same_url, section=lease_filter.section)
 
 
 class FrontierThreads:
