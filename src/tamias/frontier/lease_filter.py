@@ -1,18 +1,25 @@
 """On what terms hosts are lent: of which crawls, for what interest, from which part, how often."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
+from tamias.database.connect import Cursor
+from tamias.frontier.queries import done_by, rows_of
 from tamias.model.errors import UsageError
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, kind_tag
+from tamias.model.lease import Lease
 
 NEEDED = frozenset({kind_tag(CONTEXT), kind_tag(ROBOTS)})
 """What documents and hosts wait for is lent whatever the interest."""
 _SECTION = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _NO_MATTER = frozenset({kind_tag(PROBE)})
 """Tags that nobody has an interest in; they make no lane, since almost every host has such a URL."""
+_LATER_MS = 500
+"""After so long, a host whose address had too many others lent is looked at again."""
 
 
 class Interest(msgspec.Struct, frozen=True):
@@ -84,3 +91,38 @@ def parse_section(text: str) -> tuple[int, int]:
     if found is None:
         raise UsageError(f"'{text}' is not a range of buckets; write it as 0-7")
     return int(found[1]), int(found[2] or found[1])
+
+
+def one_at_a_time(cursor: Cursor) -> None:
+    """Until the end of the transaction nobody else who keeps the cap makes a lease."""
+    rows_of(cursor, "one_lease_at_a_time", {})
+
+
+def thinned(cursor: Cursor, buckets: int, now: int, leases: list[Lease], cap: int) -> list[Lease]:
+    """Of the hosts just lent in one bucket, those that their addresses bear; the others wait a little."""
+    if not leases:
+        return []
+    mine: dict[str, Any] = {
+        "bucket": leases[0].bucket,
+        "token": leases[0].token,
+        "qid": [lease.qid for lease in leases],
+        "now": now,
+    }
+    addresses: dict[int, str] = dict(rows_of(cursor, "find_addresses", mine))
+    lent = _lent(cursor, buckets, {**mine, "address": sorted(set(addresses.values()))})
+    crowded = set()
+    for qid, address in addresses.items():
+        lent[address] += 1
+        if lent[address] > cap:
+            crowded.add(qid)
+    if crowded:
+        done_by(cursor, "put_back", {**mine, "qid": sorted(crowded), "later": now + _LATER_MS})
+    return [lease for lease in leases if lease.qid not in crowded]
+
+
+def _lent(cursor: Cursor, buckets: int, asked: dict[str, Any]) -> Counter[str]:
+    """How many hosts of addresses others have, in all buckets."""
+    lent: Counter[str] = Counter()
+    for bucket in range(buckets) if asked["address"] else ():
+        lent.update(dict(rows_of(cursor, "count_lent", {**asked, "bucket": bucket})))
+    return lent

@@ -8,22 +8,19 @@ from typing import Any
 
 from tamias.database.columns import Floats, Ints, Longs, Texts
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
 from tamias.frontier import rows
-from tamias.frontier.addresses import one_at_a_time, thinned
 from tamias.frontier.crawls import Neighbours
 from tamias.frontier.due.unreachable import find_deferred, resume, with_unreachable, write_unreachable
-from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of
-from tamias.frontier.put import Hash, Same, UrlPut
-from tamias.frontier.queries import done_by
+from tamias.frontier.keys import bucket_of, host_hash
+from tamias.frontier.lease_filter import Interest, LeaseFilter, buckets_of, one_at_a_time, thinned
+from tamias.frontier.put import Same, UrlPut
+from tamias.frontier.queries import done_by, rows_of
 from tamias.frontier.rows import Row
 from tamias.frontier.tagging.tag_sets import Retagged, retag
 from tamias.model.item import CLASSES, Item, PutCount
 from tamias.model.lease import ABANDONED, Done, FrontierStats, Lease, Return, Task
 from tamias.protocols import Record
 
-_SQL = statements("tamias.frontier", "frontier.sql")
 _QUEUES_PER_LEASE = 3
 _ANYTHING = Interest()
 
@@ -39,7 +36,6 @@ class PostgresFrontier:
         worker: int | None = None,
         delay_ms: int = 1000,
         clock: Callable[[], int] | None = None,
-        hash_key: Hash = hash64,
         lease_filter: LeaseFilter | None = None,
     ) -> None:
         """`same_url` tells whether two texts are one URL; `worker` is the number of `Embedded.enrol`.
@@ -51,7 +47,7 @@ class PostgresFrontier:
         self._worker = worker or secrets.randbelow(2**31 - 1) + 1
         self.now: Callable[[], int] = clock or session.now
         self._now_at_latest: Callable[[], int] = clock or session.now_at_latest
-        self._put = UrlPut(session, same_url, clock=self.now, delay_ms=delay_ms, hash_key=hash_key)
+        self._put = UrlPut(session, same_url, clock=self.now, delay_ms=delay_ms)
         self.buckets = self._put.buckets
         self._lease_filter = lease_filter or LeaseFilter()
         self._section = buckets_of(self._lease_filter.section, self.buckets)
@@ -144,7 +140,7 @@ class PostgresFrontier:
     def count_death(self, bucket: int, qid: int, crawl: int, uid: int) -> None:
         """Notes that a worker died over a document; the task says so when it is lent again."""
         place = {"bucket": bucket, "qid": qid, "crawl": crawl, "uid": uid}
-        self._session.transact(partial(_do, name="count_death", parameters=place))
+        self._session.transact(partial(done_by, name="count_death", parameters=place))
 
     def resume_deferred(self) -> int:
         """Makes due what was deferred because it could not be reached; returns on how many hosts."""
@@ -190,7 +186,7 @@ class PostgresFrontier:
         if self._lease_filter.per_address:
             one_at_a_time(cursor)
         name = "lease_wanted" if self._neighbours.concern(self._lease_filter) else "lease"
-        found = _all(cursor, name, asked)
+        found = rows_of(cursor, name, asked)
         leases = rows.leases_from(found, bucket, token, ends_at)
         if self._lease_filter.per_address:
             leases = thinned(cursor, self.buckets, now, leases, self._lease_filter.per_address)
@@ -200,33 +196,33 @@ class PostgresFrontier:
         now = self.now()
         ends_at = now + int(seconds * 1000)
         asked = {**rows.held_columns(bucket, leases), "now": now, "lease_end": ends_at}
-        kept = set(_all(cursor, "renew", asked))
+        kept = set(rows_of(cursor, "renew", asked))
         return [rows.until(lease, ends_at) for lease in leases if (lease.qid, lease.token) in kept]
 
     def _finish_bucket(
         self, bucket: int, returns: list[Return], moved: list[Retagged], record: Record | None, cursor: Cursor
     ) -> frozenset[int]:
         claimed = rows.held_columns(bucket, [each.lease for each in returns])
-        locked = set(_all(cursor, "lock_held", claimed))
+        locked = set(rows_of(cursor, "lock_held", claimed))
         valid = [each for each in returns if (each.lease.qid, each.lease.token) in locked]
         held = frozenset(each.lease.qid for each in valid)
         news = {"now": self.now(), **rows.news_columns(bucket, valid)}
         if news["uid"]:
             retag(cursor, bucket, [url for url in moved if url.qid in held])
-            _do(cursor, "settle", news)
+            done_by(cursor, "settle", news)
             done_by(cursor, "judge_limits", {"bucket": bucket, "qid": Longs(sorted(set(news["qid"])))})
         write_unreachable(cursor, bucket, valid)
         if alike := {each.lease.qid: each.alike for each in valid if each.alike is not None}:
             told = {"bucket": bucket, "qid": Longs(alike), "alike": list(alike.values())}
-            _do(cursor, "write_alike", told)
+            done_by(cursor, "write_alike", told)
         if record is not None:
             record(cursor, held)
         released = [each for each in valid if each.release]
         if released:
             hosts = {"now": self.now(), **rows.release_columns(bucket, released)}
-            _do(cursor, "refresh_queues", hosts)
+            done_by(cursor, "refresh_queues", hosts)
             # Whoever leases the host next may have a clock that is not behind, as ours may be.
-            _do(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
+            done_by(cursor, "release_hosts", {**hosts, "now": self._now_at_latest()})
         return held
 
     def _finish_apart(
@@ -240,22 +236,22 @@ class PostgresFrontier:
     ) -> bool:
         place = _place(lease, done.task)
         hosts = {"bucket": lease.bucket, "qid": [lease.qid], "now": self.now()}
-        _do(cursor, "lock_hosts", hosts)
-        if not _all(cursor, "find_put_off", {**place, "until": until, "now": self.now()}):
+        done_by(cursor, "lock_hosts", hosts)
+        if not rows_of(cursor, "find_put_off", {**place, "until": until, "now": self.now()}):
             record(cursor, frozenset())
             return False
         news = {"now": self.now(), **rows.news_columns(lease.bucket, [Return(lease=lease, done=(done,))])}
         retag(cursor, lease.bucket, moved)
-        _do(cursor, "settle", news)
+        done_by(cursor, "settle", news)
         done_by(cursor, "judge_limits", {"bucket": lease.bucket, "qid": [lease.qid]})
         record(cursor, frozenset([lease.qid]))
-        _do(cursor, "refresh_queues", hosts)
-        _all(cursor, "refresh_hosts", hosts)
+        done_by(cursor, "refresh_queues", hosts)
+        rows_of(cursor, "refresh_hosts", hosts)
         return True
 
     def _put_off_further(self, lease: Lease, task: Task, before: int, until: int, cursor: Cursor) -> bool:
         times = {"before": before, "until": until, "now": self.now()}
-        return _do(cursor, "put_off_further", {**_place(lease, task), **times}) == 1
+        return done_by(cursor, "put_off_further", {**_place(lease, task), **times}) == 1
 
     def _retagged(self, each: Return) -> Iterator[Retagged]:
         """The URLs whose tags are others now, with their lanes: not to be looked up inside a transaction."""
@@ -267,22 +263,22 @@ class PostgresFrontier:
 
     def _sweep_bucket(self, bucket: int, cursor: Cursor) -> int:
         now = self.now()
-        sleepers = [row[0] for row in _all(cursor, "find_sleepers", {"bucket": bucket, "now": now})]
+        sleepers = [row[0] for row in rows_of(cursor, "find_sleepers", {"bucket": bucket, "now": now})]
         if not sleepers:
             return 0
         hosts = {"bucket": bucket, "now": now, "qid": sorted(sleepers)}
-        _do(cursor, "lock_hosts", hosts)
-        _do(cursor, "refresh_queues", hosts)
-        return len(_all(cursor, "refresh_hosts", hosts))
+        done_by(cursor, "lock_hosts", hosts)
+        done_by(cursor, "refresh_queues", hosts)
+        return len(rows_of(cursor, "refresh_hosts", hosts))
 
     def _resume_bucket(self, bucket: int, cursor: Cursor) -> int:
         now = self.now()
         hosts: dict[str, Any] = {"bucket": bucket, "now": now, "qid": find_deferred(cursor, bucket, now)}
         if hosts["qid"]:
-            _do(cursor, "lock_hosts", hosts)
+            done_by(cursor, "lock_hosts", hosts)
             resume(cursor, hosts)
-            _do(cursor, "refresh_queues", hosts)
-            _do(cursor, "refresh_hosts", hosts)
+            done_by(cursor, "refresh_queues", hosts)
+            done_by(cursor, "refresh_hosts", hosts)
         return len(hosts["qid"])
 
     def _figures(self, cursor: Cursor) -> FrontierStats:
@@ -293,8 +289,8 @@ class PostgresFrontier:
             "forbid": None if interest is None else list(interest.forbid),
         }
         asked = [{**wanted, "bucket": bucket} for bucket in range(self.buckets)]
-        hosts = [_all(cursor, "host_figures", each)[0] for each in asked]
-        queues = [row for each in asked for row in _all(cursor, "crawl_figures", each)]
+        hosts = [rows_of(cursor, "host_figures", each)[0] for each in asked]
+        queues = [row for each in asked for row in rows_of(cursor, "crawl_figures", each)]
         crawls = cursor.execute("SELECT crawl, name FROM crawl ORDER BY crawl").fetchall()
         return FrontierStats(
             now=self.now(),
@@ -308,22 +304,13 @@ class PostgresFrontier:
         )
 
     def _ask(self, name: str, parameters: dict[str, Any]) -> list[Row]:
-        return self._session.transact(lambda cursor: _all(cursor, name, parameters))
+        return self._session.transact(lambda cursor: rows_of(cursor, name, parameters))
 
 
 def _credit(news: dict[str, Any], cursor: Cursor) -> None:
-    _do(cursor, "lock_hosts", news)
-    _do(cursor, "credit_hosts", news)
+    done_by(cursor, "lock_hosts", news)
+    done_by(cursor, "credit_hosts", news)
 
 
 def _place(lease: Lease, task: Task) -> dict[str, Any]:
     return {"bucket": lease.bucket, "qid": lease.qid, "crawl": task.crawl, "uid": task.uid}
-
-
-def _all(cursor: Cursor, name: str, parameters: dict[str, Any]) -> list[Row]:
-    return cursor.execute(_SQL[name].text, parameters).fetchall()
-
-
-def _do(cursor: Cursor, name: str, parameters: dict[str, Any]) -> int:
-    """How many rows a statement changed."""
-    return cursor.execute(_SQL[name].text, parameters).rowcount

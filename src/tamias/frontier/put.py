@@ -17,7 +17,6 @@ from tamias.model.item import MOST_DEPTH, NEVER, Item, priority_class
 
 _REMEMBERED_QUEUES = 100_000
 
-Hash = Callable[[str], int]
 Same = Callable[[str, str], bool]
 """Whether two texts are one URL."""
 Lane = Callable[[tuple[str, ...]], int]
@@ -68,7 +67,6 @@ def numbered(
     items: Sequence[Item],
     now: int,
     salt: int = 0,
-    hash_key: Hash = hash64,
     lane: Lane = lambda _: 0,
     among: Iterable[int] | None = None,
 ) -> tuple[list[Offered], list[int]]:
@@ -78,7 +76,7 @@ def numbered(
     for at in range(len(items)) if among is None else among:
         item = items[at]
         due = now if item.due is None else item.due
-        uid = hash_key(item.key) if salt == 0 else hash64(salted(item.key, salt))
+        uid = hash64(item.key if salt == 0 else salted(item.key, salt))
         qid = host_hash(item.host)
         offered = Offered(item, qid, uid, due, lane(item.tags), at)
         other = taken.setdefault((qid, item.crawl, uid), offered)
@@ -226,7 +224,6 @@ class UrlPut:
         *,
         clock: Callable[[], int] | None = None,
         delay_ms: int | None = None,
-        hash_key: Hash = hash64,
         section: tuple[int, int] | None = None,
     ) -> None:
         """`delay_ms`: of new hosts, else the usual delay; `section`: the buckets that are ours, else all."""
@@ -234,7 +231,6 @@ class UrlPut:
         self._same_url = same_url
         self._clock = clock or session.now
         self._delay_ms = delay_ms
-        self._hash_key = hash_key
         self.buckets: int = session.transact(lambda cursor: count_of(cursor, "read_buckets", {}))
         """Parts of the frontier, each named in every statement."""
         self._ours = None if section is None else frozenset(buckets_of(section, self.buckets))
@@ -255,9 +251,7 @@ class UrlPut:
         taken = [False] * len(items)
         left, salt = [at for at, item in enumerate(items) if self.owns(item.host)], 0
         while left:
-            rows, left = numbered(
-                items, self._clock(), salt, self._hash_key, self.tag_sets.number, among=left
-            )
+            rows, left = numbered(items, self._clock(), salt, self.tag_sets.number, among=left)
             for bucket, part in by_bucket(rows, self.buckets).items():
                 inserted, strangers = self._put_bucket(bucket, part, shortens)
                 for row in inserted:

@@ -6,14 +6,19 @@ from tamias.database.connect import Cursor
 from tamias.database.sql import statements
 from tamias.frontier.rows import Row
 
+_FILES = {
+    "tamias.frontier": ("addresses.sql", "crawls.sql", "frontier.sql"),
+    "tamias.frontier.due": (
+        "make_due.sql", "reopen.sql", "rescore.sql", "retire.sql", "unreachable.sql", "waiting.sql",
+    ),
+    "tamias.frontier.service": ("held.sql", "queues.sql", "state.sql"),
+    "tamias.frontier.tagging": ("tag_sets.sql",),
+}  # fmt: skip
 _SQL = {
-    **statements("tamias.frontier", "addresses.sql"),
-    **statements("tamias.frontier", "frontier.sql"),
-    **statements("tamias.frontier", "crawls.sql"),
-    **statements("tamias.frontier.service", "held.sql"),
-    **statements("tamias.frontier.tagging", "tag_sets.sql"),
-    **statements("tamias.frontier.service", "queues.sql"),
-    **statements("tamias.frontier.service", "state.sql"),
+    name: statement
+    for folder, files in _FILES.items()
+    for file in files
+    for name, statement in statements(folder, file).items()
 }
 
 

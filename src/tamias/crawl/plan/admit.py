@@ -10,7 +10,6 @@ from tamias.fetch.resolving import address_of
 from tamias.filters.blocklists.filter import BlocklistFilter
 from tamias.filters.pattern import PatternFilter
 from tamias.filters.scheme import DEFAULT_SCHEMES
-from tamias.frontier.known import KnownLinks
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.cut import BELOW, DEPTH, FILTER, SCOPE
@@ -62,6 +61,48 @@ def with_words(reference: Reference) -> Reference:
     """The same, so that the words can be sent elsewhere."""
     words = words_of(reference)
     return msgspec.structs.replace(reference, words=words) if words else reference
+
+
+class KnownLinks:
+    """A worker's memory of links that the frontier knows, and how deep: at least the `size / 2` seen last.
+
+    Forgetting one only costs a put. Two generations: when the young one is full it becomes the old one, and the old one is dropped.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._half = max(1, size // 2)
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+
+    def __contains__(self, url: str) -> bool:
+        return self.depth(url) is not None
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def depth(self, url: str) -> int | None:
+        """The least depth at which the frontier is known to know a link."""
+        depth = self._young.get(url)
+        if depth is None and (depth := self._old.get(url)) is not None:
+            self._keep(url, depth)
+        return depth
+
+    def within(self, url: str, depth: int) -> bool:
+        """Whether the frontier is known to know a link at this depth or a lesser one."""
+        known = self._young.get(url)
+        if known is None:
+            known = self.depth(url)
+        return known is not None and known <= depth
+
+    def add(self, url: str, depth: int) -> None:
+        """To be called only when the link is safely in the frontier."""
+        known = self.depth(url)
+        self._keep(url, depth if known is None else min(depth, known))
+
+    def _keep(self, url: str, depth: int) -> None:
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+        self._young[url] = depth
 
 
 class Admission:

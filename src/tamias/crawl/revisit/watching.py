@@ -8,8 +8,7 @@ from tamias.archive.versions.resources import note_wanted, put_resources, read_r
 from tamias.content.formats import FORMATS, media_type_of
 from tamias.crawl.plan.admit import Admission
 from tamias.database.connect import Session
-from tamias.frontier.due.make_due import make_due
-from tamias.frontier.due.retire import retire
+from tamias.frontier.due.make_due import make_due, retire
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.dataset import Dataset, Distribution

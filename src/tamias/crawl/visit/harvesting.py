@@ -287,9 +287,7 @@ class HarvestRunner:
             return document.extent
 
 
-def _end(
-    cursor: Cursor, place: HarvestKey, url: str, progress: HarvestProgress, *, unchanged: bool
-) -> None:
+def _end(cursor: Cursor, place: HarvestKey, url: str, progress: HarvestProgress, *, unchanged: bool) -> None:
     """Inside the transaction that commits the harvest."""
     end, started_at = progress.end, progress.started_at
     assert end is not None

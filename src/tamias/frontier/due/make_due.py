@@ -1,4 +1,4 @@
-"""Makes URLs due now that would be visited later, as `make_due.sql` and `frontier.sql` say."""
+"""Makes URLs due now that would be visited later, or due never, as `make_due.sql` and `retire.sql` say."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,13 +6,10 @@ from typing import Any
 
 from tamias.database.columns import Ints, Longs
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import Offered, Queue, QueueNews, by_bucket, numbered, url_columns, wake_columns
+from tamias.frontier.queries import done_by, rows_of
 from tamias.model.item import Item, priority_class
-
-_SQL = statements("tamias.frontier.due", "make_due.sql")
-_FRONTIER = statements("tamias.frontier", "frontier.sql")
 
 
 def make_due(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
@@ -39,7 +36,7 @@ def make_due_unread(
 
     def work(cursor: Cursor) -> int:
         now = frontier.now()
-        cursor.execute(_SQL["forget_answers"].text, wanted)
+        done_by(cursor, "forget_answers", wanted)
         return _make_due(cursor, {"now": now, **wanted}, now)
 
     return session.transact(work)
@@ -64,11 +61,11 @@ def _make_bucket_due(bucket: int, offered: list[Offered], clock: Callable[[], in
 
 
 def _make_due(cursor: Cursor, wanted: dict[str, Any], now: int) -> int:
-    cursor.execute(_FRONTIER["lock_hosts"].text, wanted)
-    rows = cursor.execute(_SQL["make_urls_due"].text, wanted).fetchall()
+    done_by(cursor, "lock_hosts", wanted)
+    rows = rows_of(cursor, "make_urls_due", wanted)
     if rows:
         news = wake_columns(_queue_news(rows, now))
-        cursor.execute(_FRONTIER["wake"].text, {"bucket": wanted["bucket"], "now": now, **news})
+        done_by(cursor, "wake", {"bucket": wanted["bucket"], "now": now, **news})
     return len(rows)
 
 
@@ -80,3 +77,24 @@ def _queue_news(rows: list[tuple[Any, ...]], now: int) -> dict[Queue, QueueNews]
         queue.priority = max(queue.priority, priority_class(score))
         queue.open += was_done
     return news
+
+
+def retire(session: Session, frontier: PostgresFrontier, items: Sequence[Item]) -> int:
+    """None of them is visited any more; returns how many would have been. May be done twice."""
+    offered, _ = numbered(items, frontier.now())
+    return sum(
+        session.transact(partial(_retire_bucket, bucket, part, frontier.now()))
+        for bucket, part in by_bucket(offered, frontier.buckets).items()
+    )
+
+
+def _retire_bucket(bucket: int, offered: list[Offered], now: int, cursor: Cursor) -> int:
+    there = {"bucket": bucket, "now": now, **url_columns(offered)}
+    done_by(cursor, "lock_hosts", there)
+    rows = rows_of(cursor, "retire_urls", there)
+    if rows:
+        qids = Longs([qid for qid, _, _ in rows])
+        queues = {"crawl": Ints([crawl for _, crawl, _ in rows]), "lane": Ints([lane for *_, lane in rows])}
+        done_by(cursor, "count_retired", {"bucket": bucket, "qid": qids, **queues})
+        done_by(cursor, "refresh_queues", {"bucket": bucket, "now": now, "qid": qids})
+    return len(rows)

@@ -7,12 +7,10 @@ import msgspec
 
 from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import queue_columns
+from tamias.frontier.queries import count_of, done_by, rows_of
 
-_REOPEN = statements("tamias.frontier.due", "reopen.sql")
-_FRONTIER = statements("tamias.frontier", "frontier.sql")
 _PAGE = 1000
 _BEFORE_ALL = (-(2**63), -(2**63))
 
@@ -52,11 +50,7 @@ def count_visited(session: Session, buckets: int, crawl: int, reason: str) -> in
 
 def _count(session: Session, buckets: int, name: str, asked: dict[str, Any]) -> int:
     def count(cursor: Cursor) -> int:
-        parts = (
-            cursor.execute(_REOPEN[name].text, {"bucket": bucket, **asked}).fetchone()
-            for bucket in range(buckets)
-        )
-        return sum(row[0] for row in parts if row is not None)
+        return sum(count_of(cursor, name, {"bucket": bucket, **asked}) for bucket in range(buckets))
 
     return session.transact(count)
 
@@ -80,13 +74,13 @@ def _reopen_page(
 ) -> tuple[int, tuple[int, int] | None]:
     """How many of a page were opened, and where the next begins."""
     there = {"bucket": asked["bucket"], "crawl": asked["crawl"]}
-    found = cursor.execute(_REOPEN[name].text, asked).fetchall()
+    found = rows_of(cursor, name, asked)
     if not found:
         return 0, None
     now = frontier.now()
     places = {"qid": Longs([qid for qid, _ in found]), "uid": Longs([uid for _, uid in found])}
-    cursor.execute(_FRONTIER["lock_hosts"].text, {**there, **places})
-    opened = cursor.execute(_REOPEN["reopen_urls"].text, {**there, **places, "now": now}).fetchall()
+    done_by(cursor, "lock_hosts", {**there, **places})
+    opened = rows_of(cursor, "reopen_urls", {**there, **places, "now": now})
     queues = queue_columns((), opened, now)
-    cursor.execute(_FRONTIER["wake"].text, {**there, "now": now, **queues})
+    done_by(cursor, "wake", {**there, "now": now, **queues})
     return len(opened), found[-1]

@@ -6,11 +6,8 @@ from typing import Any
 import msgspec
 
 from tamias.database.connect import Cursor
-from tamias.database.sql import statements
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-
-_RESCORE = statements("tamias.frontier.due", "rescore.sql")
-_FRONTIER = statements("tamias.frontier", "frontier.sql")
+from tamias.frontier.queries import done_by, rows_of
 
 Place = tuple[int, int, int]
 """The key of a URL within its bucket: host, crawl, URL."""
@@ -44,7 +41,7 @@ def read_unvisited(
         "most": most,
         **_columns([after], single=True),
     }
-    rows = cursor.execute(_RESCORE["read_unvisited"].text, asked).fetchall()
+    rows = rows_of(cursor, "read_unvisited", asked)
     found = [
         Unvisited((qid, crawl, uid), url, depth, tuple(tags or ()), host)
         for qid, crawl, uid, url, depth, tags, host, wanted in rows
@@ -61,15 +58,15 @@ def set_scores(
     asked = {"bucket": bucket, "now": now, "head_start": float(head_start_ms), "only_up": only_up}
     places = sorted(scores)
     offered = {**asked, **_columns(places), "score": [float(scores[place]) for place in places]}
-    outdated = sorted(cursor.execute(_RESCORE["find_outdated"].text, offered).fetchall())
+    outdated = sorted(rows_of(cursor, "find_outdated", offered))
     if not outdated:
         return 0
     changed = {**asked, **_columns(outdated), "score": [float(row[3]) for row in outdated]}
     hosts = {"bucket": bucket, "now": now, "qid": sorted({row[0] for row in outdated})}
-    cursor.execute(_FRONTIER["lock_hosts"].text, hosts)
-    count = cursor.execute(_RESCORE["set_scores"].text, changed).rowcount
-    cursor.execute(_FRONTIER["refresh_queues"].text, hosts)
-    cursor.execute(_FRONTIER["refresh_hosts"].text, hosts)
+    done_by(cursor, "lock_hosts", hosts)
+    count = done_by(cursor, "set_scores", changed)
+    done_by(cursor, "refresh_queues", hosts)
+    done_by(cursor, "refresh_hosts", hosts)
     return count
 
 

@@ -6,10 +6,8 @@ import msgspec
 
 from tamias.database.columns import Bools, Longs, Shorts, Texts, storable
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
+from tamias.frontier.queries import done_by, rows_of
 from tamias.model.lease import Lease, Return, Unreachable
-
-_SQL = statements("tamias.frontier.due", "unreachable.sql")
 
 
 class Deferred(msgspec.Struct, frozen=True):
@@ -26,9 +24,7 @@ def with_unreachable(cursor: Cursor, bucket: int, leases: list[Lease]) -> list[L
         return leases
     asked = {"bucket": bucket, "qid": Longs([lease.qid for lease in leases])}
     known: dict[int, list[Unreachable]] = {}
-    for qid, authority, since, tries, next_at, reason, given_up in cursor.execute(
-        _SQL["read_unreachable"].text, asked
-    ).fetchall():
+    for qid, authority, since, tries, next_at, reason, given_up in rows_of(cursor, "read_unreachable", asked):
         place = Unreachable(
             authority=authority, since=since, tries=tries, next_at=next_at, reason=reason, given_up=given_up
         )
@@ -47,17 +43,17 @@ def write_unreachable(cursor: Cursor, bucket: int, returns: Iterable[Return]) ->
             "qid": Longs([qid for qid, _ in reached]),
             "authority": Texts([name for _, name in reached]),
         }
-        cursor.execute(_SQL["clear_reached"].text, told)
+        done_by(cursor, "clear_reached", told)
     lost = sorted(
         ((each.lease.qid, place) for each in returns for place in each.unreachable),
         key=lambda pair: (pair[0], pair[1].authority),
     )
     if lost:
         places = _columns(bucket, lost)
-        cursor.execute(_SQL["write_unreachable"].text, places)
-        cursor.execute(_SQL["defer_urls"].text, places)
+        done_by(cursor, "write_unreachable", places)
+        done_by(cursor, "defer_urls", places)
         if any(place.given_up for _, place in lost):
-            cursor.execute(_SQL["fail_urls"].text, places)
+            done_by(cursor, "fail_urls", places)
 
 
 def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
@@ -67,7 +63,7 @@ def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
         return [
             Deferred(*row)
             for bucket in range(buckets)
-            for row in cursor.execute(_SQL["deferred"].text, {"bucket": bucket, "crawl": crawl}).fetchall()
+            for row in rows_of(cursor, "deferred", {"bucket": bucket, "crawl": crawl})
         ]
 
     return session.transact(read)
@@ -75,14 +71,14 @@ def deferred(session: Session, buckets: int, crawl: int) -> list[Deferred]:
 
 def find_deferred(cursor: Cursor, bucket: int, now: int) -> list[int]:
     """Hosts with something that waits for a later try."""
-    rows = cursor.execute(_SQL["find_deferred"].text, {"bucket": bucket, "now": now}).fetchall()
+    rows = rows_of(cursor, "find_deferred", {"bucket": bucket, "now": now})
     return sorted(row[0] for row in rows)
 
 
 def resume(cursor: Cursor, hosts: dict[str, object]) -> None:
     """Makes due what waits on these hosts, which are locked."""
-    cursor.execute(_SQL["resume_urls"].text, hosts)
-    cursor.execute(_SQL["resume_hosts"].text, hosts)
+    done_by(cursor, "resume_urls", hosts)
+    done_by(cursor, "resume_hosts", hosts)
 
 
 def _columns(bucket: int, lost: Sequence[tuple[int, Unreachable]]) -> dict[str, object]:

@@ -2,19 +2,16 @@
 
 from functools import partial
 from heapq import nlargest
-from typing import Any, Final
+from typing import Final
 
 from tamias.database.columns import Longs
 from tamias.database.connect import Cursor, Session
-from tamias.database.sql import statements
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.put import queue_columns
+from tamias.frontier.queries import count_of, done_by, rows_of
 
 WAITING: Final = 2**63 - 2
 """The due time of a URL that waits to be released: later than any other, and not never."""
-
-_SQL = statements("tamias.frontier.due", "waiting.sql")
-_FRONTIER = statements("tamias.frontier", "frontier.sql")
 
 
 def release_waiting(session: Session, frontier: PostgresFrontier, crawl: int, most: int) -> int:
@@ -23,7 +20,7 @@ def release_waiting(session: Session, frontier: PostgresFrontier, crawl: int, mo
         (score, bucket, qid, uid)
         for bucket in range(frontier.buckets)
         for qid, uid, score in session.transact(
-            partial(_rows, "find_waiting", {"bucket": bucket, "crawl": crawl, "most": most})
+            partial(rows_of, name="find_waiting", parameters={"bucket": bucket, "crawl": crawl, "most": most})
         )
     ]
     chosen: dict[int, list[tuple[int, int]]] = {}
@@ -38,7 +35,7 @@ def release_waiting(session: Session, frontier: PostgresFrontier, crawl: int, mo
 def count_waiting(session: Session, frontier: PostgresFrontier, crawl: int, most: int) -> int:
     """How many wait; in each bucket no more are counted than `most`."""
     asked = [{"bucket": bucket, "crawl": crawl, "most": most} for bucket in range(frontier.buckets)]
-    return sum(session.transact(partial(_rows, "count_waiting", each))[0][0] for each in asked)
+    return sum(session.transact(partial(count_of, name="count_waiting", parameters=each)) for each in asked)
 
 
 def _release(
@@ -52,11 +49,7 @@ def _release(
         "qid": Longs([qid for qid, _ in places]),
         "uid": Longs([uid for _, uid in places]),
     }
-    cursor.execute(_FRONTIER["lock_hosts"].text, there)
-    released = _rows("release", there, cursor)
-    cursor.execute(_FRONTIER["wake"].text, {"bucket": bucket, "now": now, **queue_columns((), released, now)})
+    done_by(cursor, "lock_hosts", there)
+    released = rows_of(cursor, "release", there)
+    done_by(cursor, "wake", {"bucket": bucket, "now": now, **queue_columns((), released, now)})
     return len(released)
-
-
-def _rows(name: str, parameters: dict[str, Any], cursor: Cursor) -> list[tuple[Any, ...]]:
-    return cursor.execute(_SQL[name].text, parameters).fetchall()
