@@ -28,7 +28,7 @@ from tamias.demo.plan import WebPlan
 from tamias.demo.plot import Plot
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
+class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request, from its last header line until its answer was written. Seconds of a monotonic clock."""
 
     host: str
@@ -48,7 +48,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://{self.host}{self.path}"
 
 
-def max_in_flight(log: Iterable[Visit]) -> dict[str, int]:
+def max_in_flight(log: Iterable[LoggedRequest]) -> dict[str, int]:
     """For each host the most requests that were under way at once."""
     most: dict[str, int] = {}
     for visit in log:
@@ -56,7 +56,7 @@ def max_in_flight(log: Iterable[Visit]) -> dict[str, int]:
     return most
 
 
-def requests_of_disallowed(log: Iterable[Visit], disallowed: Collection[str]) -> list[Visit]:
+def requests_of_disallowed(log: Iterable[LoggedRequest], disallowed: Collection[str]) -> list[LoggedRequest]:
     """The visits that should never have been."""
     return [visit for visit in log if visit.url in disallowed]
 
@@ -113,7 +113,7 @@ class DataWeb:
         self.plan = plan
         self.port = port
         self.latency = latency
-        self.log: list[Visit] = []
+        self.log: list[LoggedRequest] = []
         self.asked: Counter[tuple[str, str]] = Counter()
         self.in_flight: Counter[str] = Counter()
         self.connections: set[asyncio.Transport] = set()
@@ -151,7 +151,7 @@ class DataWeb:
         if self._log_out:
             self._log_out.close()
 
-    def record(self, visit: Visit) -> None:
+    def record(self, visit: LoggedRequest) -> None:
         """Keeps a visit that has ended."""
         self.in_flight[visit.host] -= 1
         self.log.append(visit)
@@ -222,7 +222,7 @@ class DemoConnection(asyncio.Protocol):
         _, ask, start, in_flight = self._waiting
         self._waiting = None
         self._web.record(
-            Visit(
+            LoggedRequest(
                 host=self._site.authority,
                 path=ask.path,
                 status=status,

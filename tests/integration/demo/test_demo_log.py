@@ -10,7 +10,7 @@ import msgspec
 from tamias.demo.plan import make_plan
 from tamias.demo.server import (
     DataWeb,
-    Visit,
+    LoggedRequest,
     max_in_flight,
     requests_of_disallowed,
     serving,
@@ -18,7 +18,9 @@ from tamias.demo.server import (
 
 
 def visit(host, path, start, in_flight=1):
-    return Visit(host=host, path=path, status=200, start=start, end=start + 1, in_flight=in_flight, agent="a")
+    return LoggedRequest(
+        host=host, path=path, status=200, start=start, end=start + 1, in_flight=in_flight, agent="a"
+    )
 
 
 LOG = [
@@ -78,5 +80,5 @@ def test_the_log_file_holds_what_the_log_holds(get, tmp_path):
 
     log = asyncio.run(fetch_one())
     lines = (tmp_path / "log").read_text().splitlines()
-    assert [msgspec.json.decode(line, type=Visit) for line in lines] == log
+    assert [msgspec.json.decode(line, type=LoggedRequest) for line in lines] == log
     assert json.loads(lines[0])["status"] == 200

@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from tamias.demo.server import Visit
+from tamias.demo.server import LoggedRequest
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ def test_the_process_leaves_its_log(process, get, tmp_path):
     process.stdin.close()
     process.wait(timeout=20)
     lines = (tmp_path / "log").read_bytes().splitlines()
-    assert [msgspec.json.decode(line, type=Visit).url for line in lines] == [seed]
+    assert [msgspec.json.decode(line, type=LoggedRequest).url for line in lines] == [seed]

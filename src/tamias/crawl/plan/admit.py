@@ -66,7 +66,8 @@ def with_words(reference: Reference) -> Reference:
 class KnownLinks:
     """A worker's memory of links that the frontier knows, and how deep: at least the `size / 2` seen last.
 
-    Forgetting one only costs a put. Two generations: when the young one is full it becomes the old one, and the old one is dropped.
+    Forgetting one only costs a put. Two generations: when the young one is full it becomes the old one, and
+    the old one is dropped.
     """
 
     def __init__(self, size: int) -> None:
