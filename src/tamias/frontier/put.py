@@ -288,7 +288,7 @@ class UrlPut:
         self._expects_new = len(inserted) * 2 > len(rows)
         if missed:
             homeless, others, nearer = self._find_known(cursor, bucket, missed, shortens)
-            if homeless:
+            if homeless:  # neither inserted nor known: their queue is gone
                 raise QueueGone
             strangers, shorter = strangers + others, shorter + nearer
         overwriting = _overwriting(rows, [*inserted, *strangers])
@@ -343,6 +343,7 @@ def _wake(cursor: Cursor, there: dict[str, Any], new: list[Offered], shorter: li
     """Notes shorter ways; then counts, due times and readiness of the queues."""
     lowered = rows_of(cursor, "lower_depths", {**there, **url_columns(shorter)}) if shorter else []
     queues: dict[str, Any] = {**there, **queue_columns(new, lowered, there["now"])}
+    # `put_urls` looks for the first queue only: here it shows whether all the others are there.
     if queues["qid"] and count_of(cursor, "wake", queues) < len(queues["qid"]):
         raise QueueGone
 

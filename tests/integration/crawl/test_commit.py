@@ -9,7 +9,8 @@ import pytest
 
 from tamias.archive.captures import all_captures
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import CommitContext, Committer
+from tamias.crawl.commit.committer import Committer
+from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.plan.admit import Admission, Reference
 from tamias.crawl.store.held_lease import HeldLease

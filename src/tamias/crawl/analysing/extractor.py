@@ -126,6 +126,7 @@ class Extractor:
 
         Raises `Wanting` when contexts are wanted that are not at hand: then nothing of it was written.
         """
+        # A kind says more than a type: a sitemap may be plain text.
         quick = quick_lines(capture, body.data, self._analyse) if kind is None else None
         if quick is not None and sum(map(len, quick[1])) <= FREE_QUADS:
             return self._quick(capture, body, *quick, new_document, take_links)

@@ -5,10 +5,9 @@ Visits hand over what they did; many of them are committed together, in a thread
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import islice, starmap
+from itertools import islice
 from operator import or_
 from typing import Any
 
@@ -17,43 +16,29 @@ import msgspec
 from tamias.archive.blobs import insert_blobs
 from tamias.archive.captures import Durable, commit_segments, insert_captures
 from tamias.archive.versions.resources import promise_visits
-from tamias.crawl.commit.bulk_copies import Coverage
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
-from tamias.crawl.commit.listing import SitemapPuts
-from tamias.crawl.commit.segment_pool import SegmentPool
-from tamias.crawl.plan.admit import Admission, Reference
+from tamias.crawl.commit.link_put import CommitContext, LinkPut
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.steps import step
 from tamias.crawl.store.visit import Visit
-from tamias.crawl.store.worker_store import After, Sinks, Tally
-from tamias.crawl.strategy.links import Sourced
-from tamias.crawl.strategy.strategist import Strategist
-from tamias.database.connect import Session
-from tamias.database.threads import SessionThread
+from tamias.crawl.store.worker_store import After, Tally
 from tamias.frontier.due.make_due import make_due_known
-from tamias.frontier.due.waiting import WAITING
 from tamias.frontier.keys import bucket_of, hash64, host_hash
-from tamias.frontier.postgres import PostgresFrontier
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import CaptureRecord, Outcome
 from tamias.model.cut import WIDENED
 from tamias.model.errors import DatabaseUnavailable, DiskFull
 from tamias.model.faults import reached
-from tamias.model.item import NEVER, Item
+from tamias.model.item import NEVER
 from tamias.model.kind import AUXILIARY, kind_of
 from tamias.model.lease import Done, Return
-from tamias.settings import Settings
 from tamias.sinks.outbox import enqueue, enqueue_metadata
 
 _log = logging.getLogger(__name__)
 
 # Visits that end within it share one sync and one transaction.
 GATHER_SECONDS = 0.05
-PUT_BATCH = 1000
-MOST_INVITED = 100
-"""Visits that the links of one host can earn another one."""
-_MOST_PAIRS = 100_000
 MOST_WAITING = 4000
 # No visit is to blame, so committing each by itself would fail in the same way.
 _NOBODYS_FAULT = (DatabaseUnavailable, DiskFull)
@@ -82,76 +67,23 @@ def _seen_under_watch(done: Done) -> bool:
     return done.task.crawl == WATCH and not done.fails
 
 
-class Invitations:
-    """Counts the URLs of each host that documents of other hosts named: they earn it visits."""
-
-    def __init__(self) -> None:
-        self._pairs: Counter[tuple[str, str]] = Counter()
-        self._news: Counter[str] = Counter()
-
-    def note(self, source: str, items: Iterable[Item]) -> None:
-        """What a document of `source` named. Two hosts cannot earn each other more than so much."""
-        if not source:
-            return
-        for item in items:
-            if item.host != source and self._pairs[source, item.host] < MOST_INVITED:
-                self._pairs[source, item.host] += 1
-                self._news[item.host] += 1
-        if len(self._pairs) > _MOST_PAIRS:
-            self._pairs.clear()
-
-    def take(self) -> Counter[str]:
-        """What was counted since this was last asked."""
-        news, self._news = self._news, Counter()
-        return news
-
-
-class CommitContext(msgspec.Struct, frozen=True, kw_only=True):
-    """One for each process that commits visits: a worker, or the service that others deliver to."""
-
-    thread: SessionThread
-    frontier: PostgresFrontier
-    admission: Admission
-    settings: Settings
-    segments: SegmentPool
-    coverage: Coverage
-    sinks: Sinks = Sinks()
-
-    @property
-    def session(self) -> Session:
-        """For the thread's own functions."""
-        return self.thread.session
-
-    def now(self) -> int:
-        """The frontier's time."""
-        return self.thread.session.time()
-
-
 class Committer:
     """Gathers visits and commits them in groups. What it has not committed did not happen."""
 
     def __init__(self, context: CommitContext) -> None:
-        settings, session = context.settings, context.session
         self._frontier = context.frontier
-        self._admission = context.admission
         self._segments = context.segments
-        self._coverage = context.coverage
         self._sinks = context.sinks
         self._thread = context.thread
-        self._listing = SitemapPuts(session, self._admission, self._frontier.buckets, settings.seeds)
-        self._strategist = Strategist(
-            session, self._frontier, self._admission, settings.strategy, not_of=[WATCH]
-        )
-        continuous = settings.crawl.continuous
-        self._schedule = ContinuousSchedule(session, settings) if continuous else None
-        self._new_wait = continuous and settings.crawl.budget is not None
+        self.links = LinkPut(context)
+        continuous = context.settings.crawl.continuous
+        self._schedule = ContinuousSchedule(context.session, context.settings) if continuous else None
         self._waiting: list[Visit] = []
         self._released: list[HeldLease] = []
         self._news = asyncio.Event()
         self._room = asyncio.Condition()
         self._ending = False
         self.tally = Tally()
-        self.invitations = Invitations()
 
     async def add(self, visit: Visit) -> None:
         """Hands a settled visit over; waits when too many are waiting."""
@@ -185,6 +117,7 @@ class Committer:
         released, self._released = self._released, []
         if self._schedule is not None and visits:
             await self._thread.run(self._plan, self._schedule, visits)
+        # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
         ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
         committed: list[Visit] = []
         parked = [each for each in visits if each.parked_until is not None]
@@ -194,6 +127,7 @@ class Committer:
             committed = await self._thread.run(self._commit_all, held, given_back, parked)
         for each in committed:
             count_visit(self.tally, each)
+        # By identity: where a visit could not be written, another one is committed that says so.
         there = set(map(id, committed))
         for each in visits:
             if each.afterwards is not None:
@@ -203,44 +137,9 @@ class Committer:
         async with self._room:
             self._room.notify_all()
 
-    async def put_links(self, reference: Reference) -> int:
-        """Puts links before their visit is committed; returns what kept others out (`tamias.model.cut`)."""
-        if reference.listed:
-            return await self._thread.run(self._put_listed, reference)
-        return (await self._thread.run(self._put_references, [(reference, None)]))[0]
-
-    async def put(self, items: list[Item]) -> None:
-        """Puts items as they are."""
-        await self._thread.run(self._put, items)
-
-    def _put_references(
-        self, links: Sequence[tuple[Reference, Visit | None]], items: Iterable[Item] = ()
-    ) -> list[int]:
-        """Links and the visits that found them, if these are known. Returns for each what kept links out."""
-        with step("admit"):
-            admitted = [self._admission.admit(self._coverage.without_own(each)) for each, _ in links]
-            found = [item for items, _ in admitted for item in items]
-            for (_, visit), (items_of, _) in zip(links, admitted, strict=True):
-                if visit is not None:
-                    self.invitations.note(visit.held.lease.host, items_of)
-        with step("score"):
-            found = self._strategist.scored(found, starmap(_sourced, links))
-        with step("put"):
-            self._put([*found, *items])
-        with step("score"):
-            self._strategist.keep()
-        return [cut for _, cut in admitted]
-
-    def _put_listed(self, reference: Reference) -> int:
-        """The addresses of a sitemap, as many new ones as those of its host may add."""
-        items, cut = self._admission.admit(reference)
-        items = self._strategist.scored(items, [_sourced(reference, None)])
-        cut |= self._listing.put(reference, items, self._put)
-        self._strategist.keep()
-        return cut
-
     def _commit_all(self, visits: list[Visit], released: list[HeldLease], parked: list[Visit]) -> list[Visit]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
+        # Bytes first: a row that is committed must not refer to any that a crash can take away.
         with step("sync"):
             durable = self._segments.sync()
             reached("segments-synced")
@@ -272,7 +171,7 @@ class Committer:
     def _finish_parked(self, visit: Visit, durable: list[Durable]) -> bool:
         assert visit.parked_until is not None
         links = [(each, visit) for each in visit.references]
-        _note_cuts(visit, self._put_references(links, visit.items))
+        _note_cuts(visit, self.links.put_found(links, visit.items))
         reached("links-put")
 
         def record(cursor: Any, held: frozenset[int]) -> None:
@@ -294,7 +193,7 @@ class Committer:
         # Links first: putting them twice does no harm, but if we died after recording the visit they would
         # be lost.
         cuts = iter(
-            self._put_references(
+            self.links.put_found(
                 [(reference, each) for each in visits for reference in each.references],
                 (item for each in visits for item in each.items),
             )
@@ -350,21 +249,6 @@ class Committer:
             )
         reached("before-commit")
 
-    def _put(self, items: list[Item]) -> int:
-        """Returns how many were new."""
-        nearest: dict[tuple[int, str], Item] = {}
-        for item in map(_waiting, items) if self._new_wait else items:
-            other = nearest.get((item.crawl, item.key))
-            # Of equals the last: redirects' targets come after links and are not to be visited again.
-            if other is None or item.depth <= other.depth:
-                nearest[item.crawl, item.key] = item
-        unique, new = list(nearest.values()), 0
-        for start in range(0, len(unique), PUT_BATCH):
-            batch = unique[start : start + PUT_BATCH]
-            new += self._frontier.put(batch).new
-            self._admission.remember(batch)
-        return new
-
 
 def _add_plan(visit: Visit, planned: PlannedVisit) -> None:
     """A body that was read before is no news; where an address moved to has its visits from now on."""
@@ -388,28 +272,11 @@ def _add_plan(visit: Visit, planned: PlannedVisit) -> None:
     visit.done, visit.planned = done, planned
 
 
-def _waiting(item: Item) -> Item:
-    """A new URL waits for its share of the budget; what others wait for does not."""
-    if item.crawl == WATCH or item.due == NEVER or kind_of(item.tags) is not None:
-        return item
-    return msgspec.structs.replace(item, due=WAITING)
-
-
 def _note_cuts(visit: Visit, cuts: Iterable[int]) -> None:
     """What cut its links."""
     if cut := reduce(or_, cuts, 0):
         done = visit.settled
         visit.done = msgspec.structs.replace(done, cut=(done.cut or 0) | cut)
-
-
-def _sourced(reference: Reference, visit: Visit | None) -> Sourced:
-    """The links with what a strategy may want to know of the page."""
-    if visit is None:
-        return Sourced(reference, reference.base)
-    task, record, host = visit.task, visit.record, visit.held.lease.host
-    if record is None:
-        return Sourced(reference, task.url, task.score, host=host)
-    return Sourced(reference, record.final_url, task.score, record.quads, host)
 
 
 def _faulty(visit: Visit, error: Exception) -> Visit:

@@ -9,12 +9,13 @@ from pathlib import Path
 from tamias.archive.sources.harvests import read_contexts
 from tamias.archive.sources.sites import Covered, open_site, site_is_open
 from tamias.crawl.commit.bulk_copies import Coverage
-from tamias.crawl.commit.committer import CommitContext, Committer
+from tamias.crawl.commit.committer import Committer
 from tamias.crawl.commit.continuing import CrawlHints
+from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.recover import recover
 from tamias.crawl.commit.segment_pool import SegmentPool
 from tamias.crawl.commit.settling import Settler
-from tamias.crawl.plan.admit import Admission, open_frontier
+from tamias.crawl.plan.admit import Admission, Reference, open_frontier
 from tamias.crawl.revisit.change_hints import ChangeHints, dump_hints, said_by_sitemap
 from tamias.crawl.revisit.visit_budget import budget_of
 from tamias.crawl.store.disk_space import DiskSpace
@@ -26,6 +27,7 @@ from tamias.database.threads import SessionThread
 from tamias.filters.blocked import count_blocked
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service.state import WATCH
+from tamias.model.item import Item
 from tamias.model.kind import DUMP
 from tamias.model.lease import Lease, Task
 from tamias.model.site import Hint
@@ -79,7 +81,6 @@ class DatabaseStore:
         self._budget = budget_of(thread.session, settings, lease_filter)
         self._database = database
         self._committer = committer = Committer(context)
-        self.put, self.put_links = committer.put, committer.put_links
         self.release, self.run, self.end = committer.release, committer.run, committer.end
         self.tally = committer.tally
         self._settler = Settler(context)
@@ -100,6 +101,12 @@ class DatabaseStore:
     async def renew_parked(self, parked: Sequence[Visit], until: int) -> None:
         """Keeps others away from URLs whose documents are still being read."""
         await self.thread.run(self._renew_parked, parked, until)
+
+    async def put(self, items: list[Item]) -> None:
+        await self.thread.run(self._committer.links.put, items)
+
+    async def put_links(self, reference: Reference) -> int:
+        return await self.thread.run(self._committer.links.put_links, reference)
 
     async def read_robots(self, lease: Lease, authority: str) -> KnownRobots | None:
         return await self.thread.run(self._robots.read, lease.bucket, lease.qid, authority)
@@ -177,4 +184,4 @@ class DatabaseStore:
     def _count(self) -> None:
         """What block lists kept out, and what links between hosts have earned, since the last time."""
         count_blocked(self.thread.session, self.context.admission.blocked_counts())
-        self.context.frontier.credit(self._committer.invitations.take())
+        self.context.frontier.credit(self._committer.links.invitations.take())

@@ -11,7 +11,7 @@ from tamias.archive.sources.harvests import keep_context
 from tamias.archive.versions.resources import note_trouble
 from tamias.crawl.analysing.extractor import Extraction
 from tamias.crawl.commit.bulk_copies import WAIT_MS, Also, BulkCopies
-from tamias.crawl.commit.committer import CommitContext
+from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.commit.tagging import PageTags, tagged
 from tamias.crawl.plan.admit import Reference
 from tamias.crawl.plan.fetch_options import user_agent
@@ -53,6 +53,7 @@ class Settler:
             visit.drop_findings()
             visit.done = _again_at(due, task, task.status)
             return
+        # By the outcome of the request: tags are about what came, whatever becomes of it below.
         told = await self._pages.told(visit)
         self._judge(visit)
         capture = visit.capture
@@ -70,7 +71,7 @@ class Settler:
         if notes := [note for note in (held.granted, why) if note]:
             reason = "; ".join((capture.reason, *notes))
             visit.capture = capture = msgspec.structs.replace(capture, reason=reason)
-        held.granted = None
+        held.granted = None  # the next visit to the host has a permission of its own, or none
         visit.record = self._record(visit, capture_id)
         visit.references = [
             *self._pages.handed_on(visit.references, told),

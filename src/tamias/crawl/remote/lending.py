@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tamias.crawl.commit.committer import CommitContext
+from tamias.crawl.commit.link_put import CommitContext
 from tamias.crawl.plan.admit import open_frontier
 from tamias.crawl.plan.policy import terms_of
 from tamias.crawl.revisit.visit_budget import budget_of

@@ -95,6 +95,7 @@ class Reader:
                     capture, body, self._quads.small_document, take, kind_of(task.tags)
                 )
             if _is_sitemap(task):
+                # Not with the commit: what the sitemaps of a host add is bounded, and the cut told with it.
                 found.cut |= await self._put_now(references)
             return found, references
         extract = partial(self._extract_large, asyncio.get_running_loop(), capture, task)

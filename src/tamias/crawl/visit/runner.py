@@ -88,6 +88,7 @@ class VisitRunner:
             if state is not None:
                 return self._unreached(task, state, held)
             visit = await self._look(task, held)
+        # The visit itself may have found out that nobody can be reached.
         state = self.reach.waiting(task.url, held)
         if state is None or not (visit.capture.retry or visit.capture.unreached):
             return visit
@@ -116,6 +117,7 @@ class VisitRunner:
             return await self._robots_elsewhere(task, held)
         try:
             if await self._sites.open_site(task, held):
+                # Its sitemaps were put just now and come first: the next lease of the host brings them.
                 raise NotNow
         except AskedToWait as wait:
             return Visit(task, held, asked_to_wait(task.url, wait))

@@ -12,8 +12,8 @@ import msgspec
 
 from tamias.archive.blobs import BlobReader
 from tamias.archive.blobs.store import packs_of
-from tamias.crawl.commit.committer import PUT_BATCH
 from tamias.crawl.commit.deliver import Deliveries, outside
+from tamias.crawl.commit.link_put import PUT_BATCH
 from tamias.crawl.commit.recover import recover, recover_worker
 from tamias.crawl.plan.admit import open_frontier, seed_items
 from tamias.crawl.plan.policy import CRAWL, count_failed, count_first_visits, terms_of

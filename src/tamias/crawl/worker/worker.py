@@ -195,6 +195,7 @@ class Worker:
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:
         """Visits under way are dropped, finished ones committed, hosts given back."""
+        # In this order: visits must end before hosts are given back, and both before the last commit.
         self._visitor.stop()
         self._store.stop()
         held = [each for each in self._held if not each.lost]
