@@ -115,7 +115,7 @@ def test_the_id_of_a_visit_is_a_uuid(serving):
 
 
 def test_a_visit_that_cannot_be_taken_is_told_to_who_delivered_it(serving, monkeypatch):
-    async def no_room(_result, _task, _held):
+    async def no_room(_visit):
         raise TamiasError("no room")
 
     async def work(committer):
