@@ -11,7 +11,6 @@ import pytest
 from tamias.archive.captures import all_captures
 from tamias.archive.sources.sites import Covered
 from tamias.crawl.analysing.extractor import Extraction
-from tamias.crawl.analysing.marker import Analysed
 from tamias.crawl.commit.database_store import worker_number
 from tamias.crawl.plan.admit import Admission
 from tamias.crawl.remote import committer as committer_module
@@ -225,7 +224,8 @@ def test_what_a_bulk_copy_covers_is_settled_without_being_lent(serving, session,
 def test_a_document_over_which_a_worker_died_is_lent_with_that_note(serving):
     async def work(committer):
         (lent,) = await committer.lend(7, 10, 10, 30)
-        await committer.note_death(Death(7, [Analysed(lent.lease, lent.task)]))
+        place = (lent.lease.bucket, lent.lease.qid, lent.task.crawl, lent.task.uid)
+        await committer.note_death(Death(7, [place]))
         (again,) = await committer.lend(8, 10, 10, 30)
         return lent.task.deaths, again.task.deaths
 

@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from tamias.crawl.analysing.extractor import Extraction
+from tamias.crawl.plan.admit import Reference
 from tamias.crawl.remote import delivery_queue, receive_quads
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
@@ -139,7 +140,7 @@ def test_two_answers_to_one_question_are_none():
             return [message("tamias.Packed")(value=packed(True)).SerializeToString()] * 2
 
     with pytest.raises(NotReached, match="2 answers"):
-        asyncio.run(FrontierClient(Twice(), 1).put_links(None))
+        asyncio.run(FrontierClient(Twice(), 1).put_links(Reference((), "http://a/", 1, 1)))
 
 
 def test_a_lease_that_is_refused_for_another_reason_than_the_policy_is_told():
