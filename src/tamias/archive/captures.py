@@ -79,6 +79,12 @@ def all_extents(session: Session, since: int = 0, passes: Passes = _anything) ->
     return _extents(session, "all_extents", since, passes)
 
 
+def extents_at(session: Session, moment: int) -> list[Extent]:
+    """Where the quads stand that documents held at a time."""
+    rows = session.transact(lambda cursor: cursor.execute(_SQL["extents_at"].text, {"at": moment}).fetchall())
+    return [Extent(*row) for row in rows]
+
+
 def all_captures(session: Session, since: int = 0) -> Iterator[CaptureRecord]:
     """Every attempt since a time, oldest first, without holding them all."""
     return map(_record, session.rows(_SQL["all_captures"].text, {"since": since}))

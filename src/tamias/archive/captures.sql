@@ -67,6 +67,41 @@ FROM (SELECT DISTINCT ON (known.document_key) known.* FROM current_document AS k
 WHERE latest.segment IS NOT NULL AND latest.started_at >= %(since)b::int8
 ORDER BY latest.segment, latest.frame, latest.start
 
+-- name: extents_at
+-- Where the quads stood that documents held at a time. Of each document the last reading with quads; it ended when
+-- the document was gone, or was read without quads. An answer with the same body was not read again, and a redirect
+-- elsewhere is no reading. Of readings that a limit cut the last counts, where no whole one does.
+WITH read_once AS (
+    SELECT capture.*, coalesce(capture.final_url, capture.url) AS document, capture.outcome NOT IN (1, 3) AS cut,
+           count(*) FILTER (WHERE capture.outcome = 1 AND capture.segment IS NOT NULL) OVER earlier AS reading
+    FROM capture
+    WHERE capture.started_at <= %(at)b::int8
+      AND (capture.outcome = 3 OR capture.segment IS NOT NULL
+           OR capture.outcome = 1 AND coalesce(capture.status, 200) NOT BETWEEN 300 AND 399)
+    WINDOW earlier AS (PARTITION BY coalesce(capture.final_url, capture.url)
+                       ORDER BY capture.started_at, capture.capture)),
+compared AS (
+    SELECT read_once.*, first_value(read_once.sha256) OVER (
+               PARTITION BY read_once.document, read_once.reading
+               ORDER BY read_once.started_at, read_once.capture) AS body
+    FROM read_once),
+telling AS (
+    SELECT compared.*, count(*) FILTER (WHERE NOT compared.cut) OVER (
+               PARTITION BY compared.document
+               ORDER BY compared.started_at DESC, compared.capture DESC) AS whole_since
+    FROM compared
+    WHERE compared.outcome = 3 OR compared.segment IS NOT NULL OR compared.reading = 0 OR compared.sha256 IS NULL
+       OR compared.body IS NULL OR compared.sha256 <> compared.body),
+latest AS (
+    SELECT DISTINCT ON (telling.document) telling.*
+    FROM telling
+    WHERE telling.whole_since = CASE WHEN telling.cut THEN 0 ELSE 1 END
+    ORDER BY telling.document, telling.cut OR telling.segment IS NULL OR telling.outcome = 3, telling.cut DESC,
+             telling.started_at DESC, telling.capture DESC)
+SELECT latest.segment, latest.frame, latest.start, latest.length FROM latest
+WHERE latest.segment IS NOT NULL AND latest.outcome <> 3
+ORDER BY latest.segment, latest.frame, latest.start
+
 -- name: all_extents
 -- The same for every capture.
 SELECT capture.segment, capture.frame, capture.start, capture.length, capture.capture::text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from tamias.cli.console.options import CommonOptions, common, printable, say
+from tamias.cli.console.options import CommonOptions, archive_at, common, printable, say
 from tamias.cli.console.output import to_stdout
 from tamias.model.errors import UsageError
 
@@ -34,39 +34,41 @@ _LONGEST_QUERY = 1 << 20
     type=click.Choice(list(_ACCEPT)),
     help="Output format; nquads for CONSTRUCT and DESCRIBE. [table; json with --json]",
 )
+@click.option("--at", metavar="TIME", help="Graphs and catalogue as they were: RFC 3339 or a date. [now]")
 @common
-def command(place: CommonOptions, sparql: str, form: str | None) -> None:
+def command(place: CommonOptions, sparql: str, form: str | None, at: str | None) -> None:
     """Queries the catalogue and the crawled graphs, all together or one by one with GRAPH.
 
     SPARQL is a query, @FILE to read it from a file, or - to read it from stdin. The usual prefixes (dcat,
-    dct, prov, csvw, ...) need not be declared.
+    dct, prov, csvw, ...) need not be declared. FROM may name versions: their IRIs, files or Mementos.
 
     Example: tamias query 'SELECT ?url ?title { ?url dct:hasVersion ?version ; dct:title ?title }'
     """
     form = form or ("json" if place.json else "table")
-    with closing(_ask(place, _query(sparql), _ACCEPT[form]).content) as content:
+    with closing(_ask(place, _query(sparql), _ACCEPT[form], at).content) as content:
         if form == "table":
             _table(content)
         else:
             to_stdout(lambda out: _copy(content, out))
 
 
-def _ask(place: CommonOptions, query: str, accept: str) -> "Answer":
+def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answer":
     from tamias.crawl.catalogue.catalogue import Catalogue, bases_of, options_of
-    from tamias.database.connect import Database
+    from tamias.crawl.verbs.past_queries import PastQueries, names_versions
 
-    serve = place.settings().settings.serve
-    with (
-        closing(Database(place.data, place.db, create=False)) as database,
-        Catalogue(place.data, options_of(serve)) as catalogue,
-    ):
-        if catalogue.is_filled_by_us:
-            with (
-                closing(database.session()) as session,
-                closing(catalogue.refresher(session, bases_of(serve))) as refresher,
-            ):
-                refresher.round()
-        return catalogue.ask(query, accept)
+    settings = place.settings().settings
+    options = options_of(settings.serve)
+    with archive_at(place) as archive:
+        past = PastQueries(archive, settings, options)
+        if at is not None:
+            return past.ask_at(query, accept, at)
+        with Catalogue(place.data, options) as catalogue:
+            if catalogue.is_filled_by_us:
+                with closing(catalogue.refresher(archive.session, bases_of(settings.serve))) as refresher:
+                    refresher.round()
+            if names_versions(query):
+                return past.ask_versions(query, accept, catalogue)
+            return catalogue.ask(query, accept)
 
 
 def _query(sparql: str) -> str:

@@ -14,8 +14,16 @@ SELECT ?versionURL WHERE {
               dcat:mediaType ?mediaType .
   ?versionURL dc:issued ?dateVersion .
   FILTER (?Portal = <http://data.gv.at> && ?mediaType = "text/csv" &&
-          strdt(?dateVersion, xsd:dateTimeStamp) >= "2026-01-02T00:00:00Z"^^xsd:dateTimeStamp) }
+          strdt(?dateVersion, xsd:dateTimeStamp) >= "2026-01-02T00:00Z"^^xsd:dateTimeStamp) }
 """
+PREFIXES = """
+PREFIX arc: <https://archiver.ai.wu.ac.at/ns/csvw#>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+PREFIX csvw: <http://www.w3.org/ns/csvw#>
+PREFIX dcat: <http://www.w3.org/ns/dcat#>
+PREFIX dc: <http://purl.org/dc/elements/1.1>
+"""
+"""As Figure 4 declares them: `dc:` without a slash."""
 URL = "http://data.example/a.csv"
 
 
@@ -34,8 +42,9 @@ def files(answer):
         return {name: zipped.read(name) for name in zipped.namelist() if name != "manifest.jsonl"}
 
 
-def test_the_query_of_figure_6_gives_the_urls_of_the_versions_it_means(archive, client):
-    rows = client.get("/sparql", params={"query": FIGURE_6}).json()["results"]["bindings"]
+@pytest.mark.parametrize("prefixes", ["", PREFIXES])
+def test_the_query_of_figure_6_gives_the_urls_of_the_versions_it_means(archive, client, prefixes):
+    rows = client.get("/sparql", params={"query": prefixes + FIGURE_6}).json()["results"]["bindings"]
     base = CatalogueBases().service
     wanted = {f"{base}/api/v1/get/file/id/{archive}_{number}" for number in (2, 3)}
     assert {row["versionURL"]["value"] for row in rows} == wanted

@@ -192,10 +192,7 @@ def _describe_distribution(
 def _describe_by_address(
     told: GraphBuilder, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
 ) -> None:
-    """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions.
-
-    Its queries give the time its type themselves (`strdt`), so here it is a plain text.
-    """
+    """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions."""
     place = address(resource.url)
     if place is None:
         return
@@ -211,7 +208,7 @@ def _describe_by_address(
             file,
             {
                 "dct:identifier": text(version.sha256),
-                "dct:issued": text(moment_text(version.captured_at)),
+                "dct:issued": moment(version.captured_at),
                 "dcat:byteSize": typed(version.byte_size, "integer"),
             },
         )

@@ -54,8 +54,12 @@ class Content:
 
     def table(self) -> Table:
         """The rows of CSV, JSON or Parquet. Raises `NoTable` for what is none."""
-        form = form_of(self.version.media_type)
-        return read_table(self.version.media_type, self.spooled if form is Form.BYTES else self._spooled_text)
+        return read_table(self.version.media_type, self.spooled_table)
+
+    def spooled_table(self, folder: Path) -> Path:
+        """The content in a new file of a folder, as tables are read: text in UTF-8."""
+        is_text = form_of(self.version.media_type) is not Form.BYTES
+        return self._spooled_text(folder) if is_text else self.spooled(folder)
 
     def spooled(self, folder: Path) -> Path:
         """The exact bytes in a new file of a folder."""

@@ -28,6 +28,7 @@ from tamias.plugins import load_formats
 
 if TYPE_CHECKING:
     from tamias.archive.diffs import CollectionDiff, Diff
+    from tamias.archive.reader.tables import Table
 
 
 _SQL = statements("tamias.archive.reader", "library.sql")
@@ -125,6 +126,32 @@ class ArchiveReader:
         if not versions:
             raise NotArchived(f"{resource.url} is watched, but has no version yet")
         return Content(resource, _chosen(resource, versions, at, version), reader)
+
+    def history(self, url: str) -> "Table":
+        """The rows of all versions of a table as one: CSV, JSON or Parquet.
+
+        `valid_from` is when the first version with the row was captured, `valid_to` when the first one
+        without it was, both in UTC; null: it is in the current version. A row that comes back is there twice.
+        Columns are those of all versions; of different types of a column, the one that holds both. Raises
+        `NotArchived` and `NoTable`.
+        """
+        from tamias.archive.reader.tables import TableVersion, read_history
+
+        resource = self.resource(url)
+        versions, reader = self._history(resource)
+        if not versions:
+            raise NotArchived(f"{resource.url} is watched, but has no version yet")
+        return read_history(
+            [
+                TableVersion(
+                    each.number,
+                    each.captured_at,
+                    each.media_type,
+                    Content(resource, each, reader).spooled_table,
+                )
+                for each in versions
+            ]
+        )
 
     def diff(
         self,

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
 from math import inf
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from pyoxigraph import Store
+from pyoxigraph import Quad, Store
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
+from tamias.crawl.catalogue.dialect import as_asked
 from tamias.crawl.catalogue.documents import replace_all
 from tamias.crawl.catalogue.errors import StoreError
 from tamias.crawl.catalogue.exchange import (
@@ -56,7 +58,7 @@ class OwnFilling:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
         (partial / "id").write_text(secrets.token_hex(8), encoding="ascii")
-        _make_store(partial / "oxigraph", session, bases)
+        make_store(partial / "oxigraph", chain.from_iterable(catalogue_quads(session, bases)))
         self.graphs.close()
         partial.rename(self._kept.folder / "store.new")
         self._kept.adopt()
@@ -77,9 +79,10 @@ class OtherFilling:
             replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
 
 
-def _make_store(folder: Path, session: Session, bases: CatalogueBases) -> None:
+def make_store(folder: Path, quads: Iterable[Quad]) -> None:
+    """A store of quads, for a server to open."""
     store = Store(str(folder))
-    store.bulk_extend(chain.from_iterable(catalogue_quads(session, bases)))
+    store.bulk_extend(quads)
     store.flush()
     del store
     gc.collect()  # only then are its files closed, and the server can have them
@@ -134,7 +137,7 @@ class Catalogue:
     def ask(self, query: str, accept: str, graphs: dict[str, list[str]] | None = None) -> Answer:
         """The whole answer to a query, in one of the media types accepted. Raises `StoreError`."""
         limits = Limits(self.options.seconds, self.options.bytes)
-        return self._client.ask(PROLOGUE + query, accept, limits, graphs)
+        return self._client.ask(PROLOGUE + as_asked(query), accept, limits, graphs)
 
     def refresher(self, session: Session, bases: CatalogueBases | None = None) -> Refresher:
         """What brings the news to the store, for one thread. Raises `UsageError` where others fill it."""

@@ -13,10 +13,12 @@ from pyoxigraph import (
     parse_query_results,
 )
 
+from tamias.archive.moments import Moment
 from tamias.archive.reader.library import ArchiveReader as ArchiveOfVersions
 from tamias.crawl.catalogue.catalogue import Catalogue, options_of
 from tamias.crawl.catalogue.errors import QueryRefused
 from tamias.crawl.catalogue.exchange import Answer
+from tamias.crawl.verbs.past_queries import PastQueries, names_versions
 from tamias.model.errors import UsageError
 from tamias.settings import resolve
 
@@ -32,19 +34,25 @@ class Archive(ArchiveOfVersions):
 
     _catalogue: Catalogue | None = None
 
-    def query(self, sparql: str) -> Found:
-        """The answer to a SPARQL query over the catalogue and the crawled graphs, up to date.
+    def query(self, sparql: str, at: Moment | None = None) -> Found:
+        """The answer to a SPARQL query over the catalogue and the crawled graphs, up to date or as of a time.
 
-        The usual prefixes need not be declared. Raises `UsageError` for what is no query, and `StoreError`
-        when the answer takes too long or is too large.
+        A query may be FROM versions, each a graph called by its IRI in the catalogue, its file's or its
+        Memento's. The usual prefixes need not be declared. Raises `UsageError` for what is no query, and
+        `StoreError` when the answer takes too long or is too large.
         """
         if self._catalogue is None:
             self._catalogue = Catalogue(self.data, options_of(resolve().settings.serve))
-        if self._catalogue.is_filled_by_us:
+        if at is None and self._catalogue.is_filled_by_us:
             with closing(self._catalogue.refresher(self.session)) as refresher:
                 refresher.round()
         try:
-            return _found(self._catalogue.ask(sparql, _ACCEPT))
+            if at is None and not names_versions(sparql):
+                return _found(self._catalogue.ask(sparql, _ACCEPT))
+            past = PastQueries(self, resolve().settings, self._catalogue.options)
+            if at is not None:
+                return _found(past.ask_at(sparql, _ACCEPT, at))
+            return _found(past.ask_versions(sparql, _ACCEPT, self._catalogue))
         except QueryRefused as error:
             raise UsageError(f"the query cannot be answered: {error}") from error
 

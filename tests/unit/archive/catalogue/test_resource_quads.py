@@ -6,6 +6,7 @@ from pyoxigraph import NamedNode, Store
 from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
 from tamias.archive.quality import Measure
 from tamias.archive.versions.resources import Suspect
+from tamias.crawl.catalogue.dialect import as_asked
 from tamias.model.profile import ColumnProfile, Meaning, Profile, TableProfile, Types
 from tamias.model.resource import Resource, Source, Version
 
@@ -13,7 +14,7 @@ BASES = CatalogueBases(service="https://archive.example.org")
 DAY = 86_400_000
 MAY_1 = 1_588_291_200_000
 
-# Figure 6 of the Open Dataset Archive's paper; the seconds that its date lacks are added.
+# Figure 6 of the Open Dataset Archive's paper.
 FIGURE_6 = """
 SELECT ?versionURL WHERE {
   ?datasetURL arc:hasPortal ?Portal ;
@@ -22,7 +23,7 @@ SELECT ?versionURL WHERE {
   ?versionURL dc:issued ?dateVersion .
   FILTER (?Portal = <http://data.gv.at> &&
           ?mediaType = "text/csv" &&
-          strdt(?dateVersion, xsd:dateTimeStamp) >= "2020-05-10T00:00:00Z"^^xsd:dateTimeStamp) }
+          strdt(?dateVersion, xsd:dateTimeStamp) >= "2020-05-10T00:00Z"^^xsd:dateTimeStamp) }
 """
 
 
@@ -44,7 +45,7 @@ VERSIONS = [version(1, MAY_1), version(2, MAY_1 + 9 * DAY), version(3, MAY_1 + 2
 def asked(quads, query):
     store = Store()
     store.extend(quads)
-    found = store.query(query, prefixes=PREFIXES, use_default_graph_as_union=True)
+    found = store.query(as_asked(query), prefixes=PREFIXES, use_default_graph_as_union=True)
     return sorted(" ".join(term.value for term in row) for row in found)
 
 
