@@ -33,9 +33,9 @@ _HOW = """## How the faults are made
 - Processes are killed with SIGKILL, by process id, or inside a commit by `TAMIAS_FAULT`
   ([architecture.md](architecture.md#faults-on-purpose)). A service that others can reach refuses this
   variable.
-- The name server and the network of F15 to F17 are real ones in network namespaces
-  (`benchmarks/webs/island.py`), which needs root; dead hosts drop packets, or accept
-  connections and never send anything.
+- The name server and the networks of F15 to F17 and F23 are real ones in network namespaces
+  (`benchmarks/webs/island.py`, `benchmarks/webs/far_networks.py`), which needs root; dead hosts drop
+  packets, or accept connections and never send anything.
 - A proxy of our own breaks the network (`benchmarks/webs/proxy.py`): it delays, resets, cuts,
   drips, or silently lets nothing pass.
 - The disk is a small one in memory. Mounting it needs root; without root the experiment is skipped.

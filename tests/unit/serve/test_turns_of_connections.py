@@ -5,10 +5,13 @@ import asyncio
 import h2.config
 import h2.connection
 import pytest
+from hpack import Encoder
+from hyperframe.frame import DataFrame, HeadersFrame, PingFrame
 
 from tamias.crawl.remote.grpc.connection import framed
+from tamias.serve.urlfrontier.grpc.calls import MAX_MESSAGE
 from tamias.serve.urlfrontier.grpc.connections import Connections
-from tamias.serve.urlfrontier.grpc.http2 import SMALL_SLICE, Http2Connection
+from tamias.serve.urlfrontier.grpc.http2 import MOST_HELD, SMALL_SLICE, Http2Connection
 
 HOSTILE, MESSAGES = 20, 6_000
 SLICES = 3
@@ -85,3 +88,65 @@ def test_a_call_is_answered_before_more_than_a_few_slices_of_each_flood_are_read
     asyncio.run(attack())
     assert sum(taken.values()) == HOSTILE * MESSAGES
     assert read_before[0] <= HOSTILE * SLICES * SMALL_SLICE
+
+
+class Closing(Transport):
+    def __init__(self):
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
+
+
+def talk(frames, *, path="/held", turns=5):
+    """What is left of a connection that says these frames one after another, with turns between."""
+
+    async def handler(call):
+        async for _ in call.batches():
+            pass
+
+    async def main():
+        connection, transport, most = Http2Connection(handler, Connections(9, 9)), Closing(), 0
+        connection.connection_made(transport)
+        for frame in (request(path, [], ended=False), *frames):
+            connection.data_received(frame)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            most = max(most, connection.held)
+        tasks = connection.tasks()
+        connection.connection_lost(None)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return transport.closed, most
+
+    return asyncio.run(main())
+
+
+def test_a_client_that_sends_frames_without_anything_in_them_is_sent_away():
+    pings = [PingFrame(0, opaque_data=b"12345678").serialize() * 50] * 30
+    assert talk(pings)[0]
+    assert not talk(pings[:5])[0]
+
+
+def test_unfinished_messages_of_one_connection_are_bounded():
+    def frames():
+        for number in range(6):
+            stream = 2 * number + 3
+            opened = HeadersFrame(stream, data=headers, flags=["END_HEADERS"]).serialize()
+            begun = DataFrame(stream, data=b"\0" + MAX_MESSAGE.to_bytes(4, "big")).serialize()
+            yield opened + begun
+            for _ in range((MAX_MESSAGE - 1) // len(piece)):
+                yield DataFrame(stream, data=piece).serialize()
+
+    piece = bytes(16_000)
+    headers = Encoder().encode(
+        [
+            (":method", "POST"), (":scheme", "http"), (":path", "/held"), (":authority", "x"),
+            ("content-type", "application/grpc"),
+        ],
+    )  # fmt: skip
+    closed, most = talk(frames())
+    assert not closed
+    assert MOST_HELD // 2 < most <= MOST_HELD + len(piece) + 5
