@@ -58,7 +58,7 @@ def _tell_joins(place: CommonOptions, url: str | None) -> None:
 
 def _tell_mapping(place: CommonOptions, portal: str) -> None:
     """Reads the kept records again with the present rules; no request is made."""
-    from tamias.harvesters.kit.coverage import MappingCoverage
+    from tamias.harvesters.coverage import MappingCoverage
     from tamias.harvesters.kit.paging import BAD
     from tamias.harvesters.portals.mappings import map_again, mapping_of
 

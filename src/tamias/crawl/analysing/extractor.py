@@ -294,7 +294,7 @@ class LinkFollowing:
 
 
 def _datasets(quads: Sequence[Quad], url: str) -> Datasets:
-    from tamias.harvesters.kit.schemaorg import datasets_in
+    from tamias.harvesters.schemaorg import datasets_in
 
     return Datasets(datasets_in(quads, url))
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tamias.harvesters.kit.coverage import MappingCoverage
+from tamias.harvesters.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import catalogue_quads, dataset_quads
 from tamias.harvesters.kit.from_dcat import datasets_in
-from tamias.harvesters.kit.schemaorg import datasets_in as datasets_in_page
 from tamias.harvesters.portals.mappings import map_again, mapping_of
+from tamias.harvesters.schemaorg import datasets_in as datasets_in_page
 
 
 def _kinds():

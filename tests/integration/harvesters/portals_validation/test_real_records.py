@@ -6,8 +6,8 @@ import pytest
 from lxml import etree
 from pyoxigraph import RdfFormat, parse, serialize
 
+from tamias.harvesters.coverage import MappingCoverage
 from tamias.harvesters.kit import pod
-from tamias.harvesters.kit.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import FIELDS, map_element, map_record
 from tamias.harvesters.portals import ckan_records as ckan

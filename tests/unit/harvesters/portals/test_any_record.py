@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.harvesters.kit.coverage import MappingCoverage
+from tamias.harvesters.coverage import MappingCoverage
 from tamias.harvesters.kit.dcat import dataset_quads
 from tamias.harvesters.kit.mapping import map_record
 from tamias.harvesters.kit.paging import BAD
