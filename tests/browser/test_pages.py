@@ -42,6 +42,7 @@ def places(made):
         "graph": "/graph",
         "query": "/query",
         "add": "/add",
+        "sign in": "/sign-in",
         "account": "/add?url=http%3A%2F%2Fnew.example%2Fa.csv",
         "api": "/api",
         "missing": "/dataset/000000000000000000000000",
@@ -52,7 +53,8 @@ NAMES = ["overview", "search", "nothing found", "dataset", "graph dataset", "hos
          "hidden dataset", "difference", "difference of graphs", "preview", "version",
          "version of a graph", "hidden version", "hosts", "host", "broken host",
          "portals", "portal",
-         "frontier", "crawl", "documents", "graph", "query", "add", "account", "api", "missing"]  # fmt: skip
+         "frontier", "crawl", "documents", "graph", "query", "add", "sign in", "account", "api",
+         "missing"]  # fmt: skip
 _SENT = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
     .reduce((sum, each) => sum + each.transferSize, 0)"""
 _RULES = """async (only) => {
@@ -382,20 +384,34 @@ def test_the_form_says_what_will_happen_and_then_does_it(page):
     page.get_by_label("Address (URL)").fill("http://fresh.example/new.csv")
     page.get_by_role("button", name="Preview").click()
     assert "It is not watched yet" in page.locator("ol").inner_text()
-    page.get_by_label("Secret of this service").fill(SECRET)
+    page.locator("main").get_by_role("link", name="Sign in").click()
+    page.get_by_label("Secret").fill(SECRET)
+    page.get_by_role("button", name="Sign in").click()
+    assert page.get_by_label("Address (URL)").input_value() == "http://fresh.example/new.csv"
     page.get_by_role("button", name="Watch this address").click()
     assert page.get_by_role("status").inner_text().startswith("It is watched now.")
     page.get_by_role("link", name="Its page").click()
     assert page.locator("h1").inner_text() == "http://fresh.example/new.csv"
 
 
-def test_the_form_takes_nothing_with_a_wrong_secret(tab):
-    opened = tab()
-    page = opened.open("/add")
-    page.get_by_label("Address (URL)").fill("http://fresh.example/other.csv")
-    page.get_by_label("Secret of this service").fill("wrong")
-    page.get_by_role("button", name="Watch this address").click()
-    assert "Nothing was added" in page.get_by_role("alert").inner_text()
+def test_a_wrong_secret_signs_nobody_in(tab):
+    page = tab().open("/sign-in")
+    page.get_by_label("Secret").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    assert "not the secret" in page.get_by_role("alert").inner_text()
+
+
+def test_a_signed_in_user_stops_a_dataset_and_watches_it_again(tab, made):
+    page = tab().open(f"/sign-in?next=/dataset/{made.terms}")
+    page.get_by_label("Secret").fill(SECRET)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Stop watching").click()
+    states = [page.locator(".figures .state").first.inner_text()]
+    page.get_by_role("button", name="Watch again").click()
+    states.append(page.locator(".figures .state").first.inner_text())
+    page.get_by_role("button", name="Sign out").click()
+    page.goto(f"/dataset/{made.terms}")
+    assert (states, page.get_by_role("button", name="Stop watching").count()) == (["stopped", "active"], 0)
 
 
 def test_the_documentation_of_the_api_has_every_route(page):
@@ -406,7 +422,7 @@ def test_the_documentation_of_the_api_has_every_route(page):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("missing", "add", "account", "query")]
+    "name", [name for name in NAMES if name not in ("missing", "add", "sign in", "account", "query")]
 )
 def test_the_data_of_a_page_is_had_as_json_and_as_csv(page, places, name):
     for form, kind in (("json", "application/json"), ("csv", "text/csv")):

@@ -1,8 +1,12 @@
-"""The secret that whoever writes must know: the user's own, or one made at the first start."""
+"""The secret that whoever writes must know: the user's own, or one made at the first start.
+
+Whoever signs in on the pages gets a cookie that the secret signs: nothing is stored, a new secret ends it.
+"""
 
 import hmac
 import os
 import secrets
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +17,8 @@ from tamias.model.errors import ConfigError
 from tamias.serve.http.problems import UNREAD, HttpProblem
 
 VARIABLE = "TAMIAS_SECRET"
+COOKIE = "tamias_session"
+SESSION_SECONDS = 12 * 3600
 _LONGEST = 1024
 
 
@@ -26,6 +32,10 @@ class Secret(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<secret from {self.place}>"
+
+    def sign(self, text: str) -> str:
+        """What only who knows the secret can make of a text."""
+        return hmac.new(self.value.encode(), text.encode(), "sha256").hexdigest()
 
     def matches(self, told: str) -> bool:
         """Whether this is it; how long that takes says nothing about it."""
@@ -54,9 +64,32 @@ def check_secret(request: Request, secret: Secret) -> None:
 
 
 def has_secret(request: Request, secret: Secret) -> bool:
-    """Whether the request has it: for what anybody may ask for, and the owner gets more of."""
+    """Whether the request has it, or is of a session: for what all may ask for and the owner gets more of."""
     told = _told(request)
-    return bool(told) and secret.matches(told)
+    return secret.matches(told) if told else session_of(request, secret) is not None
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """A session of the pages."""
+
+    token: str
+    """What its forms send along, so that no other site can send them in its name."""
+
+
+def new_session(secret: Secret, now: float) -> str:
+    """The value of the cookie of a new session."""
+    name = f"{int(now) + SESSION_SECONDS}.{secrets.token_hex(16)}"
+    return f"{name}.{secret.sign(f'session {name}')}"
+
+
+def session_of(request: Request, secret: Secret, now: float | None = None) -> SignedIn | None:
+    """The session that a request belongs to; None without one, or when it is over."""
+    name, _, signature = request.cookies.get(COOKIE, "")[:_LONGEST].rpartition(".")
+    if not hmac.compare_digest(secret.sign(f"session {name}").encode(), signature.encode("utf-8", "replace")):
+        return None
+    if float(name.partition(".")[0]) < (time.time() if now is None else now):
+        return None
+    return SignedIn(secret.sign(f"form {name}"))
 
 
 def _told(request: Request) -> str:

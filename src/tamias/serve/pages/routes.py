@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from starlette.routing import Route
 
 from tamias.serve.http.endpoints import Endpoint
-from tamias.serve.pages import overview, portal, query, search
+from tamias.serve.pages import overview, portal, query, search, sign_in
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
-from tamias.serve.pages.datasets import dataset, difference, preview, version
-from tamias.serve.pages.html.page import guarded, page_routes
+from tamias.serve.pages.datasets import dataset, difference, preview, version, watching
+from tamias.serve.pages.html.page import Answered, guarded, page_routes
 from tamias.serve.pages.html.static import static_route
 from tamias.serve.pages.reference import reference_page
 from tamias.serve.service import Service
@@ -31,6 +31,7 @@ _PAGES = (
     graph.PAGE,
     query.PAGE,
     add.PAGE,
+    sign_in.PAGE,
 )
 
 
@@ -41,5 +42,12 @@ def routes_of_pages(service: Service, endpoints: Sequence[Endpoint]) -> list[Rou
         Route("/query/send", guarded("/query/send", query.sent), methods=["GET"]),
         Route("/overview/live", guarded("/overview/live", overview.live_part(service)), methods=["GET"]),
         *page_routes([*_PAGES, reference_page(endpoints)], service),
-        Route(add.PAGE.path, guarded(add.PAGE.path, add.adding(service)), methods=["POST"]),
+        _form(add.PAGE.path, add.adding(service)),
+        _form(sign_in.PAGE.path, sign_in.signing_in(service)),
+        _form("/sign-out", sign_in.signing_out(service)),
+        _form(watching.PATH, watching.changing(service)),
     ]
+
+
+def _form(path: str, answered: Answered) -> Route:
+    return Route(path, guarded(path, answered), methods=["POST"])

@@ -76,7 +76,9 @@ SELECT 1
 
 -- name: schedule
 -- What the next visit to a resource follows from.
-SELECT resource.visited_at, resource.tried_at, resource.fails, resource.trouble FROM resource
+SELECT resource.visited_at, resource.tried_at, resource.fails, resource.trouble, resource.every,
+       resource.priority
+FROM resource
 WHERE resource.resource = %(resource)b::text
 
 -- name: politeness

@@ -1,28 +1,26 @@
-"""The form to watch an address. The secret is asked for each time."""
+"""The form to watch an address."""
 
 from functools import partial
-from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.serve.api import resources
-from tamias.serve.api.resources import MOST_BYTES, NewResource
-from tamias.serve.http.params import body, parameter
-from tamias.serve.http.problems import UNREAD, HttpProblem
+from tamias.serve.api.resources import NewResource
+from tamias.serve.http.params import parameter
+from tamias.serve.http.secret import session_of
 from tamias.serve.pages.crawl.add_preview import AddPreview, account
+from tamias.serve.pages.html.forms import form_fields, may_write
 from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
 from tamias.serve.service import Service
 
-_FORM = "application/x-www-form-urlencoded"
-_MOST_FIELDS = 10
 _LONGEST_URL = 4096
 
 
 class AddForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What the form shows: what was typed, without the secret, and what became of it."""
+    """What the form shows: what was typed, and what became of it."""
 
     url: str = ""
     title: str = ""
@@ -44,33 +42,29 @@ def adding(service: Service) -> Answered:
     """What takes the form when it is sent."""
 
     async def answer(request: Request) -> Response:
-        told = await _fields(request)
-        status, view = await _added(told, service)
-        return html(PAGE.template, {"view": view, "here": PAGE.path, "data": PAGE.data}, status)
+        told = await form_fields(request)
+        status, view = await _added(request, told, service)
+        session = session_of(request, service.secret)
+        values = {
+            "view": view,
+            "here": PAGE.path,
+            "data": PAGE.data,
+            "session": session,
+            "address": PAGE.path,
+        }
+        return html(PAGE.template, values, status)
 
     return answer
 
 
-async def _fields(request: Request) -> dict[str, str]:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != _FORM:
-        raise HttpProblem(415, f"this form is sent as {_FORM}", UNREAD)
-    content = await body(request, MOST_BYTES)
-    try:
-        pairs = parse_qsl(content.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        raise HttpProblem(400, f"the body is not a form of {_MOST_FIELDS} fields at most") from None
-    return {name: value.replace("\0", "").strip() for name, value in pairs}
-
-
-async def _added(told: dict[str, str], service: Service) -> tuple[int, AddForm]:
+async def _added(request: Request, told: dict[str, str], service: Service) -> tuple[int, AddForm]:
     """The status and the form. What will happen is told to all; what has happened only with the secret."""
     shown = AddForm(url=told.get("url", ""), title=told.get("title", ""), format=told.get("format", ""))
     if told.get("only") == "account":
         said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
         return 200, msgspec.structs.replace(shown, account=said)
-    if not service.secret.matches(told.get("secret", "")):
-        return 403, _with_error(shown, "This is not the secret of this service. Nothing was added.")
+    if not may_write(request, told, service):
+        return 403, _with_error(shown, "Sign in first. Nothing was added.")
     try:
         new = msgspec.convert(
             {"url": shown.url, "title": shown.title or None, "format": shown.format or None}, NewResource

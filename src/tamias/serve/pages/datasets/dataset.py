@@ -15,6 +15,7 @@ from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version
 from tamias.model.url import host
+from tamias.schedule.rules import span_of
 from tamias.serve.http.secret import has_secret
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.reasons import Schedule, reason
@@ -88,6 +89,9 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str | None
     last_error_at: str | None
     """The latest visit that brought nothing, also when later ones succeeded."""
+    every: str | None
+    """How often the user wants it visited; None leaves it to the schedule."""
+    priority: float | None
     version_count: int
     versions: list[VersionRow]
     """The newest of them, newest first."""
@@ -149,6 +153,8 @@ def _dataset(db: ServiceSession, resource: Resource, *, owner: bool) -> DatasetV
         trouble=schedule.trouble,
         last_error=resource.last_error.reason if resource.last_error else None,
         last_error_at=_moment(resource.last_error.at) if resource.last_error else None,
+        every=None if schedule.every is None else span_of(schedule.every / 1000),
+        priority=schedule.priority,
         version_count=len(versions),
         versions=_rows(resource, versions, withheld),
         profile=profile,

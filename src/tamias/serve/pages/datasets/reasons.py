@@ -17,6 +17,10 @@ class Schedule(msgspec.Struct, frozen=True):
     """Visits in a row without a usable answer."""
     trouble: str | None = None
     """Why the latest visit brought nothing, if so."""
+    every: int | None = None
+    """Milliseconds between visits, where the user said so."""
+    priority: float | None = None
+    """What the user says it is worth, compared with 1."""
 
 
 def reason(resource: Resource, schedule: Schedule) -> str:

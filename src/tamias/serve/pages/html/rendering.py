@@ -133,7 +133,14 @@ def _templates() -> jinja2.Environment:
         embedded=lambda told: Markup(embedded(told)),  # noqa: S704 - without any < in it
     )
     made.tests["web"] = is_web
-    made.globals.update(asset=static.address, has_library=static.has_library, charts=charts, csv=None)
+    made.globals.update(
+        asset=static.address,
+        has_library=static.has_library,
+        charts=charts,
+        csv=None,
+        session=None,
+        this_page="/",
+    )
     return made
 
 

@@ -1,0 +1,82 @@
+"""Signing in with the secret of the service, once for all forms, and out again."""
+
+import asyncio
+import time
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tamias.serve.http.params import parameter
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.secret import COOKIE, SESSION_SECONDS, new_session
+from tamias.serve.pages.html.forms import form_fields, may_write
+from tamias.serve.pages.html.page import Answered, HtmlPage
+from tamias.serve.pages.html.rendering import html
+from tamias.serve.service import Service
+
+_PAUSE = 0.5
+"""Seconds before a wrong secret is answered: guessing takes long."""
+
+
+class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+    """What the form shows."""
+
+    next: str
+    """Where to go then."""
+    error: str | None = None
+
+
+async def form(request: Request, _: Service) -> SignIn:
+    """The form."""
+    return SignIn(next=_own_page(parameter(request, "next") or "/"))
+
+
+def signing_in(service: Service) -> Answered:
+    """What takes the form when it is sent."""
+
+    async def answer(request: Request) -> Response:
+        fields = await form_fields(request)
+        following = _own_page(fields.get("next", "/"))
+        if not service.secret.matches(fields.get("secret", "")):
+            await asyncio.sleep(_PAUSE)
+            view = SignIn(next=following, error="This is not the secret of this service.")
+            return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
+        found = RedirectResponse(following, 303)
+        found.set_cookie(
+            COOKIE,
+            new_session(service.secret, time.time()),
+            max_age=SESSION_SECONDS,
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return found
+
+    return answer
+
+
+def signing_out(service: Service) -> Answered:
+    """Forgets the cookie."""
+
+    async def answer(request: Request) -> Response:
+        if not may_write(request, await form_fields(request), service):
+            raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
+        found = RedirectResponse("/", 303)
+        found.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return found
+
+    return answer
+
+
+def _own_page(address: str) -> str:
+    """An address on this service; the first page for any other.
+
+    >>> _own_page("/add?url=x"), _own_page("//evil.example/"), _own_page("/\\\\evil.example")
+    ('/add?url=x', '/', '/')
+    """
+    own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if own and address.isascii() else "/"
+
+
+PAGE = HtmlPage(path="/sign-in", template="sign_in.html", view=form, data="/sign-in.json")
