@@ -5,7 +5,7 @@ For the database's thread: what is read here is written in the transaction of th
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tamias.archive.sources.catalogues import read_trust, write_trust
@@ -49,10 +49,12 @@ BATCH: Final = 1000
 class ContinuousSchedule:
     """Plans the next visits."""
 
-    def __init__(self, session: Session, settings: Settings, *, plan_seconds: float = _FRESH_SECONDS) -> None:
-        """`plan_seconds`: how long a plan is believed before it is read anew."""
+    def __init__(
+        self, session: Session, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` gives seconds: the plan is read again when it is some of them old."""
         self._session = session
-        self._plan_seconds = plan_seconds
+        self._clock = clock
         self._policy = policy_from(settings.schedule)
         self._harvests_ms = int(settings.schedule.harvests * 1000)
         self._gone_visits = settings.schedule.gone_visits
@@ -130,9 +132,9 @@ class ContinuousSchedule:
 
     def _plan_of(self, crawl: int) -> ContinuousPlan:
         read_at, plan = self._plans.get(crawl, (float("-inf"), ContinuousPlan()))
-        if time.monotonic() > read_at + self._plan_seconds:
+        if self._clock() > read_at + _FRESH_SECONDS:
             plan = read_plan(self._session, crawl)
-            self._plans[crawl] = (time.monotonic(), plan)
+            self._plans[crawl] = (self._clock(), plan)
         return plan
 
 
