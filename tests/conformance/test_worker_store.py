@@ -96,14 +96,14 @@ def working(request, instance, database, session, data, tmp_path):
     async def on_database():
         settings = Settings(fetch=FetchSettings(delay=0))
         admission = Admission(settings, ())
-        yield DatabaseStore(database, data, settings, admission, number=worker_number(database))
+        yield DatabaseStore(database, data, admission, number=worker_number(database))
 
     @asynccontextmanager
     async def at_service():
         client = FrontierClient(ReconnectingChannel(ServiceTarget(address=instance.address)), 7)
         policy = await client.hello()
         admission = Admission(policy.settings, policy.seeds)
-        yield RemoteStore(client, policy, policy.settings, admission, tmp_path)
+        yield RemoteStore(client, policy, admission, tmp_path)
 
     async def run(work):
         async with on_database() if request.param == "database" else at_service() as store:

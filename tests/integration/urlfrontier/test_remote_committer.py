@@ -299,7 +299,7 @@ def test_a_worker_whose_crawl_was_told_something_else_is_replaced(tmp_path, call
 
     async def work():
         policy = WirePolicy(SETTINGS, (), (), "digest", 0)
-        store = RemoteStore(Client(), policy, SETTINGS, Admission(SETTINGS, ()), tmp_path)
+        store = RemoteStore(Client(), policy, Admission(SETTINGS, ()), tmp_path)
         await (store.lease(1, 1, 1.0) if call == "lease" else store.renew([], 1.0))
 
     with pytest.raises(Replaced):

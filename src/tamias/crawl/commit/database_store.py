@@ -33,7 +33,6 @@ from tamias.model.lease import Lease, Task
 from tamias.model.site import Hint
 from tamias.permit.robots import Rules
 from tamias.permit.store import KnownRobots, RobotsStore
-from tamias.settings import Settings
 
 RECOVER_SECONDS = 60.0
 
@@ -50,7 +49,6 @@ class DatabaseStore:
         self,
         database: Database,
         data: Path,
-        settings: Settings,
         admission: Admission,
         *,
         number: int,
@@ -58,6 +56,7 @@ class DatabaseStore:
         sinks: Sinks = Sinks(),  # noqa: B008 (a value)
     ) -> None:
         """`lease_filter`: what may be leased; without them anything."""
+        settings = admission.settings
         self.number = number
         self.data = data
         thread = SessionThread(database.session())

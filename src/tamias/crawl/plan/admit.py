@@ -110,6 +110,8 @@ class Admission:
     """Decides which references become items. Used by one thread at a time."""
 
     def __init__(self, settings: Settings, seeds: Sequence[str]) -> None:
+        self.settings = settings
+        """Those of the crawl."""
         self._filters = filters(settings, seeds)
         self._blocklists = next(each for each in self._filters.values() if isinstance(each, BlocklistFilter))
         self._patterns = next(each for each in self._filters.values() if isinstance(each, PatternFilter))

@@ -73,7 +73,6 @@ class RemoteCommitter:
         self._store = DatabaseStore(
             database,
             data,
-            policy.settings,
             Admission(policy.settings, policy.seeds),
             number=number,
             sinks=Sinks(self._outside),

@@ -46,10 +46,10 @@ class RemoteStore:
         self,
         client: FrontierClient,
         policy: WirePolicy,
-        settings: Settings,
         admission: Admission,
         scratch: Path,
     ) -> None:
+        settings = admission.settings
         self.number = client.worker
         self.now = client.now
         self.put, self.put_links = client.put, client.put_links
@@ -145,8 +145,8 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
     scratch = Path(plan.scratch)
     settings = _with_rules(policy, scratch / "rules" / str(client.worker))
     admission = Admission(settings, policy.seeds)
-    store = RemoteStore(client, policy, settings, admission, scratch)
-    visitor = Visitor(visit_runner(settings, store, admission, scratch), store)
+    store = RemoteStore(client, policy, admission, scratch)
+    visitor = Visitor(visit_runner(store, admission, scratch), store)
     if plan.concurrency is not None:
         fetch = msgspec.structs.replace(settings.fetch, concurrency=plan.concurrency)
         settings = msgspec.structs.replace(settings, fetch=fetch)

@@ -68,9 +68,9 @@ def keep_house(session: Session, blobs: BlobReader, settings: Settings) -> None:
     measure_portals(session)
 
 
-def profile_some(session: Session, blobs: BlobReader, most: int = PROFILES_AT_ONCE) -> int:
+def profile_some(session: Session, blobs: BlobReader) -> int:
     """Looks into new bodies; returns into how many."""
-    waiting = unprofiled(session, most)
+    waiting = unprofiled(session, PROFILES_AT_ONCE)
     for each in waiting:
         _profile(session, blobs, each)
     return len(waiting)

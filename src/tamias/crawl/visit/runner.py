@@ -30,7 +30,6 @@ from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
 from tamias.model.lease import Task, Unreachable
 from tamias.permit.traps import Traps
 from tamias.seeds.well_known import USAGE_FILES, kind_there
-from tamias.settings import Settings
 
 DEATHS_ALLOWED = 1
 PROLOG = 16 * 1024
@@ -43,7 +42,6 @@ class VisitRunner:
 
     def __init__(
         self,
-        settings: Settings,
         store: WorkerStore,
         fetcher: PoliteFetcher,
         reader: Reader,
@@ -51,6 +49,7 @@ class VisitRunner:
         harvests: HarvestRunner | None = None,
     ) -> None:
         """Without `harvests` no address is lent to the worker that takes one."""
+        settings = admission.settings
         self._store = store
         self._fetcher = fetcher
         self._robots = fetcher.robots

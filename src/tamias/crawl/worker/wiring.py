@@ -55,8 +55,9 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all that is crawled is kept as versions, not only what is under watch."""
 
 
-def visit_runner(settings: Settings, store: WorkerStore, admission: Admission, folder: Path) -> VisitRunner:
+def visit_runner(store: WorkerStore, admission: Admission, folder: Path) -> VisitRunner:
     """All that a visit takes, on any store; `folder` is for the worker's bodies and notes."""
+    settings = admission.settings
     (folder / "spool").mkdir(parents=True, mode=0o700, exist_ok=True)
     gate = Gate(settings, folder / "spool" / str(store.number), admission, store.now)
     robots = RobotsCache(settings, gate, store, RobotsRedirects(store, admission))
@@ -70,7 +71,7 @@ def visit_runner(settings: Settings, store: WorkerStore, admission: Admission, f
         SandboxPool(settings, cache) if settings.sandbox.use != "never" else None,
     )
     harvests = HarvestRunner(extractor, store) if isinstance(store, DatabaseStore) else None
-    return VisitRunner(settings, store, PoliteFetcher(gate, robots, admission), reader, admission, harvests)
+    return VisitRunner(store, PoliteFetcher(gate, robots, admission), reader, admission, harvests)
 
 
 def database_worker(told: bytes) -> AbstractAsyncContextManager[Worker]:
@@ -87,7 +88,6 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
         store = DatabaseStore(
             database,
             data,
-            settings,
             admission,
             number=number,
             lease_filter=terms_of(settings, plan.crawl),
@@ -97,7 +97,7 @@ async def _database_worker(told: bytes) -> AsyncIterator[Worker]:
                 _archiver(plan, database, admission),
             ),
         )
-        runner = visit_runner(settings, store, admission, data)
+        runner = visit_runner(store, admission, data)
         yield Worker(settings, store, Visitor(runner, store, Parking(store), plan.share))
 
 
