@@ -422,9 +422,9 @@ MUTATIONS = (
     ),
     Mutation(
         "others cannot read the files of the data directory",
-        "database/disk.py",
-        "return os.open(path, flags, 0o600)",
-        "return os.open(path, flags, 0o644)",
+        "sinks/segments/segment_files.py",
+        "os.O_EXCL | os.O_APPEND, 0o600)",
+        "os.O_EXCL | os.O_APPEND, 0o644)",
         ("integration/crawl/test_secrets.py", "-k", "nobody_else_can_list"),
     ),
     Mutation(
