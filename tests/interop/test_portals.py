@@ -1,0 +1,100 @@
+"""Catalogues that others wrote: what was loaded into them is in the harvest, record by record.
+
+They are started by `make interop` only.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from pyoxigraph import RdfFormat, parse
+from servers import pygeoapi, rustac
+
+pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
+TAMIAS = [sys.executable, "-m", "tamias"]
+SHAPE = {"type": "Polygon", "coordinates": [[[8, 47], [9, 47], [9, 48], [8, 48], [8, 47]]]}
+DCT = "http://purl.org/dc/terms/"
+DCAT = "http://www.w3.org/ns/dcat#"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+def harvested(folder, seed):
+    """Of each dataset its title, description, keywords and files."""
+    options = ["--depth", "0", "--delay", "0", "--allow-private", "--workers", "1"]
+    done = subprocess.run(
+        [*TAMIAS, "crawl", "--data", folder, seed, *options],
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    words = ["export", "--data", folder, "--format", "nquads"]
+    export = subprocess.run([*TAMIAS, *words], capture_output=True, check=True)
+    said = {}
+    for quad in parse(export.stdout, format=RdfFormat.N_QUADS):
+        said.setdefault(quad.subject, {}).setdefault(quad.predicate.value, set()).add(quad.object)
+    found = []
+    for each in said.values():
+        if f"{DCAT}Dataset" in {kind.value for kind in each.get(TYPE, ())}:
+            files = {
+                url.value
+                for node in each.get(f"{DCAT}distribution", ())
+                for url in said[node][f"{DCAT}accessURL"]
+            }
+            texts = [
+                tuple(sorted(value.value for value in each.get(name, ())))
+                for name in (f"{DCT}title", f"{DCT}description", f"{DCAT}keyword")
+            ]
+            found.append((*texts, tuple(sorted(files))))
+    return sorted(found)
+
+
+def test_pygeoapi_gives_all_its_records_though_its_pages_are_smaller_than_asked_for(started, tmp_path):
+    records = [
+        {
+            "id": f"urn:x:{number}",
+            "type": "Feature",
+            "geometry": SHAPE,
+            "time": {"interval": ["2019-01-01", ".."]},
+            "properties": {
+                "type": "dataset", "title": f"Trees {number}", "description": f"Of district {number}.",
+                "keywords": ["tree", "park"], "created": "2020-01-01", "updated": "2024-01-02T03:04:05Z",
+            },
+            "links": [{"rel": "enclosure", "href": f"https://files.example.org/{number}.csv",
+                       "type": "text/csv"}],
+        }
+        for number in range(230)
+    ]  # fmt: skip
+    url = started(pygeoapi, "pygeoapi", records=records)
+    expected = sorted(
+        ((f"Trees {n}",), (f"Of district {n}.",), ("park", "tree"), (f"https://files.example.org/{n}.csv",))
+        for n in range(230)
+    )
+    assert harvested(tmp_path / "data", f"ogc-records:{url}") == expected
+
+
+def test_rustac_gives_its_collection_and_all_items(started, tmp_path):
+    collection = {
+        "type": "Collection", "stac_version": "1.0.0", "id": "scenes", "title": "Scenes",
+        "description": "Scenes of a satellite.", "license": "CC-BY-4.0", "keywords": ["satellite"],
+        "extent": {"spatial": {"bbox": [[8, 47, 9, 48]]},
+                   "temporal": {"interval": [["2020-01-01T00:00:00Z", None]]}},
+        "links": [],
+    }  # fmt: skip
+    items = [
+        {
+            "type": "Feature", "stac_version": "1.0.0", "id": f"scene-{number}", "collection": "scenes",
+            "geometry": SHAPE, "bbox": [8, 47, 9, 48], "links": [],
+            "properties": {"datetime": "2020-12-11T22:38:32.125Z", "title": f"Scene {number}",
+                           "description": f"Number {number}."},
+            "assets": {"visual": {"href": f"https://files.example.org/{number}.tif", "type": "image/tiff"}},
+        }
+        for number in range(250)
+    ]  # fmt: skip
+    url = started(rustac, "rustac", collection=collection, items=items)
+    expected = [
+        ((f"Scene {n}",), (f"Number {n}.",), (), (f"https://files.example.org/{n}.tif",)) for n in range(250)
+    ]
+    expected.append((("Scenes",), ("Scenes of a satellite.",), ("satellite",), ()))
+    got = [(title, text, words, tuple(file for file in files if "files.example.org" in file))
+           for title, text, words, files in harvested(tmp_path / "data", f"stac:{url}")]  # fmt: skip
+    assert got == sorted(expected)
