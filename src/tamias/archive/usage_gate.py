@@ -15,6 +15,7 @@ class UsageGate:
 
     def __init__(self, session: Session, words: tuple[str, ...]) -> None:
         """`words` of the verdict withhold (`model.usage`); without any, nothing is withheld."""
+        self._session = session
         self._captures: dict[str, str] = {}
         self._bodies: set[tuple[str, str]] = set()
         self.left_out: dict[str, int] = {}
@@ -31,6 +32,14 @@ class UsageGate:
         if reason is not None:
             self.left_out[reason] = self.left_out.get(reason, 0) + 1
         return reason is None
+
+    def signals(self, capture: str) -> tuple[Signal, ...]:
+        """What was said with one capture."""
+        asked = {"capture": capture}
+        rows = self._session.transact(
+            lambda cursor: cursor.execute(_SQL["signals_of"].text, asked).fetchall()
+        )
+        return msgspec.convert(rows[0][0], tuple[Signal, ...]) if rows else ()
 
     @property
     def is_open(self) -> bool:

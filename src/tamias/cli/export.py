@@ -64,8 +64,13 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     "urls",
     multiple=True,
     metavar="URL",
-    help="Only the versions of this resource, in warc, wacz, bagit and ro-crate; the site of a"
+    help="Only the versions of this resource, in warc, wacz, bagit, ro-crate and with --text; the site of a"
     " semantic-sitemap. May be repeated.",
+)
+@click.option(
+    "--text",
+    is_flag=True,
+    help="With parquet: the text of archived pages for an index, with title, language, headings and links.",
 )
 @click.option("--for-training", is_flag=True, help="Leave out what servers refuse for training models.")
 @click.option(
@@ -89,6 +94,7 @@ def command(
     history: bool,
     since: str | None,
     urls: tuple[str, ...],
+    text: bool,
     for_training: bool,
     include_reserved: bool,
     output: Path | None,
@@ -105,7 +111,12 @@ def command(
     if crawl_name is not None and not links:
         raise UsageError("--crawl chooses links; use it with --graph links")
     withheld = () if include_reserved else TRAINING if for_training else BULK
-    if links:
+    if text and (form != "parquet" or links):
+        raise UsageError("--text goes with --format parquet")
+    if text:
+        with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+            _texts(archive, urls, gate, output, history, first_millisecond(since) if since else 0)
+    elif links:
         _links(place, form, crawl_name, output)
     elif form in EXCHANGES:
         _exchanges(place, form, urls, withheld, output)
@@ -295,6 +306,21 @@ def _package(
         to_folder(write_folder, output)
     else:
         _written(write, output)
+
+
+def _texts(
+    archive: "ArchiveReader",
+    urls: tuple[str, ...],
+    gate: "UsageGate",
+    output: Path | None,
+    history: bool,
+    since: int,
+) -> None:
+    from tamias.crawl.verbs.export.texts import export_texts
+
+    if output is None:
+        raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
+    export_texts(archive, urls, gate, output, history=history, since=since)
 
 
 def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None, since: int) -> None:

@@ -1,0 +1,72 @@
+"""The text of archived pages, for an index: one row for each, with what its server says about its use."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tamias.analyse.html.page_text import MOST_BYTES, page_text
+from tamias.archive.reader.content import Content
+from tamias.archive.reader.library import ArchiveReader
+from tamias.archive.usage_gate import UsageGate
+from tamias.content.charsets import encoding_of
+from tamias.crawl.verbs.export.holdings import Holding, holdings
+from tamias.model.resource import Version
+from tamias.model.usage import reasons
+from tamias.sinks.files.parquet import export_table
+
+PAGES: Final = {
+    "url": "VARCHAR",
+    "version": "INTEGER",
+    "captured_at": "TIMESTAMPTZ",
+    "sha256": "VARCHAR",
+    "media_type": "VARCHAR",
+    "title": "VARCHAR",
+    "language": "VARCHAR",
+    "headings": "VARCHAR[]",
+    "text": "VARCHAR",
+    "links": "VARCHAR[]",
+    "signals": "VARCHAR[]",
+    "not_permitted": "VARCHAR[]",
+}
+"""The columns of `pages.parquet`."""
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+
+
+def export_texts(
+    archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, folder: Path, *, history: bool, since: int
+) -> int:
+    """Writes `pages.parquet`; returns how many pages there were."""
+    return export_table(folder, "pages", PAGES, text_rows(archive, urls, gate, history=history, since=since))
+
+
+def text_rows(
+    archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, *, history: bool, since: int
+) -> Iterator[tuple[Any, ...]]:
+    """A row for the current version of each page, or for all versions."""
+    for holding in holdings(archive, urls, gate):
+        for version in holding.versions:
+            wanted = history or version.number == holding.resource.versions
+            is_page = version.media_type in HTML and version.byte_size <= MOST_BYTES
+            if wanted and is_page and version.captured_at >= since:
+                yield _row(archive, gate, holding, version)
+
+
+def _row(archive: ArchiveReader, gate: UsageGate, holding: Holding, version: Version) -> tuple[Any, ...]:
+    url = holding.resource.url
+    body = Content(holding.resource, version, archive.reader).bytes()
+    page = page_text(body, encoding_of([body], version.told_type), url)
+    signals = gate.signals(version.capture)
+    return (
+        url,
+        version.number,
+        version.captured_at,
+        version.sha256,
+        version.media_type,
+        page.title,
+        page.language,
+        list(page.headings),
+        page.text,
+        list(page.links),
+        [f"{each.source} {each.key}: {each.value}" for each in signals],
+        [f"{word} ({because})" for word, because in reasons(signals)],
+    )
