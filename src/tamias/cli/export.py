@@ -4,6 +4,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args
@@ -21,6 +22,7 @@ from tamias.sinks.export import ExportFormat, export
 if TYPE_CHECKING:
     from tamias.archive.reader.library import ArchiveReader
     from tamias.archive.usage_gate import UsageGate
+    from tamias.crawl.verbs.export.texts import PageTexts
     from tamias.database.connect import Database
     from tamias.model.capture import Extent
     from tamias.sinks.packages import Package
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 EXCHANGES = ("warc", "wacz")
 PACKAGES = ("bagit", "ro-crate")
 SITEMAP = "semantic-sitemap"
+CIFF = "ciff"
 LINK_GRAPHS = ("graphml", "dot")
 NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
 
@@ -38,7 +41,16 @@ NO_LINKS = "no links are stored: set strategy.links = true before you crawl"
     "--format",
     "form",
     type=click.Choice(
-        [*get_args(ExportFormat), *EXCHANGES, *PACKAGES, "parquet", "urlfrontier", SITEMAP, *LINK_GRAPHS]
+        [
+            *get_args(ExportFormat),
+            *EXCHANGES,
+            *PACKAGES,
+            "parquet",
+            CIFF,
+            "urlfrontier",
+            SITEMAP,
+            *LINK_GRAPHS,
+        ]
     ),
     default="nquads",
     show_default=True,
@@ -113,9 +125,9 @@ def command(
     withheld = () if include_reserved else TRAINING if for_training else BULK
     if text and (form != "parquet" or links):
         raise UsageError("--text goes with --format parquet")
-    if text:
-        with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
-            _texts(archive, urls, gate, output, history, first_millisecond(since) if since else 0)
+    if text or form == CIFF:
+        start = first_millisecond(since) if since else 0
+        _pages(place, urls, withheld, output, _index if form == CIFF else partial(_texts, history), start)
     elif links:
         _links(place, form, crawl_name, output)
     elif form in EXCHANGES:
@@ -308,19 +320,32 @@ def _package(
         _written(write, output)
 
 
-def _texts(
-    archive: "ArchiveReader",
+def _pages(
+    place: CommonOptions,
     urls: tuple[str, ...],
-    gate: "UsageGate",
+    withheld: tuple[str, ...],
     output: Path | None,
-    history: bool,
+    export_pages: "Callable[[PageTexts, Path | None], None]",
     since: int,
 ) -> None:
-    from tamias.crawl.verbs.export.texts import export_texts
+    """The text of archived pages, as a table or as an index."""
+    from tamias.crawl.verbs.export.texts import PageTexts
 
+    with archive_at(place) as archive, _gate(archive.session, withheld) as gate:
+        export_pages(PageTexts(archive, urls, gate, since), output)
+
+
+def _texts(history: bool, pages: "PageTexts", output: Path | None) -> None:
     if output is None:
         raise UsageError("--text writes a file pages.parquet: name a folder for it with -o")
-    export_texts(archive, urls, gate, output, history=history, since=since)
+    pages.export_table(output, history=history)
+
+
+def _index(pages: "PageTexts", output: Path | None) -> None:
+    def write(out: BinaryIO) -> None:
+        pages.export_index(out)
+
+    _written(write, output)
 
 
 def _parquet(chunks: Iterator[bytes], database: "Database", output: Path | None, since: int) -> None:

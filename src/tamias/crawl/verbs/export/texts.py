@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
+from tamias import __version__
 from tamias.analyse.html.page_text import MOST_BYTES, page_text
 from tamias.archive.reader.content import Content
 from tamias.archive.reader.library import ArchiveReader
@@ -12,6 +13,7 @@ from tamias.content.charsets import encoding_of
 from tamias.crawl.verbs.export.holdings import Holding, holdings
 from tamias.model.resource import Version
 from tamias.model.usage import reasons
+from tamias.sinks.files.ciff import export_ciff
 from tamias.sinks.files.parquet import export_table
 
 PAGES: Final = {
@@ -32,41 +34,50 @@ PAGES: Final = {
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 
-def export_texts(
-    archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, folder: Path, *, history: bool, since: int
-) -> int:
-    """Writes `pages.parquet`; returns how many pages there were."""
-    return export_table(folder, "pages", PAGES, text_rows(archive, urls, gate, history=history, since=since))
+class PageTexts:
+    """The pages of an archive, all or those named, that were captured since a time."""
 
+    def __init__(self, archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, since: int = 0) -> None:
+        self._archive = archive
+        self._urls = urls
+        self._gate = gate
+        self._since = since
 
-def text_rows(
-    archive: ArchiveReader, urls: Sequence[str], gate: UsageGate, *, history: bool, since: int
-) -> Iterator[tuple[Any, ...]]:
-    """A row for the current version of each page, or for all versions."""
-    for holding in holdings(archive, urls, gate):
-        for version in holding.versions:
-            wanted = history or version.number == holding.resource.versions
-            is_page = version.media_type in HTML and version.byte_size <= MOST_BYTES
-            if wanted and is_page and version.captured_at >= since:
-                yield _row(archive, gate, holding, version)
+    def export_table(self, folder: Path, *, history: bool = False) -> int:
+        """Writes `pages.parquet`; returns how many pages there were."""
+        return export_table(folder, "pages", PAGES, self._rows(history=history))
 
+    def export_index(self, out: BinaryIO) -> int:
+        """Writes the words of titles and texts as CIFF; returns how many pages there were."""
+        title, text = (list(PAGES).index(name) for name in ("title", "text"))
+        documents = ((row[0], f"{row[title] or ''} {row[text]}") for row in self._rows(history=False))
+        return export_ciff(documents, out, f"Titles and texts of pages, by Tamias {__version__}")
 
-def _row(archive: ArchiveReader, gate: UsageGate, holding: Holding, version: Version) -> tuple[Any, ...]:
-    url = holding.resource.url
-    body = Content(holding.resource, version, archive.reader).bytes()
-    page = page_text(body, encoding_of([body], version.told_type), url)
-    signals = gate.signals(version.capture)
-    return (
-        url,
-        version.number,
-        version.captured_at,
-        version.sha256,
-        version.media_type,
-        page.title,
-        page.language,
-        list(page.headings),
-        page.text,
-        list(page.links),
-        [f"{each.source} {each.key}: {each.value}" for each in signals],
-        [f"{word} ({because})" for word, because in reasons(signals)],
-    )
+    def _rows(self, *, history: bool) -> Iterator[tuple[Any, ...]]:
+        """A row for the current version of each page, or for all versions."""
+        for holding in holdings(self._archive, self._urls, self._gate):
+            for version in holding.versions:
+                wanted = history or version.number == holding.resource.versions
+                is_page = version.media_type in HTML and version.byte_size <= MOST_BYTES
+                if wanted and is_page and version.captured_at >= self._since:
+                    yield self._row(holding, version)
+
+    def _row(self, holding: Holding, version: Version) -> tuple[Any, ...]:
+        url = holding.resource.url
+        body = Content(holding.resource, version, self._archive.reader).bytes()
+        page = page_text(body, encoding_of([body], version.told_type), url)
+        signals = self._gate.signals(version.capture)
+        return (
+            url,
+            version.number,
+            version.captured_at,
+            version.sha256,
+            version.media_type,
+            page.title,
+            page.language,
+            list(page.headings),
+            page.text,
+            list(page.links),
+            [f"{each.source} {each.key}: {each.value}" for each in signals],
+            [f"{word} ({because})" for word, because in reasons(signals)],
+        )
