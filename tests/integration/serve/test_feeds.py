@@ -74,6 +74,23 @@ def test_a_feed_of_a_dataset_has_its_versions_only(client):
     assert items(client, f"dataset={NUMBERS}") == [f"urn:tamias:version:{NUMBERS}_{n}" for n in (3, 2, 1)]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "media_type", "sentence"),
+    [
+        (b"k,price\n1,2\n2,3\n", b"k,price\n1,9\n2,3\n3,4\n4,5\n", "text/csv", "2 rows added, 1 changed"),
+        (b"k,price\n1,2\n2,3\n", b"k,cost\n1,2\n2,3\n", "text/csv", "column price renamed to cost"),
+        (b"<a:a> <a:b> <a:c> .", b"<a:a> <a:b> <a:d> .", "text/turtle", "1 statement added, 1 removed"),
+    ],
+)
+def test_an_entry_says_what_changed(client, filled, old, new, media_type, sentence):
+    name = filled.put(f"http://said.example/{sentence.replace(' ', '-')}", old, new, media_type=media_type)
+    newest, first = client.get(f"/api/v1/changes.feed.json?dataset={name}").json()["items"]
+    atom = client.get(f"/api/v1/changes.atom?dataset={name}").text
+    assert f": {sentence}, {len(new)} bytes" in newest["content_text"]
+    assert f": first seen, {len(old)} bytes" in first["content_text"]
+    assert f": {sentence}, {len(new)} bytes" in atom
+
+
 def test_a_feed_of_a_dataset_that_is_not_there_is_not_found(client):
     assert client.get("/api/v1/changes.atom?dataset=http://nowhere.example/").status_code == 404
 

@@ -68,6 +68,40 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.added or self.removed or self.changed or self.columns)
 
 
+_PARTS = {
+    DiffKind.ROWS: "row",
+    DiffKind.TRIPLES: "statement",
+    DiffKind.JSON: "value",
+    DiffKind.MEMBERS: "file",
+    DiffKind.LINES: "line",
+    DiffKind.BYTES: "byte",
+}
+
+
+def in_words(diff: Diff) -> str:
+    """What changed, in a sentence.
+
+    >>> in_words(Diff(kind=DiffKind.ROWS, added=12, changed=3, columns=Columns(renamed=[("price", "cost")])))
+    '12 rows added, 3 changed; column price renamed to cost'
+    >>> in_words(Diff(kind=DiffKind.TRIPLES, removed=1)), in_words(Diff(kind=DiffKind.LINES))
+    ('1 statement removed', 'no line changed')
+    """
+    part = _PARTS.get(diff.kind, "part")
+    counts = [(diff.added, "added"), (diff.removed, "removed"), (diff.changed, "changed")]
+    told = [f"{n:,} {what}" for n, what in counts if n]
+    if told:
+        first = next(n for n, _ in counts if n)
+        told[0] = told[0].replace(" ", f" {part}{'s' if first > 1 else ''} ", 1)
+    columns = diff.columns or Columns()
+    said = [", ".join(told)] if told else [] if diff.columns else [f"no {part} changed"]
+    said += [f"column {old} renamed to {new}" for old, new in columns.renamed]
+    said += [f"column {name} added" for name in columns.added]
+    said += [f"column {name} removed" for name in columns.removed]
+    if columns.moved:
+        said.append("columns in another order")
+    return "; ".join(said)
+
+
 class DiffLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How far a comparison goes."""
 

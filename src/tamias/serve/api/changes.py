@@ -1,7 +1,7 @@
 """What is new: versions from the newest to the oldest, of all or of some, as JSON, Atom or JSON Feed."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from tamias.archive.moments import rfc3339
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, FeedEntry, atom, json_feed
+from tamias.serve.feeds.sentences import sentences
 from tamias.serve.http.endpoints import FOR_TRAINING, PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, limit, parameter, since, until
 from tamias.serve.http.problems import HttpProblem
@@ -72,11 +73,24 @@ async def _feed(request: Request, service: Service, path: str) -> Feed:
     changes, after = await _changes(request, service)
     asked = request.query_params
     about = ", ".join(f"{name} {asked[name]}" for name in _ABOUT if asked.get(name))
-    return feed_of(request, path, changes, after, about)
+    said = await said_of(service, changes)
+    return feed_of(request, path, changes, after, about, said)
 
 
-def feed_of(request: Request, path: str, changes: list[VersionChange], after: str | None, about: str) -> Feed:
-    """A page of changes as a feed; `about` says which changes these are."""
+async def said_of(service: Service, changes: list[VersionChange]) -> dict[str, str]:
+    """What changed in each, in a sentence, where that can be said soon."""
+    return await sentences(service, [each.id for each in changes if each.kind == "changed"])
+
+
+def feed_of(
+    request: Request,
+    path: str,
+    changes: list[VersionChange],
+    after: str | None,
+    about: str,
+    said: Mapping[str, str],
+) -> Feed:
+    """A page of changes as a feed; `about` says which changes these are, `said` what changed in each."""
     base = base_of(request)
     asked = {key: value for key, value in request.query_params.items() if key != "secret"}
     return Feed(
@@ -85,7 +99,7 @@ def feed_of(request: Request, path: str, changes: list[VersionChange], after: st
         home=f"{base}/",
         here=f"{base}{path}" + (f"?{urlencode(asked)}" if asked else ""),
         further=f"{base}{path}?{urlencode({**asked, 'cursor': after})}" if after else None,
-        entries=tuple(_entry(change, base) for change in changes),
+        entries=tuple(_entry(change, base, said.get(change.id)) for change in changes),
     )
 
 
@@ -155,8 +169,9 @@ def _change(row: Row, base: str) -> VersionChange:
     )
 
 
-def _entry(change: VersionChange, base: str) -> FeedEntry:
-    said = {"new": "first seen", "changed": "changed", "noise": "other bytes, the same content"}
+def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
+    kinds = {"new": "first seen", "changed": "changed", "noise": "other bytes, the same content"}
+    what = sentence or kinds[change.kind]
     return FeedEntry(
         id=f"urn:tamias:version:{change.id}",
         title=f"{change.title or change.url}: version {change.number}",
@@ -166,7 +181,7 @@ def _entry(change: VersionChange, base: str) -> FeedEntry:
         download=change.download,
         media_type=change.media_type,
         byte_size=change.byte_size,
-        summary=f"{change.url}: {said[change.kind]}, {change.byte_size} bytes, sha256 {change.sha256}",
+        summary=f"{change.url}: {what}, {change.byte_size} bytes, sha256 {change.sha256}",
     )
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.crawl.catalogue.exchange import Answer
-from tamias.serve.api.changes import Row, feed_of, page_of, span
+from tamias.serve.api.changes import Row, feed_of, page_of, said_of, span
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, atom, json_feed
 from tamias.serve.http.params import base_of
 from tamias.serve.http.problems import HttpProblem
@@ -63,7 +63,7 @@ class QueryFeeds:
         rows, hidden = await service.pool.run(partial(_found, asked={**asked, **names}, withheld=withheld))
         changes, after = page_of(rows, asked["limit"], hidden, base_of(request))
         about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"
-        return _written(feed_of(request, PATH, changes, after, about), form)
+        return _written(feed_of(request, PATH, changes, after, about, await said_of(service, changes)), form)
 
     async def _wanted(self, query: str) -> NamedByResult:
         """Whoever asks the same at the same time, or a moment later, waits for the same answer."""
