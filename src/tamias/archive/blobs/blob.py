@@ -107,6 +107,13 @@ class Description(msgspec.Struct, frozen=True, omit_defaults=True):
     base: str | None = None
     depth: int = 0
 
+    def blob(self, place: BlobPlace) -> Blob:
+        """The blob, once it is known where its record stands."""
+        return Blob(
+            sha256=self.sha256, size=self.size, codec=self.codec, base=self.base, depth=self.depth,
+            stored=self.payload, place=place,
+        )  # fmt: skip
+
 
 class BlobRecord(msgspec.Struct, frozen=True):
     """A description, and where its record stands."""

@@ -269,16 +269,7 @@ def _blobs(writer: BlobWriter, pack: Pack) -> Iterator[Blob]:
         return writer.reader.packs.read(pack.pack, start, min(length, pack.length - start))
 
     for record in scan(read, pack.length):
-        told = record.description
-        yield Blob(
-            sha256=told.sha256,
-            size=told.size,
-            codec=told.codec,
-            base=told.base,
-            depth=told.depth,
-            stored=told.payload,
-            place=BlobPlace(pack.pack, record.start, record.length),
-        )
+        yield record.description.blob(BlobPlace(pack.pack, record.start, record.length))
 
 
 def _insert(writer: BlobWriter, blobs: list[Blob]) -> int:

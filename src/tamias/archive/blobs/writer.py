@@ -208,16 +208,7 @@ class BlobWriter:
         return self._append_described(told, payload.content)
 
     def _append_described(self, told: Description, payload: bytes) -> Blob:
-        place = self.appender.append([description_frame(told), payload])
-        return Blob(
-            sha256=told.sha256,
-            size=told.size,
-            codec=told.codec,
-            base=told.base,
-            depth=told.depth,
-            stored=told.payload,
-            place=place,
-        )
+        return told.blob(self.appender.append([description_frame(told), payload]))
 
     def _prepared(self, new: list[Blob], sha256: str, size: int, needs: Iterable[str]) -> Prepared:
         """With all that it needs and that has no row yet; so it can be made true without the others."""

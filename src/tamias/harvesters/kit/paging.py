@@ -52,15 +52,21 @@ class ChangeOrder(NamedTuple):
     """When a record was changed (ISO 8601). May raise one of `BAD`."""
 
 
+class RecordId(msgspec.Struct):
+    """What most records are known by."""
+
+    id: str
+
+
 class PortalListing(Protocol):
     """How one software lists its datasets. Pure: it makes addresses and reads what came."""
 
     name: str
     largest: int
     """Records to ask for at the most, and first."""
-    any_offset: bool
+    any_offset: bool = True
     """Whether a page can begin at any record, not only at multiples of its size."""
-    deepest: int | None
+    deepest: int | None = None
     """How far an offset goes; beyond it the listing goes on from the key of the last record."""
 
     @property
@@ -71,7 +77,7 @@ class PortalListing(Protocol):
     @property
     def order(self) -> ChangeOrder | None:
         """How changes are asked for; None where they cannot be."""
-        ...
+        return None
 
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
         """Where the page stands that holds the record at `start`, and the number of its first record."""
@@ -83,7 +89,7 @@ class PortalListing(Protocol):
 
     def key(self, record: msgspec.Raw) -> str:
         """By what the listing is ordered; unique. Raises one of `BAD` for a record without one."""
-        ...
+        return msgspec.json.decode(record, type=RecordId).id
 
 
 class PageTrouble(msgspec.Struct, frozen=True):

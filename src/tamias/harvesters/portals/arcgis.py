@@ -8,7 +8,13 @@ import msgspec
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import (
+    PortalListing,
+    RecordPage,
+    opening,
+    place_of,
+    read_listing,
+)
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import in_languages, one_text, table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
@@ -33,18 +39,12 @@ class _Items(msgspec.Struct):
     numberMatched: int | None = None  # noqa: N815 (their name)
 
 
-class _ItemKey(msgspec.Struct):
-    id: str
-
-
-class FeedListing:
+class FeedListing(PortalListing):
     """The feed; it has no pages."""
 
     name = "ArcGIS Hub"
     largest = 1
     any_offset = False
-    deepest: int | None = None
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -61,14 +61,11 @@ class FeedListing:
         return msgspec.json.decode(record, type=_FeedKey).identifier
 
 
-class SearchListing:
+class SearchListing(PortalListing):
     """The search of all datasets, whose order is the hub's own."""
 
     name = "ArcGIS Hub"
     largest = PAGE_RECORDS
-    any_offset = True
-    deepest: int | None = None
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -81,9 +78,6 @@ class SearchListing:
     def page(self, body: bytes) -> RecordPage:
         answer = msgspec.json.decode(body, type=_Items)
         return RecordPage(answer.features, answer.numberMatched)
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_ItemKey).id
 
 
 class ArcGisHarvester:

@@ -14,6 +14,8 @@ from tamias.harvesters.kit.paging import (
     MOST_PAGE,
     ChangeOrder,
     PageTrouble,
+    PortalListing,
+    RecordId,
     RecordPage,
     found,
     opening,
@@ -53,17 +55,11 @@ class _Status(msgspec.Struct):
     result: _CkanSite
 
 
-class _CkanKey(msgspec.Struct):
-    id: str
-
-
-class CkanListing:
+class CkanListing(PortalListing):
     """`package_search`, in the order of identifiers."""
 
     name = "CKAN"
     largest = PAGE_RECORDS
-    any_offset = True
-    deepest: int | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -78,9 +74,6 @@ class CkanListing:
         if not answer.success:
             raise ValueError("success is false")
         return RecordPage(answer.result.results, answer.result.count)
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_CkanKey).id
 
     @property
     def order(self) -> ChangeOrder:
@@ -158,7 +151,7 @@ class _Activities(msgspec.Struct):
 
 class _Ids(msgspec.Struct):
     count: int
-    results: list[_CkanKey]
+    results: list[RecordId]
 
 
 class _IdAnswer(msgspec.Struct):

@@ -7,7 +7,13 @@ import msgspec
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of, read_listing
+from tamias.harvesters.kit.paging import (
+    PortalListing,
+    RecordPage,
+    opening,
+    place_of,
+    read_listing,
+)
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
@@ -22,14 +28,12 @@ class _DkanKey(msgspec.Struct):
     identifier: str
 
 
-class MetastoreListing:
+class MetastoreListing(PortalListing):
     """Every dataset of the metastore; it has no pages."""
 
     name = "DKAN"
     largest = 1
     any_offset = False
-    deepest: int | None = None
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:

@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.harvesters.kit.changes import read_changes_or_all
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of
+from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, RecordPage, opening, place_of
 from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.terms import sound_iri
@@ -50,7 +50,7 @@ class _ExploreKey(msgspec.Struct):
     metas: _Metas = msgspec.field(default_factory=_Metas)
 
 
-class OpenDataSoftListing:
+class OpenDataSoftListing(PortalListing):
     """The catalogue in the order of changes, so that a dataset that changes meanwhile comes once more.
 
     An offset may not pass 10,000: from there on it is counted anew from the last date. Datasets without a
@@ -59,8 +59,7 @@ class OpenDataSoftListing:
 
     name = "OpenDataSoft"
     largest = PAGE_RECORDS - 1
-    any_offset = True
-    deepest: int | None = DEEPEST_OFFSET
+    deepest = DEEPEST_OFFSET
 
     @property
     def mapping(self) -> RecordMapping:

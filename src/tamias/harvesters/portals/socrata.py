@@ -8,7 +8,7 @@ import msgspec
 
 from tamias.harvesters.kit.changes import read_changes_or_all
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import ChangeOrder, RecordPage, opening, place_of
+from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, RecordPage, opening, place_of
 from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import in_languages, one_text, table, tables, text, texts
 from tamias.harvesters.kit.ways import roots
@@ -40,13 +40,12 @@ class _SocrataKey(msgspec.Struct):
     resource: _Resource
 
 
-class SocrataListing:
+class SocrataListing(PortalListing):
     """`/api/catalog/v1` in the order of identifiers: by offset, and behind its limit by `scroll_id`."""
 
     name = "Socrata"
     largest = PAGE_RECORDS
-    any_offset = True
-    deepest: int | None = DEEPEST_OFFSET
+    deepest = DEEPEST_OFFSET
 
     @property
     def mapping(self) -> RecordMapping:

@@ -9,7 +9,7 @@ from tamias.harvesters.kit.mapping import RecordMapping, plain
 from tamias.harvesters.kit.paging import (
     BAD,
     MOST_PAGE,
-    ChangeOrder,
+    PortalListing,
     RecordPage,
     opening,
     place_of,
@@ -40,22 +40,16 @@ class _UdataAnswer(msgspec.Struct):
     total: int | None = None
 
 
-class _UdataKey(msgspec.Struct):
-    id: str
-
-
 class _UdataSite(msgspec.Struct):
     title: str | None = None
 
 
-class UdataListing:
+class UdataListing(PortalListing):
     """The oldest first, so that new datasets come at the end. A page begins at multiples of its size."""
 
     name = "udata"
     largest = PAGE_RECORDS
     any_offset = False
-    deepest: int | None = None
-    order: ChangeOrder | None = None
 
     @property
     def mapping(self) -> RecordMapping:
@@ -68,9 +62,6 @@ class UdataListing:
     def page(self, body: bytes) -> RecordPage:
         answer = msgspec.json.decode(body, type=_UdataAnswer)
         return RecordPage(answer.data, answer.total)
-
-    def key(self, record: msgspec.Raw) -> str:
-        return msgspec.json.decode(record, type=_UdataKey).id
 
 
 class UdataHarvester:
