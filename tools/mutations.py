@@ -269,7 +269,7 @@ MUTATIONS = (
     Mutation(
         "what is repaired is read as if for the first time",
         "frontier/due/make_due.py",
-        '        cursor.execute(_SQL["forget_answers"].text, wanted)\n',
+        '        done_by(cursor, "forget_answers", wanted)\n',
         "",
         ("integration/crawl/test_damaged_segment.py", "-k", "mends"),
     ),
