@@ -1,5 +1,7 @@
 """`tamias export --format parquet --text`: the text of pages, without what stands around it."""
 
+import json
+
 import duckdb
 import pytest
 
@@ -60,3 +62,30 @@ def test_an_index_of_the_pages_has_their_words(exported, tamias, tmp_path):
     content = file.read_bytes()
     assert all(word in content for word in (b"squirrel", b"acorns", b"http://pages.example/story"))
     assert b"copyright" not in content
+
+
+def test_what_is_reserved_is_in_no_text_and_no_index(filled, tamias, tmp_path):
+    for word in ("open", "mined"):
+        page = PAGE.replace("squirrel", f"{word}squirrel")
+        filled.put(f"http://reserved.example/{word}", page.encode(), media_type="text/html")
+    said = json.dumps([{"source": "header", "key": "tdm-reservation", "value": "1"}])
+    filled.run(
+        "UPDATE capture SET signals = %b::text::jsonb WHERE url = %b", said, "http://reserved.example/mined"
+    )
+    found = {}
+    for words in ((), ("--include-reserved",)):
+        done = tamias("export", "--format", "ciff", "-o", str(tmp_path / "index.ciff"), *words)
+        assert done.returncode == 0, done.stderr
+        done = tamias("export", "--format", "parquet", "--text", "-o", str(tmp_path / "text"), *words)
+        assert done.returncode == 0, done.stderr
+        index = (tmp_path / "index.ciff").read_bytes()
+        rows = duckdb.sql(
+            f"SELECT url, not_permitted FROM '{tmp_path / 'text' / 'pages.parquet'}'"
+        ).fetchall()
+        found[words] = b"minedsquirrel" in index, b"opensquirrel" in index, sorted(rows)
+    reserved = ("http://reserved.example/mined", ["tdm_reserved (header tdm-reservation: 1)"])
+    opened = ("http://reserved.example/open", [])
+    assert found == {
+        (): (False, True, [opened]),
+        ("--include-reserved",): (True, True, [reserved, opened]),
+    }
