@@ -23,7 +23,8 @@ def main() -> int:
     told = json.loads((PAGES / "package.json").read_text())
     versions = {**told["dependencies"], **told["devDependencies"]}
     wanted = {f"{name}@{versions[name]}": about for name, about in told["tamias"].items()}
-    stamp, now = LIBRARIES / "versions", "\n".join(sorted(wanted)) + "\n"
+    files = [f"{package} {' '.join(about['files'].values())}" for package, about in wanted.items()]
+    stamp, now = LIBRARIES / "versions", "\n".join(sorted(files)) + "\n"
     if stamp.exists() and stamp.read_text() == now:
         return 0
     if shutil.which("npm") is None:

@@ -31,6 +31,15 @@ def test_the_wheel_holds_all_of_the_web_of_the_demo(names):
     assert there <= set(names)
 
 
+@pytest.mark.skipif(
+    not (ROOT / "src/tamias/serve/pages/libraries/versions").exists(), reason="npm fetched no libraries"
+)
+def test_the_wheel_holds_what_the_pages_take_from_npm_and_not_what_only_tests_need(names):
+    held = {name.rpartition("/")[2] for name in names if name.startswith("tamias/serve/pages/libraries/")}
+    assert {"htmx.min.js", "htmx.LICENSE", "yasgui.min.js", "yasgui.min.css", "yasgui.package.json"} <= held
+    assert "axe.min.js" not in held
+
+
 def test_the_benchmarks_of_a_checkout_run_from_any_folder(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--help"],
