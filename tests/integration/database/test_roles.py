@@ -27,7 +27,7 @@ OWNERS_ALONE = {
 _FRONTIER = ("frontier/frontier", "frontier/due/make_due", "frontier/tagging/tag_sets", "frontier/addresses")
 _FOUND = (
     *("archive/captures", "archive/references", "archive/blobs/blobs", "archive/versions/resources"),
-    *(f"archive/sources/{name}" for name in ("catalogues", "contexts", "harvests", "hints", "sites")),
+    *(f"archive/sources/{name}" for name in ("catalogues", "harvests", "sites")),
     *("crawl/commit/tagging", "filters/blocked", "permit/robots"),
 )
 RUNS = {
