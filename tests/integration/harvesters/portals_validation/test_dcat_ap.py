@@ -1,6 +1,7 @@
 """What comes out of every kind of portal is DCAT-AP 3.0.1, by the published shapes."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -90,3 +91,28 @@ def test_dcat_out_of_a_page_with_schema_org_breaks_no_rule(tmp_path, violations)
     datasets = datasets_in_page(read(page, base="https://example.org/page", media_type="text/html").quads)
     quads = dataset_quads(datasets[0], "https://example.org/page")
     assert violations(quads + catalogue_quads("https://example.org/page", "Page", None, None)) == []
+
+
+def test_the_documentation_has_the_coverage_of_every_kind(portal, harvest):
+    """`TAMIAS_WRITE_DOCS=1 pytest` with this test writes the table anew."""
+    lines = []
+    for kind, (harvester, path, serve, _) in KINDS.items():
+        portal.serve = serve
+        coverage = MappingCoverage()
+        for source in harvest(harvester(), path).sources:
+            coverage.add(source, map_again(source), mapping_of(source).dropped)
+        reasons = sorted({each.reason for each in coverage.fields.values() if each.dropped and each.reason})
+        row = (coverage.records, coverage.values, coverage.mapped, coverage.extra, coverage.dropped)
+        if coverage.records:
+            lines.append(
+                f"| {kind} | {' | '.join(map(str, row))}{': ' if reasons else ''}{'; '.join(reasons)} |"
+            )
+    page = Path(__file__).parents[4] / "docs" / "harvesters.md"
+    before, _, rest = page.read_text().partition("<!-- coverage -->\n")
+    _, _, after = rest.partition("<!-- end of coverage -->\n")
+    head = "| kind | records | values | mapped | extra | dropped |\n|---|---|---|---|---|---|\n"
+    table = "".join(f"{line}\n" for line in lines)
+    written = f"{before}<!-- coverage -->\n\n{head}{table}\n<!-- end of coverage -->\n{after}"
+    if os.environ.get("TAMIAS_WRITE_DOCS"):
+        page.write_text(written)
+    assert page.read_text() == written
