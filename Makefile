@@ -25,7 +25,7 @@ demo: setup
 
 test: setup check
 	sh tests/system-packages.sh
-	$(BIN)/pytest -n 2 || $(MAKE) once-more
+	$(BIN)/pytest -n 3 || $(MAKE) once-more
 
 # Real servers on busy machines: what failed is run once more, alone, and must pass then.
 once-more:

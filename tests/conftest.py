@@ -1,6 +1,7 @@
 """What several tests share: the public test data, unpacked where it is to be had."""
 
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,10 @@ import pytest
 
 # Hundreds of commands are run: each would compile all of Tamias where the machine forbids to keep bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell that starts the tests in the background makes them ignore SIGINT, and commands would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = Path(os.environ.get("TAMIAS_SUITES", ROOT.parent / "shared" / "suites"))

@@ -203,7 +203,10 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How documents are fetched."""
 
     delay: Annotated[float, _about("minimum seconds between two requests to one queue", ge=0)] = 1.0
-    concurrency: Annotated[int, _about("concurrent requests in each worker", ge=1)] = 256
+    concurrency: Annotated[
+        int,
+        _about("concurrent requests in each worker; hosts that have not answered yet get as many more", ge=1),
+    ] = 256
     contact: Annotated[
         str, _about("how site owners can reach you: a URL or e-mail address, sent with every request")
     ] = CONTACT_PAGE
