@@ -11,7 +11,7 @@ from tamias.model.errors import UrlError, UsageError
 from tamias.model.url import resolve
 
 MOST_BYTES: Final = 16 << 20
-"""Of one page; a larger one has no text."""
+"""Of one page; what follows is not read."""
 MOST_LINKS: Final = 10_000
 MOST_HEADINGS: Final = 1_000
 _HEADINGS: Final = "h1, h2, h3, h4, h5, h6"

@@ -31,6 +31,9 @@ from tamias.protocols import PoliteClient
 PAGE_RECORDS = 100
 MOST_PAGES = 100_000
 MOST_COLLECTIONS = 10_000
+_LONGEST_NAME = 1_000
+_MOST_GAPS = 10
+"""Reasons why something is missing that are told; the state of a harvest is stored with every page."""
 _ACCEPT = "application/geo+json, application/json;q=0.9"
 
 
@@ -77,7 +80,7 @@ class OgcRecordsHarvester:
             capture = await client.ask(Request(url=state.next, accept=_ACCEPT))
             end = failure(capture, "the records of")
             if end is not None and not end.retry and state.datasets:
-                state.gaps.append(end.reason)
+                _note_gap(state, end.reason)
                 state.next, end = None, None
                 state.listing = False
                 yield _step(state)
@@ -143,10 +146,10 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
     findings += described(list(_mapped(state, records, findings)), state.root)
     following = _following(page, capture.final_url) if found else None
     if following and state.turns.again([following, *(text(each.get("id")) or "" for each in found)]):
-        state.gaps.append(f"{following} gives the same page again")
+        _note_gap(state, f"{following} gives the same page again")
         following = None
     if state.pages >= MOST_PAGES:
-        state.gaps.append(f"{MOST_PAGES} pages are the most that are asked for")
+        _note_gap(state, f"{MOST_PAGES} pages are the most that are asked for")
         following, state.collections = None, []
     state.next = following
     state.listing = state.listing and following is not None
@@ -157,10 +160,17 @@ def _note_collections(state: _OgcState, found: list[dict[str, Any]], names: list
     """Items are read of every collection of STAC, and of those of records."""
     wanted = {text(each.get("id")) for each in found if _has_records(state, each)}
     state.others += sum(name not in wanted for name in names)
-    state.collections += [name for name in names if name in wanted]
+    state.collections += [name for name in names if name in wanted and len(name) <= _LONGEST_NAME]
+    if any(len(name) > _LONGEST_NAME for name in names):
+        _note_gap(state, f"collections whose names have more than {_LONGEST_NAME} characters are left out")
     if len(state.collections) > MOST_COLLECTIONS:
-        state.gaps.append(f"of {len(state.collections)} collections {MOST_COLLECTIONS} are read")
+        _note_gap(state, f"of {len(state.collections)} collections {MOST_COLLECTIONS} are read")
         del state.collections[MOST_COLLECTIONS:]
+
+
+def _note_gap(state: _OgcState, reason: str) -> None:
+    if len(state.gaps) < _MOST_GAPS:
+        state.gaps.append(reason[:_LONGEST_NAME])
 
 
 def _is_record(state: _OgcState, collection: dict[str, Any]) -> bool:
@@ -201,7 +211,7 @@ def _end(state: _OgcState) -> HarvestEnd:
     said = [f"{state.datasets} datasets on {state.pages} pages"]
     if state.others:
         said[0] += f", {state.others} collections of features whose items are data"
-    doubts = list(state.gaps[:10])
+    doubts = list(state.gaps)
     if state.problems:
         doubts.append(f"{state.problems} records could not be read")
     if state.matched > state.datasets:

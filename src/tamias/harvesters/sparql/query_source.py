@@ -27,6 +27,8 @@ from tamias.protocols import PoliteClient
 KIND = "sparql-query"
 MOST_BYTES = 1 << 30
 """Of the answer to a CONSTRUCT; it is read as a stream."""
+MOST_NAMED = 1_000_000
+"""IRIs of an answer without datasets that are followed."""
 _QUERY = "query"
 _ACCEPT = "application/n-triples, text/turtle;q=0.9, application/rdf+xml;q=0.8, */*;q=0.1"
 _CAP = "x-sparql-maxrows"
@@ -165,7 +167,8 @@ class _ConstructResult:
                 self._statements += len(quads)
                 self._said.add(quads)
                 nodes = (term for quad in quads for term in (quad.subject, quad.object))
-                named.update((node.value, None) for node in nodes if isinstance(node, NamedNode))
+                if len(named) < MOST_NAMED:
+                    named.update((node.value, None) for node in nodes if isinstance(node, NamedNode))
                 yield Quads(quads)
             elif isinstance(finding, Problem):
                 self._problems += 1

@@ -74,6 +74,24 @@ def test_a_catalogue_that_gives_one_page_for_ever_is_left(catalogue, harvest):
     assert not harvested.end.complete
 
 
+def test_the_state_of_a_harvest_stays_small_whatever_the_collections_are_called(portal, harvest):
+    """And however many of them cannot be read: it is stored with every page."""
+    names = ["good", "x" * 500_000, *(f"away{number}" for number in range(30))]
+
+    def serve(path, query):
+        if path == "/collections":
+            return {"collections": [{"id": name, "itemType": "record"} for name in names]}
+        if path == "/collections/good/items":
+            return {"features": [record(1)]}
+        return {} if path == "/" else (404, {}, b"")
+
+    portal.serve = serve
+    harvested = harvest(OgcRecordsHarvester())
+    assert max(len(step.state) for step in harvested.steps) < 20_000
+    assert (harvested.titles, harvested.end.complete) == (["Record 1"], False)
+    assert "more than 1000 characters are left out" in harvested.end.reason
+
+
 def test_items_of_two_collections_with_the_same_name_are_two_records(portal, harvest):
     def serve(path, query):
         if path == "/collections":
