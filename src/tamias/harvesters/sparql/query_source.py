@@ -158,6 +158,7 @@ class _ConstructResult:
         self._source = source
         self._said = Descriptions()
         self._statements = self._problems = self._datasets = 0
+        self._full = False
 
     def findings(self, client: PoliteClient, capture: Capture) -> Iterator[Finding]:
         labels, named = Labels("q"), dict[str, None]()
@@ -173,6 +174,7 @@ class _ConstructResult:
             elif isinstance(finding, Problem):
                 self._problems += 1
                 yield finding
+        self._full = len(named) >= MOST_NAMED
         datasets = datasets_in(self._said, self._source)
         self._datasets = len(datasets)
         if datasets:
@@ -186,6 +188,8 @@ class _ConstructResult:
         doubts = [f"{self._problems} problems in reading them"] if self._problems else []
         if capture.hops and (cap := capture.hops[-1].header(_CAP)):
             doubts.append(f"the server gives no more than {cap} rows")
+        if self._full and not self._datasets:
+            doubts.append(f"only the first {MOST_NAMED:,} IRIs are followed")
         if self._said.full:
             doubts.append(f"datasets were read from the first {MOST_STATEMENTS:,} statements only")
         outcome = Outcome.OK if self._statements else Outcome.FAILED
