@@ -211,6 +211,10 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True):
         str, _about("how site owners can reach you: a URL or e-mail address, sent with every request")
     ] = CONTACT_PAGE
     resolve: Annotated[tuple[str, ...], _about("HOST:ADDRESS pairs used instead of DNS")] = ()
+    credentials: Annotated[
+        tuple[str, ...],
+        _about("files with [[credentials]] for sources, mode 0600 (docs/credentials.md)"),
+    ] = ()
     max_bytes: Annotated[int, _about("maximum size of a body, in bytes", ge=1)] = 100_000_000
     timeout: Annotated[float, _about("seconds for a whole download", gt=0)] = 300.0
     connect_timeout: Annotated[float, _about("seconds to connect", gt=0)] = 10.0
@@ -483,6 +487,7 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {file} is not TOML: {error}") from error
     values: dict[str, Any] = {}
+    own_credentials = tables.pop("credentials", None)
     for table, content in tables.items():
         if not isinstance(content, dict):
             raise ConfigError(f"{file}: '{table}' must be in a table such as [fetch]")
@@ -494,6 +499,9 @@ def _from_file(file: Path, known: dict[str, Setting]) -> dict[str, Any]:
                 values[key] = value
             else:
                 raise ConfigError(f"{file}: there is no setting '{key}'{_meant(key, known)}")
+    if own_credentials is not None:
+        # Only the place: who sends requests reads them there.
+        values["fetch.credentials"] = [*values.get("fetch.credentials", ()), str(file.absolute())]
     return values
 
 

@@ -115,6 +115,7 @@ def _at_service(
         concurrency=concurrency,
         room=own.crawl.room,
         allow_private=own.permit.allow_private,
+        credentials=own.fetch.credentials,
     )
 
     def show(progress: "Sequence[Progress]", working: int) -> None:

@@ -21,6 +21,7 @@ import msgspec
 from tamias.database.disk import private, refusals
 from tamias.database.locks import alone, is_free, opened, shared
 from tamias.model import errors
+from tamias.model.environment import environment_without_secrets
 from tamias.model.errors import TamiasError
 
 NEWCOMER_SECONDS = 120
@@ -227,6 +228,7 @@ def _start_process(module: str, orders: str, folder: Path, log: Path) -> tuple[i
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
+            env=environment_without_secrets(),
         )
         os.close(writing)
         try:

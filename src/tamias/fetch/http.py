@@ -8,6 +8,7 @@ from http import HTTPStatus
 import pycurl
 
 from tamias.content.formats import accept_for
+from tamias.fetch.credentials import WITHHELD, SourceCredential
 from tamias.fetch.http_transfer import ZSTD, HttpTransfer
 from tamias.fetch.multi import GIVEN_UP, Multi
 from tamias.fetch.options import HttpOptions
@@ -141,14 +142,16 @@ class HttpFetcher:
         """One hop. None when another is to follow."""
         transfer.as_coded = attempt.as_coded
         transfer.is_query = attempt.request.is_query
-        asking = transfer.ask(self._multi, url, _headers(attempt), attempt.body, attempt.seconds_left)
+        credential = self._options.credentials.covering(url)
+        headers = _headers(attempt, credential)
+        asking = transfer.ask(self._multi, url, headers, attempt.body, attempt.seconds_left)
         code, message = await attempt.timed(asking)
         attempt.wire_bytes += transfer.wire_bytes
         # Shows that DNS works, should other names not resolve.
         if transfer.opened and host(url) not in self._options.resolve:
             self._names.resolved(host(url))
         if transfer.answered:
-            attempt.hops.append(_hop(transfer))
+            attempt.hops.append(_hop(transfer, credential))
             if _leads_on(attempt.hops[-1]) or attempt.may_ask_for_anything:
                 return None
             if code == pycurl.E_BAD_CONTENT_ENCODING and attempt.may_ask_as_coded:
@@ -186,6 +189,8 @@ class HttpFetcher:
         location = hop.header("location")
         if location is None:
             return failed(f"redirect ({hop.status}) without a Location")
+        if location == WITHHELD:
+            return failed(f"redirect ({hop.status}) to an address that contains a credential; not followed")
         try:
             target = resolve(_utf8(location), hop.url)
         except UrlError as error:
@@ -216,7 +221,7 @@ class HttpFetcher:
             self._idle.append(transfer)
 
 
-def _headers(attempt: _HttpAttempt) -> list[bytes]:
+def _headers(attempt: _HttpAttempt, credential: SourceCredential | None) -> list[bytes]:
     request = attempt.request
     asked = [
         ("Accept", attempt.accept),
@@ -229,6 +234,8 @@ def _headers(attempt: _HttpAttempt) -> list[bytes]:
         for name, value in asked
         if value and not _CONTROL.search(value)
     ]
+    if credential is not None:
+        lines += credential.headers
     return lines if attempt.body is None else [*lines, *_body_headers(request)]
 
 
@@ -258,8 +265,11 @@ def _leads_on(hop: Hop) -> bool:
     )
 
 
-def _hop(transfer: HttpTransfer) -> Hop:
-    return Hop(url=transfer.url, status=transfer.status, headers=transfer.headers(), address=transfer.address)
+def _hop(transfer: HttpTransfer, credential: SourceCredential | None) -> Hop:
+    headers = transfer.headers()
+    if credential is not None:
+        headers = credential.redacted(headers)
+    return Hop(url=transfer.url, status=transfer.status, headers=headers, address=transfer.address)
 
 
 def _utf8(value: str) -> str:

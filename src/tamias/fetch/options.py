@@ -3,6 +3,7 @@
 import msgspec
 
 from tamias.content.formats import accept_header
+from tamias.fetch.credentials import SourceCredentials
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +41,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     ratio_floor: int = 10 << 20
     resolve: dict[str, str] = {}
     """Host to address, on every port, instead of asking DNS."""
+    credentials: SourceCredentials = msgspec.field(default_factory=SourceCredentials)
+    """What requests to some origins carry."""
     verify_tls: bool = True
     ca_file: str | None = None
     """The certificates to trust instead of the system's."""

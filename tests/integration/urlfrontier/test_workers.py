@@ -305,3 +305,36 @@ def test_workers_at_the_database_work_until_they_are_stopped(tamias, web):
     _, said = near.communicate(timeout=60)
     assert near.returncode == 0, said
     assert tamias.quads() == web.quads
+
+
+def test_far_workers_have_credentials_of_their_own_and_the_service_has_no_part_in_them(
+    tamias, service, site_at, reply, tmp_path
+):
+    """The service's own would be refused, and where it says that the host is, the worker does not look."""
+    site, given = site_at("127.0.0.5"), []
+
+    def page(handler):
+        given.append(handler.headers.get("X-Api-Key"))
+        known = given[-1] == "key-of-the-worker"
+        reply(*(200, b"<> <#is> 1 .") if known else (401,), Content_Type="text/turtle")(handler)
+
+    site.pages["/data"] = page
+    files = {name: tmp_path / f"{name}.toml" for name in ("service", "worker")}
+    for name, file in files.items():
+        table = f'[[credentials]]\nurl = "{site.url("/")}"\nheaders = {{ X-Api-Key = "key-of-the-{name}" }}\n'
+        file.write_text(table)
+        file.chmod(0o600)
+    tamias.env["TAMIAS_FETCH__CREDENTIALS"] = str(files["service"])
+    words = ("--allow-private", "--no-robots", "--delay", "0", "--max-time", "0")
+    words += ("--resolve", f"{site.address}:127.0.0.6")
+    assert tamias.run("crawl", *words, site.url("/data")).returncode == LIMIT
+    instance = service()
+    tamias.env["TAMIAS_FETCH__CREDENTIALS"] = str(files["worker"])
+    far = start_far(tamias, instance.address, tmp_path / "scratch", workers=1)
+    with closing(Database(tamias.data)) as database, closing(database.session()) as session:
+        tamias.wait_until(lambda: urls_left(session) == 0)
+    ended(far)
+    assert given == ["key-of-the-worker"]
+    assert len(tamias.quads()) == 1
+    kept = [path for path in tamias.data.rglob("*") if path.is_file()]
+    assert [path for path in kept if b"key-of-the-" in path.read_bytes()] == []

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
+
 from tamias import __version__
+from tamias.fetch.credentials import load_credentials
 from tamias.fetch.options import HttpOptions
 from tamias.model.errors import UsageError
 from tamias.plugins import load_formats
@@ -33,8 +36,21 @@ def http_options(settings: Settings, spool: Path) -> HttpOptions:
         max_header_bytes=fetch.max_header_bytes,
         max_ratio=fetch.max_ratio,
         resolve=_pairs(fetch.resolve),
+        credentials=load_credentials(fetch.credentials),
         connections=fetch.concurrency,
     )
+
+
+def with_own_credentials(settings: Settings, files: tuple[str, ...]) -> Settings:
+    """The settings of another machine with credentials of this one.
+
+    Where the other machine says which address a host has, it could have the credential sent to itself: for
+    hosts that get one, only DNS says so.
+    """
+    hosts = load_credentials(files).hosts
+    resolve = tuple(pair for pair in settings.fetch.resolve if pair.partition(":")[0] not in hosts)
+    fetch = msgspec.structs.replace(settings.fetch, credentials=files, resolve=resolve)
+    return msgspec.structs.replace(settings, fetch=fetch)
 
 
 def _pairs(resolve: tuple[str, ...]) -> dict[str, str]:

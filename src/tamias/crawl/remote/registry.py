@@ -119,8 +119,12 @@ class WorkerRegistry:
 
 def _elsewhere(policy: WirePolicy) -> WirePolicy:
     """As workers are told it: files of this machine are no use to them; the service itself looks at these."""
-    filters = msgspec.structs.replace(policy.settings.filters, blocklists=())
-    return msgspec.structs.replace(policy, settings=msgspec.structs.replace(policy.settings, filters=filters))
+    settings = policy.settings
+    filters = msgspec.structs.replace(settings.filters, blocklists=())
+    fetch = msgspec.structs.replace(settings.fetch, credentials=())
+    return msgspec.structs.replace(
+        policy, settings=msgspec.structs.replace(settings, filters=filters, fetch=fetch)
+    )
 
 
 def _files(place: Path) -> list[Path]:

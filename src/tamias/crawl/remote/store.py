@@ -9,6 +9,7 @@ import msgspec
 
 from tamias.archive.sources.sites import Covered
 from tamias.crawl.plan.admit import Admission, with_words
+from tamias.crawl.plan.fetch_options import with_own_credentials
 from tamias.crawl.remote.client import FrontierClient, Outdated
 from tamias.crawl.remote.delivery_queue import DeliveryQueue
 from tamias.crawl.remote.grpc.reconnecting import NotReached, ReconnectingChannel, ServiceTarget
@@ -35,6 +36,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     allow_private: bool = False
     """Whether the service may send it to addresses of its own network."""
+    credentials: tuple[str, ...] = ()
+    """Files of this machine; the service has no part in them."""
 
 
 class RemoteStore:
@@ -144,6 +147,7 @@ async def remote_worker(told: bytes) -> AsyncIterator[Worker]:
         )
     scratch = Path(plan.scratch)
     settings = _with_rules(policy, scratch / "rules" / str(client.worker))
+    settings = with_own_credentials(settings, plan.credentials)
     admission = Admission(settings, policy.seeds)
     store = RemoteStore(client, policy, admission, scratch)
     visitor = Visitor(visit_runner(store, admission, scratch), store)

@@ -36,14 +36,22 @@ class RemoteSupervisor:
         concurrency: int | None,
         room: float,
         allow_private: bool,
+        credentials: tuple[str, ...] = (),
     ) -> None:
-        """`room`: megabytes that must stay free where the scratch folder is."""
+        """`room`: megabytes that must stay free where the scratch folder is.
+
+        `credentials`: files with what requests to some origins carry.
+        """
         self._target = target
         self._clients: list[FrontierClient] = []
         self._scratch = scratch.absolute()
         self._scratch.mkdir(parents=True, mode=0o700, exist_ok=True)
         plan = RemotePlan(
-            target=target, scratch=str(self._scratch), concurrency=concurrency, allow_private=allow_private
+            target=target,
+            scratch=str(self._scratch),
+            concurrency=concurrency,
+            allow_private=allow_private,
+            credentials=credentials,
         )
         self._pool = ProcessPool(
             "tamias.crawl.remote.worker",

@@ -13,6 +13,7 @@ from tamias.analyse.profile.files import sheet_rows
 from tamias.analyse.profile.files.sheet_rows import Order, Report, Sheet
 from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
 from tamias.analyse.profile.tables import Tables
+from tamias.model.environment import environment_without_secrets
 from tamias.model.profile import TableProfile
 
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -83,7 +84,12 @@ def _sheets(path: Path, folder: Path, limits: ProfileLimits, watch: Watch) -> Re
     command = [sys.executable, "-P", sheet_rows.__file__, msgspec.json.encode(order).decode()]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds + 1, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds + 1,
+            check=False,
+            env=environment_without_secrets(),
         )
         return msgspec.json.decode(done.stdout, type=Report)
     except subprocess.TimeoutExpired:

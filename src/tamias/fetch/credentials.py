@@ -1,0 +1,237 @@
+"""Credentials for sources: the headers that requests to an origin, or below a path of it, carry.
+
+They come from files that only you can read, or from the environment. Each hop of a request is looked up by
+its own URL, so a redirect to another origin carries none. They never become part of a URL or a record.
+"""
+
+import base64
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from tamias.model.environment import CREDENTIAL_PREFIX
+from tamias.model.errors import ConfigError, UrlError
+from tamias.model.url import authority, fetch_url, host
+
+WITHHELD = "(withheld)"
+"""Stands in a record where a response repeated a credential, or set a cookie for who had sent one."""
+_LARGEST_FILE = 1 << 20
+_LEAST_REPEATED = 6
+"""Characters of a secret that is searched for in responses: shorter ones are in many texts by chance."""
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
+_COOKIE_VALUE = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")
+_OURS = frozenset(
+    {
+        *("host", "connection", "content-length", "content-type", "transfer-encoding", "te", "upgrade"),
+        *("accept", "accept-encoding", "user-agent", "expect", "range", "if-none-match", "if-modified-since"),
+    }
+)
+"""Headers that the fetcher sets itself."""
+
+
+class FromEnvironment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The name of a variable, in place of a value."""
+
+    env: str
+
+
+Value = str | FromEnvironment
+
+
+class CredentialTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One `[[credentials]]` table, as written."""
+
+    url: str
+    user: Value | None = None
+    password: Value | None = None
+    token: Value | None = None
+    headers: dict[str, Value] = {}
+    cookies: dict[str, Value] = {}
+
+    def __repr__(self) -> str:
+        return f"CredentialTable({self.url!r}, hidden)"
+
+    def values(self) -> list[Value]:
+        """What must stay secret."""
+        single = [self.password, self.token]
+        return [
+            *(each for each in single if each is not None),
+            *self.headers.values(),
+            *self.cookies.values(),
+        ]
+
+
+class SourceCredential:
+    """What requests to one origin, or below one path of it, carry."""
+
+    def __init__(self, url: str, headers: Sequence[tuple[str, str]], secrets: Iterable[str]) -> None:
+        self.origin = authority(url)
+        self.path = url.removeprefix(self.origin)
+        self.headers = tuple(f"{name}: {value}".encode("latin-1") for name, value in headers)
+        self._repeated = tuple(_forms(secrets))
+
+    def __repr__(self) -> str:
+        return f"SourceCredential({self.origin}{self.path}, hidden)"
+
+    def covers(self, url: str) -> bool:
+        """Whether a `fetch_url` of this origin is at the path or below it.
+
+        >>> credential = SourceCredential("https://example.org/api", [], [])
+        >>> [credential.covers(f"https://example.org/api{rest}") for rest in ("", "/a", "?b", "s")]
+        [True, True, True, False]
+        """
+        path = url.removeprefix(self.origin)
+        if not path.startswith(self.path):
+            return False
+        return self.path.endswith("/") or path[len(self.path) :][:1] in ("", "/", "?")
+
+    def redacted(self, headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """The headers of a response as they may be recorded: cookies of our session are not."""
+        return tuple((name, WITHHELD if self._is_secret(name, value) else value) for name, value in headers)
+
+    def _is_secret(self, name: str, value: str) -> bool:
+        return name.lower() in ("set-cookie", "set-cookie2") or any(form in value for form in self._repeated)
+
+
+class SourceCredentials:
+    """All of them; of several that cover a URL the one with the longest path is used."""
+
+    def __init__(self, each: Iterable[SourceCredential] = ()) -> None:
+        self._by_origin: dict[str, list[SourceCredential]] = {}
+        for credential in sorted(each, key=lambda one: -len(one.path)):
+            known = self._by_origin.setdefault(credential.origin, [])
+            if any(credential.path == other.path for other in known):
+                raise ConfigError(f"two [[credentials]] have the url {credential.origin}{credential.path}")
+            known.append(credential)
+
+    def __repr__(self) -> str:
+        return f"SourceCredentials({', '.join(self._by_origin)})"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Names of the hosts that get one."""
+        return frozenset(host(origin) for origin in self._by_origin)
+
+    def covering(self, url: str) -> SourceCredential | None:
+        """What a request for this `fetch_url` carries, if anything."""
+        if not self._by_origin:
+            return None
+        candidates = self._by_origin.get(authority(url), ())
+        return next((each for each in candidates if each.covers(url)), None)
+
+
+def load_credentials(files: Sequence[str], environment: Mapping[str, str] = os.environ) -> SourceCredentials:
+    """Reads the `[[credentials]]` of the files. Raises `ConfigError`, which never contains a value."""
+    tables = [(file, each) for file in files for each in _tables(file)]
+    return SourceCredentials(_credential(file, each, environment) for file, each in tables)
+
+
+def _tables(file: str) -> list[CredentialTable]:
+    content, mode = _read(file)
+    try:
+        document: dict[str, Any] = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        # The parser's own sentence may quote the file.
+        raise ConfigError(f"the credentials {file} are not TOML") from None
+    if "credentials" not in document:
+        raise ConfigError(f"{file} has no [[credentials]]")
+    try:
+        tables = msgspec.convert(document["credentials"], list[CredentialTable])
+    except msgspec.ValidationError as error:  # names types and positions, no values
+        raise ConfigError(f"{file}, [[credentials]]: {error}") from None
+    if mode & 0o077 and any(isinstance(value, str) for each in tables for value in each.values()):
+        raise ConfigError(f"others can read the credentials {file}: run 'chmod 600 {file}'")
+    return tables
+
+
+def _read(file: str) -> tuple[bytes, int]:
+    try:
+        with open(file, "rb") as opened:
+            mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
+            content = opened.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read the credentials {file}: {error.strerror}") from None
+    if len(content) > _LARGEST_FILE:
+        raise ConfigError(f"the credentials {file} are larger than {_LARGEST_FILE} bytes")
+    return content, mode
+
+
+def _credential(file: str, table: CredentialTable, environment: Mapping[str, str]) -> SourceCredential:
+    url = _prefix(file, table.url)
+
+    def value(what: str, told: Value) -> str:
+        text = told if isinstance(told, str) else _variable(file, url, told.env, environment)
+        if not _VALUE.fullmatch(text):
+            raise ConfigError(f"{file}: {what} for {url} is empty or has characters that cannot be sent")
+        return text
+
+    secrets = []
+    headers = []
+    for name, told in table.headers.items():
+        if not _NAME.fullmatch(name) or name.lower() in _OURS:
+            raise ConfigError(f"{file}: {name!r} for {url} is not a header that you can set")
+        headers.append((name, value(f"the header {name}", told)))
+        secrets.append(headers[-1][1])
+    if table.token is not None:
+        secrets.append(value("the token", table.token))
+        headers.append(("Authorization", f"Bearer {secrets[-1]}"))
+    if (table.user is None) != (table.password is None):
+        raise ConfigError(f"{file}: user and password for {url} belong together")
+    if table.user is not None and table.password is not None:
+        user, password = value("the user", table.user), value("the password", table.password)
+        if ":" in user:
+            raise ConfigError(f"{file}: the user for {url} has a colon, which Basic authentication forbids")
+        packed = base64.b64encode(f"{user}:{password}".encode()).decode()
+        secrets += [password, packed]
+        headers.append(("Authorization", f"Basic {packed}"))
+    if table.cookies:
+        pairs = [(name, value(f"the cookie {name}", told)) for name, told in table.cookies.items()]
+        for name, text in pairs:
+            if not (_NAME.fullmatch(name) and _COOKIE_VALUE.fullmatch(text)):
+                raise ConfigError(
+                    f"{file}: the cookie {name!r} for {url} has characters that no cookie may have"
+                )
+        secrets += [text for _, text in pairs]
+        headers.append(("Cookie", "; ".join(f"{name}={text}" for name, text in pairs)))
+    names = [name.lower() for name, _ in headers]
+    if not names or len(names) != len(set(names)):
+        what = "sends the same header twice" if names else "has no user, token, header or cookie"
+        raise ConfigError(f"{file}: the table for {url} {what}")
+    return SourceCredential(url, headers, secrets)
+
+
+def _prefix(file: str, told: str) -> str:
+    try:
+        url = fetch_url(told)
+    except UrlError as error:
+        raise ConfigError(f"{file}, [[credentials]]: {error}") from None
+    if not url.startswith(("http://", "https://")) or "?" in told or "#" in told or "@" in told:
+        raise ConfigError(
+            f"{file}, [[credentials]]: a url is http or https, with a path at most; '{host(url)}' has more"
+        )
+    return url
+
+
+def _variable(file: str, url: str, name: str, environment: Mapping[str, str]) -> str:
+    if not name.startswith(CREDENTIAL_PREFIX):
+        raise ConfigError(
+            f"{file}: variables for {url} must begin with {CREDENTIAL_PREFIX}, so that processes that do not"
+            " need them are started without them"
+        )
+    if name not in environment:
+        raise ConfigError(f"{file}: the environment variable {name} for {url} is not set")
+    return environment[name].strip()
+
+
+def _forms(secrets: Iterable[str]) -> Iterable[str]:
+    """How a response may repeat them."""
+    for each in secrets:
+        if len(each) >= _LEAST_REPEATED:
+            yield from {each, quote(each, safe=""), quote(each), base64.b64encode(each.encode()).decode()}

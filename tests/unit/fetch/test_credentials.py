@@ -1,0 +1,120 @@
+"""Which request carries which credential, and what a wrong file is told without quoting it."""
+
+import base64
+
+import pytest
+
+from tamias.fetch.credentials import WITHHELD, load_credentials
+from tamias.model.errors import ConfigError
+
+SECRET = "hush-hush-42"
+WHOLE = f'[[credentials]]\nurl = "https://Data.example.org:443"\ntoken = "{SECRET}"\n'
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(text, mode=0o600, **environment):
+        file = tmp_path / "credentials.toml"
+        file.write_text(text)
+        file.chmod(mode)
+        return load_credentials([str(file)], environment)
+
+    return loaded
+
+
+def headers(credentials, url):
+    found = credentials.covering(url)
+    return None if found is None else found.headers
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://data.example.org/", True),
+        ("https://data.example.org/a?b", True),
+        ("https://data.example.org/robots.txt", True),
+        ("http://data.example.org/", False),
+        ("https://data.example.org:8443/", False),
+        ("https://www.data.example.org/", False),
+        ("https://example.org/", False),
+        ("https://data.example.org.evil.example/", False),
+        ("https://evil.example/https://data.example.org/", False),
+        ("https://evil.example/?https://data.example.org/", False),
+        ("https://data.example.org./", False),
+        ("ftp://data.example.org/", False),
+    ],
+)
+def test_only_the_same_scheme_host_and_port_get_it(load, url, sent):
+    assert headers(load(WHOLE), url) == ((b"Authorization: Bearer hush-hush-42",) if sent else None)
+
+
+def test_the_longest_path_is_used_alone(load):
+    text = WHOLE + '[[credentials]]\nurl = "https://data.example.org/api/"\ncookies = { s = "in-the-api" }\n'
+    credentials = load(text)
+    assert headers(credentials, "https://data.example.org/api/x") == (b"Cookie: s=in-the-api",)
+    assert headers(credentials, "https://data.example.org/apis") == (b"Authorization: Bearer hush-hush-42",)
+
+
+def test_each_way_to_sign_in_is_a_header(load):
+    text = """[[credentials]]
+url = "http://a.example/"
+user = "mole"
+password = { env = "TAMIAS_CREDENTIAL_A" }
+headers = { X-Api-Key = "key-of-a" }
+cookies = { one = "1-cookie", two = "2-cookie" }
+"""
+    packed = base64.b64encode(b"mole:" + SECRET.encode())
+    assert headers(load(text, TAMIAS_CREDENTIAL_A=SECRET), "http://a.example/x") == (
+        b"X-Api-Key: key-of-a",
+        b"Authorization: Basic " + packed,
+        b"Cookie: one=1-cookie; two=2-cookie",
+    )
+
+
+def test_what_a_response_repeats_is_withheld(load):
+    credential = load(WHOLE).covering("https://data.example.org/")
+    told = [("Set-Cookie", "session=new"), ("Link", f"</?k={SECRET}>"), ("ETag", '"a"')]
+    assert credential.redacted(told) == (("Set-Cookie", WITHHELD), ("Link", WITHHELD), ("ETag", '"a"'))
+
+
+def test_a_file_that_others_can_read_is_refused_unless_it_holds_no_value(load):
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load(WHOLE, mode=0o640)
+    named = WHOLE.replace(f'"{SECRET}"', '{ env = "TAMIAS_CREDENTIAL_A" }')
+    assert load(named, mode=0o644, TAMIAS_CREDENTIAL_A=SECRET).hosts == {"data.example.org"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f'token = "{SECRET}', "not TOML"),
+        (f'secret = "{SECRET}"', r"has no \[\[credentials\]\]"),
+        (WHOLE.replace("token", "tokn"), "unknown field `tokn`"),
+        (WHOLE.replace("https", "ftp"), "http or https"),
+        (WHOLE.replace("://", f"://mole:{SECRET}@"), "http or https"),
+        (WHOLE.replace(':443"', f'/?key={SECRET}"'), "http or https"),
+        (WHOLE.replace(SECRET, SECRET + "\\n"), "cannot be sent"),
+        (WHOLE.replace("token", "password"), "belong together"),
+        (WHOLE.replace(f'token = "{SECRET}"', ""), "has no user, token"),
+        (WHOLE + WHOLE, "two"),
+        (WHOLE + f'headers = {{ Authorization = "{SECRET}" }}', "twice"),
+        (WHOLE + f'headers = {{ Host = "{SECRET}" }}', "not a header that you can set"),
+        (WHOLE + f'headers = {{ "A: b" = "{SECRET}" }}', "not a header that you can set"),
+        (WHOLE + f'cookies = {{ a = "{SECRET}; b=c" }}', "no cookie may have"),
+        (WHOLE + f'user = "a:b"\npassword = "{SECRET}"', "colon"),
+        (WHOLE.replace(f'"{SECRET}"', '{ env = "HOME" }'), "must begin with TAMIAS_CREDENTIAL_"),
+        (WHOLE.replace(f'"{SECRET}"', '{ env = "TAMIAS_CREDENTIAL_B" }'), "is not set"),
+        (WHOLE.replace(f'"{SECRET}"', "42"), "at `.*token`"),
+    ],
+)
+def test_a_wrong_file_is_explained_without_what_it_holds(load, text, told):
+    with pytest.raises(ConfigError, match=told) as raised:
+        load(text)
+    assert SECRET not in str(raised.value)
+    assert raised.value.exit_code == 4
+
+
+def test_nothing_shows_a_value(load):
+    credentials = load(WHOLE)
+    shown = [credentials, credentials.covering("https://data.example.org/")]
+    assert SECRET not in repr(shown)
