@@ -40,6 +40,20 @@ def archive(place: CommonOptions, size: int, versions: int, resources: int) -> i
 
 
 @command.command()
+@click.option("--resources", type=int, default=20_000, show_default=True, help="Small CSV files.")
+@click.option("--hosts", type=int, default=50, show_default=True, help="Loopback addresses they are on.")
+@common
+def captures(place: CommonOptions, resources: int, hosts: int) -> int:
+    """Processor time of a capture of a small watched resource, by process of a running service.
+
+    Example: python -m benchmarks captures --resources 1500
+    """
+    from benchmarks.archive.captures import run
+
+    return _print_report(place, run(resources, hosts, out=_out(place)))
+
+
+@command.command()
 @click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
 @click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")

@@ -2,8 +2,9 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
@@ -151,15 +152,19 @@ class Session:
 
     def fetch_all(self, statement: Statement, parameters: Parameters = None) -> list[Row]:
         """The rows of one statement, in a transaction of its own; as `transact` does it."""
-        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).fetchall())
+        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).fetchall())
 
     def fetch_one(self, statement: Statement, parameters: Parameters = None) -> Row | None:
         """The first of them, if there is one."""
-        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).fetchone())
+        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).fetchone())
 
     def execute(self, statement: Statement, parameters: Parameters = None) -> int:
         """One statement without rows; returns how many it changed."""
-        return self.transact(lambda cursor: cursor.execute(_text(statement), parameters).rowcount)
+        return self._alone(lambda cursor: cursor.execute(_text(statement), parameters).rowcount)
+
+    def fetch_many(self, *asked: tuple[Statement, Parameters]) -> list[list[Row]]:
+        """The rows of several statements that only read, in one round trip."""
+        return self._persist(partial(self._pipelined, asked))
 
     def transact(self, work: Callable[[Cursor], T]) -> T:
         """Runs the work in one transaction, again from its start if the server is lost or a deadlock is met.
@@ -168,24 +173,7 @@ class Session:
         `DatabaseUnavailable` when the server stays away, `DiskFull` when it has no room, and
         `DatabaseError` when it refuses the work.
         """
-        deadline = time.monotonic() + self._patience
-        pause = 0.05
-        while True:
-            try:
-                return self._once(work)
-            except pg.DiskFull as error:
-                raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
-            except DatabaseUnavailable:
-                if time.monotonic() >= deadline:
-                    raise
-            except _LOST as error:
-                self.close()
-                if time.monotonic() >= deadline:
-                    raise DatabaseUnavailable(f"the database stays away: {_sentence(error)}") from error
-            except psycopg.Error as error:
-                raise DatabaseError(f"the database refused: {_sentence(error)}") from error
-            time.sleep(pause)
-            pause = min(1.0, pause * 2)
+        return self._persist(partial(self._once, work))
 
     def apart(self) -> "Session":
         """A second connection, for code of others: what it leaves there, ours never meets.
@@ -217,10 +205,51 @@ class Session:
                 self._connection.prepare_threshold = None
         return self._connection
 
+    def _persist(self, attempt: Callable[[], T]) -> T:
+        deadline = time.monotonic() + self._patience
+        pause = 0.05
+        while True:
+            try:
+                return attempt()
+            except pg.DiskFull as error:
+                raise DiskFull(f"the database has no disk space left: {_sentence(error)}") from error
+            except DatabaseUnavailable:
+                if time.monotonic() >= deadline:
+                    raise
+            except _LOST as error:
+                self.close()
+                if time.monotonic() >= deadline:
+                    raise DatabaseUnavailable(f"the database stays away: {_sentence(error)}") from error
+            except psycopg.Error as error:
+                raise DatabaseError(f"the database refused: {_sentence(error)}") from error
+            time.sleep(pause)
+            pause = min(1.0, pause * 2)
+
     def _once(self, work: Callable[[Cursor], T]) -> T:
         connection = self._open()
         with connection.transaction(), connection.cursor(binary=True) as cursor:
             return work(cursor)
+
+    def _alone(self, work: Callable[[Cursor], T]) -> T:
+        """Work of one statement is a transaction by itself: one round trip, without BEGIN and COMMIT."""
+
+        def once() -> T:
+            with self._open().cursor(binary=True) as cursor:
+                return work(cursor)
+
+        return self._persist(once)
+
+    def _pipelined(self, asked: Sequence[tuple[Statement, Parameters]]) -> list[list[Row]]:
+        connection = self._open()
+        with ExitStack() as open_until_read:
+            with connection.pipeline():
+                cursors = [
+                    open_until_read.enter_context(connection.cursor(binary=True)).execute(
+                        _text(statement), parameters
+                    )
+                    for statement, parameters in asked
+                ]
+            return [cursor.fetchall() for cursor in cursors]
 
     def _read_clock(self, cursor: Cursor) -> None:
         """Of a few answers the quickest counts: the time in it is the most exact."""

@@ -40,12 +40,16 @@ async def run_uncancelled(work: Callable[[], T], give_up: Callable[[], None] | N
 
     There is one writer only: who is cancelled must not leave another one behind.
     """
-    task = asyncio.create_task(asyncio.to_thread(work))
+    return await wait_uncancelled(asyncio.create_task(asyncio.to_thread(work)), give_up)
+
+
+async def wait_uncancelled(work: asyncio.Future[T], give_up: Callable[[], None] | None = None) -> T:
+    """The same for work that is under way."""
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(work)
     except asyncio.CancelledError:
         if give_up is not None:
             give_up()
-        await asyncio.wait([task])
-        task.exception()  # seen, and of no interest any more
+        await asyncio.wait([work])
+        work.exception()  # seen, and of no interest any more
         raise

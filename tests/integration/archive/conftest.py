@@ -10,7 +10,7 @@ import pytest
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import insert_captures
-from tamias.archive.versions.resources import NewVersion, add_suspect, add_version, put_resources
+from tamias.archive.versions.resources import NewVersion, add_suspects, add_versions, put_resources
 from tamias.database.connect import Database
 from tamias.model.capture import Body, CaptureRecord, Hop, Outcome, new_capture_id
 from tamias.model.lease import Lease, Task
@@ -67,9 +67,9 @@ class Filled:
             )
             insert_blobs(cursor, [prepared])
             if suspect:
-                add_suspect(cursor, version, host(url), "not believed")
+                add_suspects(cursor, [(version, "not believed")])
             else:
-                add_version(cursor, version, host(url))
+                add_versions(cursor, [version])
 
         self.session.transact(record)
         self.writer.settled()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tamias.archive.sources.catalogues import note_datasets, note_whole
-from tamias.archive.versions.resources import VisitNote, note_visit
+from tamias.archive.versions.resources import VisitNote, note_visits
 from tamias.model.dataset import Dataset, Distribution
 from tamias.model.resource import Source
 
@@ -43,7 +43,7 @@ def portal(filled):
     )
 
     def harvested(cursor):
-        note_visit(cursor, note)
+        note_visits(cursor, [note])
         note_datasets(cursor, PORTAL, "ckan", START + 4 * DAY, [dataset])
         note_whole(cursor, PORTAL, START + 4 * DAY)
         cursor.execute("UPDATE source SET last_seen = %s WHERE portal = %s", [START + 5 * DAY, PORTAL])

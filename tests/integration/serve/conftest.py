@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
-from tamias.archive.versions.resources import NewVersion, add_version, put_resources
+from tamias.archive.versions.resources import NewVersion, add_versions, put_resources
 from tamias.database.connect import Database
 from tamias.model.capture import Body, new_capture_id
 from tamias.model.resource import Resource, Source, resource_id
@@ -61,7 +61,7 @@ class Filled:
 
         def record(cursor):
             insert_blobs(cursor, [prepared])
-            add_version(cursor, version, host(url))
+            add_versions(cursor, [version])
 
         self.session.transact(record)
         self.writer.settled()

@@ -12,7 +12,7 @@ import pytest
 from tamias.analyse.profile.body import profile
 from tamias.archive.catalogue.profiles import keep_profile
 from tamias.archive.quality import measure_resources
-from tamias.archive.versions.resources import NewVersion, add_suspect
+from tamias.archive.versions.resources import NewVersion, add_suspects
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Source
@@ -145,7 +145,7 @@ def known(filled, tmp_path_factory):
         resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
         told_type=None, fingerprint=None, noise=False, capture=str(new_capture_id(1)),
     )  # fmt: skip
-    filled.session.transact(lambda cursor: add_suspect(cursor, lie, "known.example", f"a lie: {HOSTILE}"))
+    filled.session.transact(lambda cursor: add_suspects(cursor, [(lie, f"a lie: {HOSTILE}")]))
     measure_resources(filled.session, [name])
     filled.run("UPDATE resource SET change_rate = 0.5, visited_at = 1, next_visit = 172800001"
                " WHERE resource = %b", name)  # fmt: skip

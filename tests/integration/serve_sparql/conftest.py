@@ -10,7 +10,7 @@ from httpx import ASGITransport, AsyncClient
 
 from tamias.archive.blobs import BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.captures import Durable, commit_segments, insert_captures, new_segment
-from tamias.archive.versions.resources import NewVersion, add_version, put_resources
+from tamias.archive.versions.resources import NewVersion, add_versions, put_resources
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.database.connect import Database
 from tamias.model.capture import Body, CaptureRecord, Outcome, new_capture_id
@@ -68,7 +68,7 @@ class Corpus:
 
         def record(cursor):
             insert_blobs(cursor, [prepared])
-            add_version(cursor, version, host(url))
+            add_versions(cursor, [version])
 
         self.session.transact(record)
         self.writer.settled()

@@ -5,7 +5,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -131,16 +131,24 @@ class BlobWriter:
         self._whole_bytes = whole_bytes
         self._unsettled: dict[str, Prepared] = {}
 
-    def prepare(self, body: Body, previous: str | None = None) -> Prepared:
+    def chains(self, bodies: Iterable[tuple[Body, str | None]]) -> dict[str, list[Blob]]:
+        """What is known of bodies and of those that they may be like: looked up at once, for `prepare`."""
+        asked = {sha256: None for body, previous in bodies for sha256 in (body.sha256, previous) if sha256}
+        return self.table.chains(list(asked)) if asked else {}
+
+    def prepare(
+        self, body: Body, previous: str | None = None, chains: Mapping[str, list[Blob]] | None = None
+    ) -> Prepared:
         """Writes a body that is new; `previous` is the digest of one that it may be like.
 
-        Nothing is durable yet. Raises `DiskFull`, and `TamiasError` when a file is not what its digest says;
-        what was prepared before still holds.
+        `chains` is what `chains` said of both, where it was asked before. Nothing is durable yet. Raises
+        `DiskFull`, and `TamiasError` when a file is not what its digest says; what was prepared before still
+        holds.
         """
         # Written, but its row is not committed yet, so the table does not know it.
         if body.sha256 in self._unsettled:
             return msgspec.structs.replace(self._unsettled[body.sha256], written=0)
-        chains = self.table.chains([body.sha256, *([previous] if previous else [])])
+        chains = self.chains([(body, previous)]) if chains is None else chains
         if body.sha256 in chains:
             return Prepared(sha256=body.sha256, size=body.size, relies_on=(body.sha256,))
         before = chains.get(previous or "", [])

@@ -1,15 +1,16 @@
 """Resources as rows: put under watch, judged and kept when they come, read by whoever wants them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
-from uuid import UUID
+from typing import Annotated, Any
 
 import msgspec
 
 from tamias.archive.versions.judgement import KnownState
-from tamias.database.columns import Longs, Texts, storable
+from tamias.database.columns import Digests, Longs, Texts, storable
 from tamias.database.connect import Cursor, Session
+from tamias.database.row_schema import RowSchema
 from tamias.database.sql import statements
+from tamias.model.capture import Column
 from tamias.model.resource import LastError, Resource, Source, State, Version
 
 _SQL = statements("tamias.archive.versions", "resources.sql")
@@ -42,31 +43,35 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A body that becomes a version, or is kept as one that is not believed."""
 
-    resource: str
-    captured_at: int
-    sha256: str
-    byte_size: int
-    media_type: str | None
-    told_type: str | None
-    fingerprint: str | None
-    noise: bool
-    capture: str
+    resource: Annotated[str, Column("text")]
+    captured_at: Annotated[int, Column("int8")]
+    sha256: Annotated[str, Column("bytea")]
+    byte_size: Annotated[int, Column("int8")]
+    media_type: Annotated[str | None, Column("text")]
+    told_type: Annotated[str | None, Column("text")]
+    fingerprint: Annotated[str | None, Column("bytea")]
+    noise: Annotated[bool, Column("bool")]
+    capture: Annotated[str, Column("uuid")]
 
 
 class VisitNote(msgspec.Struct, frozen=True, kw_only=True):
     """What a visit means for the schedule."""
 
-    resource: str
-    state: State
-    now: int
-    next_visit: int | None
+    resource: Annotated[str, Column("text")]
+    state: Annotated[State, Column("text")]
+    now: Annotated[int, Column("int8")]
+    next_visit: Annotated[int | None, Column("int8")]
     """None leaves what is known."""
-    fails: int
-    history: bytes | None = None
-    change_rate: float | None = None
-    visited_at: int | None = None
-    trouble: str | None = None
+    fails: Annotated[int, Column("int4")]
+    history: Annotated[bytes | None, Column("bytea")] = None
+    change_rate: Annotated[float | None, Column("float8")] = None
+    visited_at: Annotated[int | None, Column("int8")] = None
+    trouble: Annotated[str | None, Column("text")] = None
     """Why the visit brought nothing, if so."""
+
+
+_VERSIONS = RowSchema(NewVersion, "version")
+_NOTES = RowSchema(VisitNote, "resource")
 
 
 class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,49 +120,42 @@ def put_resources(
     return sum(inserted for _, inserted in rows)
 
 
-def read_watched(session: Session, resource: str) -> Watched | None:
-    """A resource by its id."""
-    row = session.fetch_one(_SQL["read_watched"], {"resource": resource})
-    if row is None:
-        return None
-    (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
-     visited_at, fails, hint_at, frequency, every, wanted_at) = row  # fmt: skip
-    known = KnownState(
-        sha256=digest.hex() if digest else None,
-        fingerprint=fingerprint.hex() if fingerprint else None,
-        media_type=media_type,
-        expected=expected,
+def read_watched(
+    session: Session, resources: Iterable[str], bodies: Iterable[tuple[str, str]]
+) -> tuple[dict[str, Watched], dict[tuple[str, str], int]]:
+    """Resources by their ids; and how many resources have each body, for pairs of host and SHA-256."""
+    pairs = list(bodies)
+    asked = {"host": Texts([host for host, _ in pairs]), "sha256": Digests([sha256 for _, sha256 in pairs])}
+    watched, shared = session.fetch_many(
+        (_SQL["read_watched"], {"resource": Texts(resources)}), (_SQL["count_shared"], asked)
     )
-    return Watched(
-        id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
-        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
-        every=every, wanted_at=wanted_at,
-    )  # fmt: skip
+    return (
+        {row[0]: _watched(row) for row in watched},
+        {(host, digest.hex()): count for host, digest, count in shared},
+    )
 
 
-def count_shared(session: Session, host: str, sha256: str) -> int:
-    """How many resources of a host have this body."""
-    row = session.fetch_one(_SQL["count_shared"], {"host": host, "sha256": bytes.fromhex(sha256)})
-    assert row is not None
-    return int(row[0])
+def add_versions(cursor: Cursor, new: Sequence[NewVersion]) -> None:
+    """A version more of each resource, which may stand among them once. The blobs must be there.
+
+    The same attempt twice is one version, and so is the body that is the current one by now.
+    """
+    if new:
+        cursor.execute(_SQL["add_versions"].text, _VERSIONS.parameters(new))
 
 
-def add_version(cursor: Cursor, new: NewVersion, host: str) -> None:
-    """A version more. Its blob must be there; the same attempt twice is one version."""
-    cursor.execute(_SQL["add_version"].text, _version_row(new))
-    cursor.execute(_SQL["note_shared"].text, {"host": host, "sha256": bytes.fromhex(new.sha256)})
+def add_suspects(cursor: Cursor, new: Sequence[tuple[NewVersion, str]]) -> None:
+    """Bodies that are kept apart, each with the reason."""
+    if new:
+        reasons = Texts([storable(reason) for _, reason in new])
+        told = {**_VERSIONS.parameters([version for version, _ in new]), "reason": reasons}
+        cursor.execute(_SQL["add_suspects"].text, told)
 
 
-def add_suspect(cursor: Cursor, new: NewVersion, host: str, reason: str) -> None:
-    """A body that is kept apart."""
-    cursor.execute(_SQL["add_suspect"].text, {**_version_row(new), "reason": storable(reason)})
-    cursor.execute(_SQL["note_shared"].text, {"host": host, "sha256": bytes.fromhex(new.sha256)})
-
-
-def note_visit(cursor: Cursor, note: VisitNote) -> None:
-    """What a visit means for the schedule and the state."""
-    told = {**msgspec.structs.asdict(note), "trouble": storable(note.trouble)}
-    cursor.execute(_SQL["note_visit"].text, told)
+def note_visits(cursor: Cursor, notes: Sequence[VisitNote]) -> None:
+    """What visits mean for the schedule and the state; each resource may stand among them once."""
+    if notes:
+        cursor.execute(_SQL["note_visits"].text, _NOTES.parameters(notes))
 
 
 def note_trouble(cursor: Cursor, resource: str, trouble: str, now: int) -> None:
@@ -268,14 +266,20 @@ def _source_columns(pairs: dict[tuple[str, str], Source]) -> dict[str, list[Any]
     }
 
 
-def _version_row(new: NewVersion) -> dict[str, Any]:
-    return {
-        **msgspec.structs.asdict(new),
-        "sha256": bytes.fromhex(new.sha256),
-        "fingerprint": bytes.fromhex(new.fingerprint) if new.fingerprint else None,
-        "told_type": storable(new.told_type),
-        "capture": UUID(new.capture),
-    }
+def _watched(row: Sequence[Any]) -> Watched:
+    (identifier, url, host, state, expected, importance, versions, digest, fingerprint, media_type, history,
+     visited_at, fails, hint_at, frequency, every, wanted_at) = row  # fmt: skip
+    known = KnownState(
+        sha256=digest.hex() if digest else None,
+        fingerprint=fingerprint.hex() if fingerprint else None,
+        media_type=media_type,
+        expected=expected,
+    )
+    return Watched(
+        id=identifier, url=url, host=host, state=state, importance=importance, versions=versions, known=known,
+        history=history, visited_at=visited_at, fails=fails, hint_at=hint_at, frequency=frequency,
+        every=every, wanted_at=wanted_at,
+    )  # fmt: skip
 
 
 def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resource:

@@ -32,60 +32,79 @@ SET portal = coalesce(excluded.portal, source.portal), title = coalesce(excluded
     format = coalesce(excluded.format, source.format), last_seen = excluded.last_seen
 
 -- name: read_watched
--- What must be known of a resource to judge what came.
+-- What must be known of resources to judge what came.
 SELECT resource.resource, resource.url, resource.host, resource.state, resource.expected, resource.importance,
        resource.versions, resource.sha256, resource.fingerprint, resource.media_type, resource.history,
        resource.visited_at, resource.fails, resource.hint_at, resource.frequency, resource.every,
        resource.wanted_at
-FROM resource WHERE resource.resource = %(resource)b::text
+FROM resource WHERE resource.resource = ANY(%(resource)b::text[])
 
 -- name: count_shared
--- How many resources of a host have this body as their current or suspected one.
-SELECT coalesce((SELECT shared_body.resources FROM shared_body
-                 WHERE shared_body.host = %(host)b::text AND shared_body.sha256 = %(sha256)b::bytea), 0)
+-- How many resources of a host have a body as their current or suspected one, for pairs of host and body.
+SELECT shared_body.host, shared_body.sha256, shared_body.resources
+FROM unnest(%(host)b::text[], %(sha256)b::bytea[]) AS asked (host, sha256)
+JOIN shared_body ON shared_body.host = asked.host AND shared_body.sha256 = asked.sha256
 
--- name: note_shared
--- One more resource of the host has it.
-INSERT INTO shared_body (host, sha256, resources) VALUES (%(host)b::text, %(sha256)b::bytea, 1)
-ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + 1
-
--- name: add_version
--- A version more, and the resource as it is with it.
-WITH added AS (
+-- name: add_versions
+-- A version more of each resource, which is none that has it already; the resource as it is with it; and one
+-- more resource of its host that has the body.
+WITH new AS (
+    SELECT * FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[], %(byte_size)b::int8[],
+                         %(media_type)b::text[], %(told_type)b::text[], %(fingerprint)b::bytea[], %(noise)b::bool[],
+                         %(capture)b::uuid[])
+         AS new (resource, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, capture)),
+added AS (
     INSERT INTO version (resource, number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise,
                          capture)
-    SELECT resource.resource, resource.versions + 1, %(captured_at)b::int8, %(sha256)b::bytea, %(byte_size)b::int8,
-           %(media_type)b::text, %(told_type)b::text, %(fingerprint)b::bytea, %(noise)b::bool, %(capture)b::uuid
-    FROM resource
-    WHERE resource.resource = %(resource)b::text
-      AND NOT EXISTS (SELECT FROM version WHERE version.resource = resource.resource
-                                            AND version.capture = %(capture)b::uuid)
-    RETURNING number)
+    SELECT resource.resource, resource.versions + 1, new.captured_at, new.sha256, new.byte_size, new.media_type,
+           new.told_type, new.fingerprint, new.noise, new.capture
+    FROM new JOIN resource ON resource.resource = new.resource
+    WHERE resource.sha256 IS DISTINCT FROM new.sha256
+      AND NOT EXISTS (SELECT FROM version WHERE version.resource = new.resource AND version.capture = new.capture)
+    ORDER BY resource.resource
+    RETURNING resource, number, captured_at, sha256, media_type, fingerprint),
+shared AS (
+    INSERT INTO shared_body (host, sha256, resources)
+    SELECT resource.host, added.sha256, count(*)
+    FROM added JOIN resource ON resource.resource = added.resource
+    GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
+    ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
 UPDATE resource
-SET versions = added.number, sha256 = %(sha256)b::bytea, fingerprint = %(fingerprint)b::bytea,
-    media_type = %(media_type)b::text, captured_at = %(captured_at)b::int8
-FROM added WHERE resource.resource = %(resource)b::text
+SET versions = added.number, sha256 = added.sha256, fingerprint = added.fingerprint, media_type = added.media_type,
+    captured_at = added.captured_at
+FROM added WHERE resource.resource = added.resource
 
--- name: add_suspect
--- A body that is not believed.
-INSERT INTO suspect (resource, seen_at, sha256, byte_size, media_type, reason, capture)
-VALUES (%(resource)b::text, %(captured_at)b::int8, %(sha256)b::bytea, %(byte_size)b::int8, %(media_type)b::text,
-        %(reason)b::text, %(capture)b::uuid)
-ON CONFLICT DO NOTHING
+-- name: add_suspects
+-- Bodies that are not believed, and one more resource of its host that has each.
+WITH added AS (
+    INSERT INTO suspect (resource, seen_at, sha256, byte_size, media_type, reason, capture)
+    SELECT new.* FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[],
+                             %(byte_size)b::int8[], %(media_type)b::text[], %(reason)b::text[], %(capture)b::uuid[])
+                      AS new (resource, captured_at, sha256, byte_size, media_type, reason, capture)
+    ON CONFLICT DO NOTHING
+    RETURNING resource, sha256)
+INSERT INTO shared_body (host, sha256, resources)
+SELECT resource.host, added.sha256, count(*)
+FROM added JOIN resource ON resource.resource = added.resource
+GROUP BY resource.host, added.sha256 ORDER BY resource.host, added.sha256
+ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources
 
--- name: note_visit
--- What a visit means for the schedule and the state.
+-- name: note_visits
+-- What visits mean for the schedule and the state; one visit of each resource.
 UPDATE resource
-SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE %(state)b::text END,
-    gone_at = CASE WHEN %(state)b::text = 'gone' THEN coalesce(resource.gone_at, %(now)b::int8) END,
-    history = coalesce(%(history)b::bytea, resource.history),
-    change_rate = coalesce(%(change_rate)b::float8, resource.change_rate),
-    visited_at = coalesce(%(visited_at)b::int8, resource.visited_at), tried_at = %(now)b::int8,
+SET state = CASE WHEN resource.state = 'stopped' THEN 'stopped' ELSE seen.state END,
+    gone_at = CASE WHEN seen.state = 'gone' THEN coalesce(resource.gone_at, seen.now) END,
+    history = coalesce(seen.history, resource.history),
+    change_rate = coalesce(seen.change_rate, resource.change_rate),
+    visited_at = coalesce(seen.visited_at, resource.visited_at), tried_at = seen.now,
     next_visit = CASE WHEN resource.state = 'stopped' THEN NULL
-                      ELSE coalesce(%(next_visit)b::int8, resource.next_visit) END,
-    fails = %(fails)b::int4, trouble = %(trouble)b::text, error = coalesce(%(trouble)b::text, resource.error),
-    error_at = CASE WHEN %(trouble)b::text IS NULL THEN resource.error_at ELSE %(now)b::int8 END
-WHERE resource.resource = %(resource)b::text
+                      ELSE coalesce(seen.next_visit, resource.next_visit) END,
+    fails = seen.fails, trouble = seen.trouble, error = coalesce(seen.trouble, resource.error),
+    error_at = CASE WHEN seen.trouble IS NULL THEN resource.error_at ELSE seen.now END
+FROM unnest(%(resource)b::text[], %(state)b::text[], %(now)b::int8[], %(next_visit)b::int8[], %(fails)b::int4[],
+            %(history)b::bytea[], %(change_rate)b::float8[], %(visited_at)b::int8[], %(trouble)b::text[])
+     AS seen (resource, state, now, next_visit, fails, history, change_rate, visited_at, trouble)
+WHERE resource.resource = seen.resource
 
 -- name: promise_visits
 -- When a crawl that goes on visits resources again; what the archive's own schedule visits is left to it.

@@ -18,6 +18,7 @@ from tamias.archive.captures import Durable, commit_segments, insert_captures
 from tamias.archive.versions.resources import promise_visits
 from tamias.crawl.commit.continuing import ContinuousSchedule, write_planned
 from tamias.crawl.commit.link_put import CommitContext, LinkPut
+from tamias.crawl.revisit.archiver import record_results
 from tamias.crawl.revisit.timetable import PlannedVisit
 from tamias.crawl.store.held_lease import HeldLease
 from tamias.crawl.store.steps import step
@@ -236,9 +237,10 @@ class Committer:
         enqueue_metadata(cursor, [(lease.bucket, record) for lease, _, record in tried], self._sinks.outside)
         commit_segments(cursor, durable)
         reached("captures-inserted")
-        # Before `also`: versions refer to the rows of blobs.
-        archived = [each.archived for each in kept if each.archived is not None]
-        insert_blobs(cursor, [each.prepared for each in archived if each.prepared is not None])
+        archived = [(each.archived, each.record.id) for each in kept if each.archived and each.record]
+        # Versions refer to the rows of blobs.
+        insert_blobs(cursor, [each.prepared for each, _ in archived if each.prepared is not None])
+        record_results(cursor, archived)
         for each in kept:
             for write in each.also:
                 write(cursor)

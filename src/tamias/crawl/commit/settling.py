@@ -64,9 +64,7 @@ class Settler:
         why = await self._bulk_copies.take(visit, for_good=done.due == NEVER)
         if describe_datasets := _described(visit.found, capture):
             visit.also.append(describe_datasets)
-        if visit.archived is not None:
-            visit.also.append(partial(visit.archived.record, capture_id=capture_id))
-        elif note := self._trouble(task, capture):
+        if visit.archived is None and (note := self._trouble(task, capture)):
             visit.also.append(note)
         if notes := [note for note in (held.granted, why) if note]:
             reason = "; ".join((capture.reason, *notes))

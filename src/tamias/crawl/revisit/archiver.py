@@ -1,17 +1,21 @@
 """Keeps what came of resources under watch: judged, stored as a version if it is one, due again in its time.
 
-Compressing takes its time, so it has a thread and a session of its own.
+Compressing takes its time, so it has a thread and a session of its own. What comes while the thread is busy
+is kept together: one read for all of it, and one write with the commit.
 """
 
+import asyncio
 import random
 import tempfile
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
 
-from tamias.archive.blobs import BlobWriter, Prepared
+from tamias.archive.blobs import Blob, BlobWriter, Prepared
 from tamias.archive.sources.catalogues import read_trust, write_trust
 from tamias.archive.versions.fingerprints import fingerprint
 from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
@@ -19,16 +23,15 @@ from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
     Watched,
-    add_suspect,
-    add_version,
-    count_shared,
-    note_visit,
+    add_suspects,
+    add_versions,
+    note_visits,
     put_resources,
     read_watched,
 )
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
-from tamias.database.threads import SessionThread
+from tamias.database.threads import SessionThread, wait_uncancelled
 from tamias.frontier.service.state import WATCH
 from tamias.model.capture import Body, Capture, Outcome
 from tamias.model.faults import reached
@@ -44,6 +47,9 @@ from tamias.schedule.visit import NextVisit, VisitPolicy, next_visit
 MOST_UNCOMMITTED = 10_000
 """Bodies that are remembered until their commit, and some time longer."""
 
+MOST_AT_ONCE = 100
+"""Captures that are kept together."""
+
 SEEN: dict[AttemptMeaning, Seen] = {
     AttemptMeaning.CHANGED: "changed",
     AttemptMeaning.NOISE: "noise",
@@ -52,6 +58,7 @@ SEEN: dict[AttemptMeaning, Seen] = {
     AttemptMeaning.GONE: "gone",
     AttemptMeaning.FAILED: "failed",
 }
+_STORED = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
 _TELLING = (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.UNCHANGED)
 
 
@@ -77,24 +84,18 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         """Whether what came is what the resource is."""
         return self.judgement.meaning in _TELLING
 
-    def record(self, cursor: Cursor, capture_id: str) -> None:
-        """Inside the transaction of the visit, after the blob's own row."""
-        if self.is_new:
-            resource = Resource(id=self.watched.id, url=self.watched.url, added_at=self.now)
-            put_resources(cursor, [(resource, self.watched.host)], self.now)
-        if self.prepared is not None:
-            self._add(cursor, self._version(capture_id, self.prepared))
-        note_visit(cursor, self._note())
-        if self.trust is not None:
-            write_trust(cursor, self.watched.host, self.trust.right, self.trust.checked)
+    @property
+    def stored_body(self) -> Body | None:
+        """What came, if it is to be stored."""
+        return self.capture.body if self.judgement.meaning in _STORED else None
 
-    def _add(self, cursor: Cursor, version: NewVersion) -> None:
-        if self.judgement.meaning is AttemptMeaning.SUSPECT:
-            add_suspect(cursor, version, self.watched.host, self.judgement.reason or "")
-        else:
-            add_version(cursor, version, self.watched.host)
+    @property
+    def is_suspect(self) -> bool:
+        """Whether what came is not believed."""
+        return self.judgement.meaning is AttemptMeaning.SUSPECT
 
-    def _version(self, capture_id: str, prepared: Prepared) -> NewVersion:
+    def version(self, capture_id: str, prepared: Prepared) -> NewVersion:
+        """The row of its body."""
         return NewVersion(
             resource=self.watched.id,
             captured_at=self.capture.started_at,
@@ -107,7 +108,8 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             capture=capture_id,
         )
 
-    def _note(self) -> VisitNote:
+    def note(self) -> VisitNote:
+        """What the visit means for the resource."""
         gone = self.judgement.meaning is AttemptMeaning.GONE
         state = "gone" if gone else self.watched.state if not self.trusted else "active"
         return VisitNote(
@@ -123,9 +125,40 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
         )
 
     def _trouble(self) -> str:
-        if self.judgement.meaning is AttemptMeaning.SUSPECT:
+        if self.is_suspect:
             return f"suspicious: {self.judgement.reason}"
         return f"{self.capture.outcome.word}: {self.capture.reason}"
+
+
+def record_results(cursor: Cursor, results: Sequence[tuple[ArchiveResult, str]]) -> None:
+    """Inside the transaction of the visits, after the rows of blobs; each with the id of its capture."""
+    if new := [each for each, _ in results if each.is_new]:
+        found = [
+            (Resource(id=each.watched.id, url=each.watched.url, added_at=each.now), each.watched.host)
+            for each in new
+        ]
+        put_resources(cursor, found, new[0].now)
+    for some in _rounds(results):
+        bodies = [(each, each.version(capture, each.prepared)) for each, capture in some if each.prepared]
+        suspect = [(version, each.judgement.reason or "") for each, version in bodies if each.is_suspect]
+        add_versions(cursor, [version for each, version in bodies if not each.is_suspect])
+        add_suspects(cursor, suspect)
+        note_visits(cursor, [each.note() for each, _ in some])
+    trust = {each.watched.host: each.trust for each, _ in results if each.trust is not None}
+    for name, after in trust.items():
+        write_trust(cursor, name, after.right, after.checked)
+
+
+def _rounds(results: Iterable[tuple[ArchiveResult, str]]) -> list[list[tuple[ArchiveResult, str]]]:
+    """In each round a resource once: a statement sees nothing of what it does itself."""
+    rounds: list[list[tuple[ArchiveResult, str]]] = []
+    visits: Counter[str] = Counter()
+    for each in results:
+        turn = visits[each[0].watched.id]
+        visits[each[0].watched.id] += 1
+        rounds += [[]] if turn == len(rounds) else []
+        rounds[turn].append(each)
+    return rounds
 
 
 class SharedBodies:
@@ -134,22 +167,52 @@ class SharedBodies:
     A host is visited by one worker at a time, so nobody else has news of it.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self) -> None:
         self._latest: dict[tuple[str, str], int] = {}
+        self._counted: dict[tuple[str, str], int] = {}
 
-    def count(self, host: str, sha256: str) -> int:
-        """By the database, or by what it will soon say."""
-        return max(count_shared(self._session, host, sha256), self._latest.get((host, sha256), 0))
+    def count(self, host: str, sha256: str, stored: int) -> int:
+        """By the database, which said `stored`, or by what it will soon say."""
+        return max(stored, self._latest.get((host, sha256), 0))
 
-    def add(self, host: str, sha256: str) -> None:
-        """One more has it."""
-        count = self.count(host, sha256) + 1
-        # Added again at the end, so that the oldest is forgotten first.
-        self._latest.pop((host, sha256), None)
-        self._latest[host, sha256] = count
-        if len(self._latest) > MOST_UNCOMMITTED:
-            del self._latest[next(iter(self._latest))]
+    def add(self, host: str, sha256: str, stored: int, resource: str) -> None:
+        """One more has it, unless it was counted already and not yet committed."""
+        if (resource, sha256) not in self._counted:
+            _remember(self._counted, (resource, sha256), 1)
+            _remember(self._latest, (host, sha256), self.count(host, sha256, stored) + 1)
+
+
+def _remember(known: dict[tuple[str, str], int], key: tuple[str, str], value: int) -> None:
+    # Added again at the end, so that the oldest is forgotten first.
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MOST_UNCOMMITTED:
+        del known[next(iter(known))]
+
+
+class _Attempt(msgspec.Struct, eq=False):
+    """What came of a task, and whoever waits for what is made of it."""
+
+    task: Task
+    capture: Capture
+    media_type: str | None
+    resource: str
+    result: Future[ArchiveResult]
+
+    @property
+    def body(self) -> tuple[str, str] | None:
+        """The host and the SHA-256 of what came."""
+        body = self.capture.body
+        return (host(self.task.url), body.sha256) if body is not None else None
+
+
+class _Known(msgspec.Struct):
+    """What the database says of some attempts."""
+
+    watched: dict[str, Watched]
+    shared: dict[tuple[str, str], int]
+    trust: dict[str, tuple[int, int]]
+    """Changes with each test."""
 
 
 class Archiver:
@@ -171,10 +234,11 @@ class Archiver:
         self._key = key
         self._everything = everything
         self._thread = SessionThread(session, "archive")
+        self._waiting: list[_Attempt] = []
         self._unsettled = 0
         self._lock = threading.Lock()
         self._timetable = Timetable(session)
-        self._shared = SharedBodies(session)
+        self._shared = SharedBodies()
 
     def wants(self, task: Task) -> bool:
         """Whether a task's document is to be kept."""
@@ -183,18 +247,25 @@ class Archiver:
             return kind not in {*AUXILIARY, SITEMAP}
         return self._everything and kind not in AUXILIARY
 
-    def keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
-        """Judges what came, and writes it down if it is to be kept. For a thread that can wait."""
-        self._count(1)  # before it is prepared, or its pack might be sealed too early
+    async def keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
+        """Judges what came, and writes it down if it is to be kept."""
+        name = resource_id(self._key(without_password(task.url)))
+        attempt = _Attempt(task, capture, media_type, name, Future())
+        with self._lock:
+            self._unsettled += 1  # before it is prepared, or its pack might be sealed too early
+            self._waiting.append(attempt)
+            is_first = len(self._waiting) == 1
+        if is_first:
+            self._thread.submit(self._keep_waiting)
         try:
-            return self._thread.wait(self._keep, task, capture, media_type)
+            return await wait_uncancelled(asyncio.wrap_future(attempt.result))
         except BaseException:
-            self._count(-1)
+            self._count_down()
             raise
 
-    def _count(self, change: int) -> int:
+    def _count_down(self) -> int:
         with self._lock:
-            self._unsettled += change
+            self._unsettled -= 1
             return self._unsettled
 
     def sync(self) -> None:
@@ -205,7 +276,7 @@ class Archiver:
     def settle(self, kept: ArchiveResult) -> None:
         """The transaction has ended, whichever way."""
         # No body waits for its row any more, so its pack may be sealed.
-        if self._count(-1) == 0 and kept.prepared is not None:
+        if self._count_down() == 0 and kept.prepared is not None:
             self._thread.submit(self._writer.settled)
 
     def close(self) -> None:
@@ -213,53 +284,88 @@ class Archiver:
         self._thread.wait(self._writer.close)
         self._thread.close()
 
-    def _keep(self, task: Task, capture: Capture, media_type: str | None) -> ArchiveResult:
+    def _keep_waiting(self) -> None:
+        """What came since the thread was free; the next, so that a sync need not wait for all of them."""
+        with self._lock:
+            some, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            if self._waiting:
+                self._thread.submit(self._keep_waiting)
+        try:
+            self._keep(some)
+        except BaseException as error:  # noqa: BLE001 (raised where it is waited for)
+            for attempt in some:
+                if not attempt.result.done():
+                    attempt.result.set_exception(error)
+
+    def _keep(self, attempts: list[_Attempt]) -> None:
+        """Judges all, looks up what their bodies may be like, and writes one after another."""
+        known = self._read(attempts)
+        judged: list[tuple[_Attempt, ArchiveResult]] = []
+        for attempt in attempts:
+            try:
+                judged.append((attempt, self._judge(attempt, known)))
+            except Exception as error:  # noqa: BLE001 (the fault of one attempt is not that of the others)
+                attempt.result.set_exception(error)
+        chains = self._writer.chains(
+            (body, each.watched.known.sha256) for _, each in judged if (body := each.stored_body) is not None
+        )
+        for attempt, result in judged:
+            try:
+                self._write(result, chains)
+                attempt.result.set_result(result)
+            except Exception as error:  # noqa: BLE001 (the same)
+                attempt.result.set_exception(error)
+
+    def _read(self, attempts: Sequence[_Attempt]) -> _Known:
+        bodies = {attempt.body for attempt in attempts if attempt.body is not None}
+        names = {attempt.resource for attempt in attempts}
+        watched, shared = read_watched(self._session, names, bodies)
+        tested = {each.host for each in watched.values() if each.hint_at is not None}
+        trust = read_trust(self._session, sorted(tested)) if tested else {}
+        return _Known(watched, shared, trust)
+
+    def _judge(self, attempt: _Attempt, known: _Known) -> ArchiveResult:
         reached("body-fetched")
-        watched, is_new = self._watched(task)
+        task, capture, media_type = attempt.task, attempt.capture, attempt.media_type
+        watched = known.watched.get(attempt.resource)
+        is_new = watched is None
+        watched = watched or _new(attempt)
         print_of = self._fingerprint(capture, media_type, watched.known)
-        came = self._came(capture, media_type, print_of, watched)
+        stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
+        came = self._came(attempt, print_of, watched, stored)
         judgement = judge(came, watched.known)
-        stored = judgement.meaning in (AttemptMeaning.CHANGED, AttemptMeaning.NOISE, AttemptMeaning.SUSPECT)
-        prepared = None
-        if stored and capture.body is not None:
-            prepared = self._writer.prepare(capture.body, watched.known.sha256)
-            self._shared.add(watched.host, capture.body.sha256)
-            reached("blob-written")
-        return ArchiveResult(
+        result = ArchiveResult(
             watched=watched,
             judgement=judgement,
             capture=capture,
             media_type=media_type,
             fingerprint=print_of,
-            prepared=prepared,
+            prepared=None,
             next=self._next(watched, judgement, capture),
-            trust=self._tested(watched, judgement, capture.ended_at),
+            trust=_tested(watched, judgement, capture.ended_at, known.trust),
             is_new=is_new,
             is_watched=task.crawl == WATCH,
             now=self._session.now(),
         )
+        if (body := result.stored_body) is not None:
+            self._shared.add(watched.host, body.sha256, stored, watched.id)
+        return result
 
-    def _watched(self, task: Task) -> tuple[Watched, bool]:
-        url = without_password(task.url)
-        identifier = resource_id(self._key(url))
-        watched = read_watched(self._session, identifier)
-        if watched is not None:
-            return watched, False
-        return Watched(
-            id=identifier, url=url, host=host(task.url), state="active", importance=1.0, versions=0,
-            known=KnownState(), history=None, visited_at=None, fails=0, hint_at=None,
-        ), True  # fmt: skip
+    def _write(self, result: ArchiveResult, chains: Mapping[str, list[Blob]]) -> None:
+        if (body := result.stored_body) is not None:
+            result.prepared = self._writer.prepare(body, result.watched.known.sha256, chains)
+            reached("blob-written")
 
-    def _came(self, capture: Capture, media_type: str | None, print_of: str | None, watched: Watched) -> Came:
-        body = capture.body
+    def _came(self, attempt: _Attempt, print_of: str | None, watched: Watched, stored: int) -> Came:
+        body = attempt.capture.body
         shared = 0
         if body is not None and body.sha256 != watched.known.sha256:
-            shared = self._shared.count(watched.host, body.sha256)
+            shared = self._shared.count(watched.host, body.sha256, stored)
         return Came(
-            outcome=capture.outcome,
+            outcome=attempt.capture.outcome,
             sha256=body.sha256 if body else None,
             size=body.size if body else 0,
-            media_type=media_type,
+            media_type=attempt.media_type,
             fingerprint=print_of,
             shared_by=shared,
         )
@@ -280,14 +386,6 @@ class Archiver:
         )
         return first_interval(told, now, self._policy.terms)
 
-    def _tested(self, watched: Watched, judgement: Judgement, now: int) -> Trust | None:
-        """What the visit says about the host's dates, if there was one to be put to the test."""
-        if watched.hint_at is None or watched.visited_at is None or judgement.meaning not in _TELLING:
-            return None
-        known = Trust(*read_trust(self._session, [watched.host]).get(watched.host, (0, 0)))
-        said = said_changed(watched.hint_at, watched.visited_at, now)
-        return known.after(said, judgement.meaning is AttemptMeaning.CHANGED)
-
     def _next(self, watched: Watched, judgement: Judgement, capture: Capture) -> NextVisit:
         history = unpack(watched.history)
         found = next_visit(
@@ -304,6 +402,27 @@ class Archiver:
         if capture.retry_after_ms is not None:
             due = max(due, capture.ended_at + capture.retry_after_ms)
         return msgspec.structs.replace(found, due_ms=due)
+
+
+def _new(attempt: _Attempt) -> Watched:
+    """A resource that is not known yet."""
+    task = attempt.task
+    return Watched(
+        id=attempt.resource, url=without_password(task.url), host=host(task.url), state="active",
+        importance=1.0, versions=0, known=KnownState(), history=None, visited_at=None, fails=0, hint_at=None,
+    )  # fmt: skip
+
+
+def _tested(
+    watched: Watched, judgement: Judgement, now: int, trust: dict[str, tuple[int, int]]
+) -> Trust | None:
+    """What the visit says about the host's dates, if there was one to be put to the test."""
+    if watched.hint_at is None or watched.visited_at is None or judgement.meaning not in _TELLING:
+        return None
+    said = said_changed(watched.hint_at, watched.visited_at, now)
+    after = Trust(*trust.get(watched.host, (0, 0))).after(said, judgement.meaning is AttemptMeaning.CHANGED)
+    trust[watched.host] = (after.right, after.checked)
+    return after
 
 
 def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int) -> int:

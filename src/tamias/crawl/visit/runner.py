@@ -23,7 +23,6 @@ from tamias.crawl.visit.harvesting import EARNING_BY_STEPS, HarvestRunner, is_ha
 from tamias.crawl.visit.reader import Reader
 from tamias.crawl.visit.sitemaps import SitemapDiscovery
 from tamias.crawl.visit.usage import UsageSignals
-from tamias.database.threads import run_uncancelled
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.cut import TRAP
 from tamias.model.kind import CONTEXT, PROBE, ROBOTS, format_in, kind_of
@@ -185,8 +184,7 @@ class VisitRunner:
         """Archives it, and reads it unless it is suspicious or read already."""
         task, capture = visit.task, visit.capture
         visit.found.media_type = self._reader.extractor.found_type(capture)
-        keep = partial(archiver.keep, task, capture, visit.found.media_type)
-        visit.archived = archived = await run_uncancelled(keep)
+        visit.archived = archived = await archiver.keep(task, capture, visit.found.media_type)
         if archived.judgement.reason is not None:
             visit.capture = suspicious(capture, archived.judgement.reason)
         # Known bytes are not read again: their quads are there, unless the last visit could not read them.

@@ -13,11 +13,10 @@ from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.archive.versions.resources import (
     NewVersion,
     VisitNote,
-    add_suspect,
-    add_version,
-    note_visit,
+    add_suspects,
+    add_versions,
+    note_visits,
     put_resources,
-    read_resources,
 )
 from tamias.model.capture import new_capture_id
 from tamias.model.resource import Resource, Source, resource_id
@@ -52,7 +51,6 @@ class Corpus:
 
     def keep(self, resource, body, media_type="text/csv", *, at=None, suspect=None):
         """A version of it, or a suspect."""
-        url = read_resources(self.session, [resource])[0].url
         at = self.now if at is None else at
         sha256 = hashlib.sha256(body).hexdigest()
         new = NewVersion(
@@ -65,9 +63,9 @@ class Corpus:
         def work(cursor):
             cursor.execute(SQL["insert_blobs"].text, columns([blob]))
             if suspect:
-                add_suspect(cursor, new, host(url), suspect)
+                add_suspects(cursor, [(new, suspect)])
             else:
-                add_version(cursor, new, host(url))
+                add_versions(cursor, [new])
 
         self.session.transact(work)
         return sha256
@@ -77,7 +75,7 @@ class Corpus:
         note = VisitNote(
             resource=resource, state=state, now=self.now, next_visit=self.now, fails=fails, change_rate=rate
         )
-        self.session.transact(lambda cursor: note_visit(cursor, note))
+        self.session.transact(lambda cursor: note_visits(cursor, [note]))
 
     def attempt(self, outcome, *, at, size=0, took=1000):
         """A row of `capture`."""
