@@ -31,7 +31,7 @@ from tamias.serve.http.openapi import describe_api
 from tamias.serve.http.traffic import TrafficCounter
 from tamias.serve.pages.html.rendering import refused_route
 from tamias.serve.pages.routes import routes_of_pages
-from tamias.serve.published import catalogue, sitemap
+from tamias.serve.published import catalogue, data_json, oai, sitemap
 from tamias.serve.published.catalogue import catalogue_routes
 from tamias.serve.published.datasets import dataset_routes, negotiated
 from tamias.serve.replay import cdx, memento
@@ -50,6 +50,8 @@ _MODULES = (
     cdx,
     health,
     catalogue,
+    data_json,
+    oai,
     sitemap,
     ldes,
     webhooks,

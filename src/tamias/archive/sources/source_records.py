@@ -106,6 +106,18 @@ def present_records(session: Session, portal: str, after: str) -> tuple[list[Sou
     return [_source_record(row) for row in rows], rows[-1][0] if rows else after
 
 
+def page_of_records(session: Session, portal: str, start: int, limit: int, since: int) -> list[SourceRecord]:
+    """Some of the records that are present in a catalogue: all, or those that changed since a time."""
+    asked = {"url": portal, "start": start, "limit": limit, "since": since}
+    return [_source_record(row) for row in session.fetch_all(_SQL["page_records"], asked)]
+
+
+def count_of_records(session: Session, portal: str, since: int) -> int:
+    """How many there are of these."""
+    row = session.fetch_one(_SQL["count_page_records"], {"url": portal, "since": since})
+    return int(row[0]) if row else 0
+
+
 def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     _, iri, record, mapping, catalogue, media_type, body = row
     return SourceRecord(

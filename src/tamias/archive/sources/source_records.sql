@@ -53,6 +53,27 @@ FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
 WHERE portal.url = %(url)b::text AND kept.resource > %(after)b::text AND described.gone_at IS NULL
 ORDER BY kept.resource, kept.number DESC LIMIT %(limit)b::int8
 
+-- name: page_records
+-- The same of one page, all or those that changed since a time.
+SELECT latest.resource, latest.iri, latest.record, latest.mapping, latest.catalogue, latest.media_type, latest.body
+FROM (SELECT DISTINCT ON (kept.resource) kept.*
+      FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+           JOIN described ON described.portal = kept.portal AND described.record = kept.record
+      WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
+      ORDER BY kept.resource, kept.number DESC) AS latest
+WHERE latest.captured_at >= %(since)b::int8
+ORDER BY latest.resource OFFSET %(start)b::int8 LIMIT %(limit)b::int8
+
+-- name: count_page_records
+-- How many records of a catalogue are present, all or those that changed since a time; none if it has no records.
+SELECT count(*) FROM (
+    SELECT DISTINCT ON (kept.resource) kept.captured_at
+    FROM source_record AS kept JOIN portal ON portal.portal = kept.portal
+         JOIN described ON described.portal = kept.portal AND described.record = kept.record
+    WHERE portal.url = %(url)b::text AND described.gone_at IS NULL
+    ORDER BY kept.resource, kept.number DESC) AS latest
+WHERE latest.captured_at >= %(since)b::int8
+
 -- name: count_records
 -- Records, their versions and catalogues, and their bytes.
 SELECT count(*) FILTER (WHERE kept.number = 1), count(*), count(DISTINCT kept.portal),

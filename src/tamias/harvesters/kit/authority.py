@@ -117,6 +117,19 @@ def frequency_iri(word: str) -> str | None:
     return f"{_EU}frequency/{code}" if code else None
 
 
+def repetition(word: str | None) -> str | None:
+    """A frequency as an ISO 8601 repetition, or `irregular`; None where it is neither.
+
+    >>> repetition("http://publications.europa.eu/resource/authority/frequency/ANNUAL"), repetition("daily")
+    ('R/P1Y', 'R/P1D')
+    """
+    code = (word or "").rpartition("/frequency/")[2]
+    code = code if code in _FREQUENCIES else (frequency_iri(word or "") or "").rpartition("/")[2]
+    if code in ("IRREG", "AS_NEEDED"):
+        return "irregular"
+    return next((each for each in _FREQUENCIES.get(code, "").split() if each.startswith("R/")), None)
+
+
 def file_type(word: str) -> str | None:
     """The code in the EU list of file types of a portal's word for a format.
 

@@ -13,10 +13,11 @@ from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_graph
 from tamias.archive.figures import basic_figures
 from tamias.crawl.catalogue.catalogue import bases_of
 from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec, path_parameter
-from tamias.serve.http.params import base_of, number, since
+from tamias.serve.http.params import base_of, number, parameter, since
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.pages.html.page import guarded
 from tamias.serve.published.graphs import archive_graph, catalogue_graphs, rows_of
+from tamias.serve.published.portal_records import portal_page
 from tamias.serve.published.serialisation import FORMS, MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.service import Service
@@ -30,9 +31,10 @@ _XSD: Final = PREFIXES["xsd"]
 _VOCABULARIES: Final = ("dcat", "dct", "prov", "csvw", "dqv", "spdx")
 
 
-class _HydraPage(msgspec.Struct, frozen=True):
-    """One page of the catalogue."""
+class CataloguePage(msgspec.Struct, frozen=True):
+    """One page of a catalogue."""
 
+    catalogue: NamedNode
     quads: list[Quad]
     total: int
 
@@ -43,11 +45,11 @@ async def catalogue(request: Request, service: Service) -> Response:
     if ending not in FORMS:
         raise HttpProblem(404, f"the catalogue is available as {', '.join(FORMS)}, not as {ending[:20]!r}")
     page, from_ = number(request, "page", 1, 1, MOST_PAGE), since(request, "modified_since")
-    bases = bases_of(service.settings.serve)
-    found = await service.pool.run(lambda db: _page(db, bases, page, from_))
+    bases, portal = bases_of(service.settings.serve), parameter(request, "portal")
+    found = await service.pool.run(lambda db: catalogue_page(db, bases, portal, page, from_))
     views = _views(request, ending, page, found.total)
     headers = {"Link": _links(views)} if "next" in views or "previous" in views else {}
-    return await rdf_answer(request, [*found.quads, *_paging(views, found.total, bases)], ending, headers)
+    return await rdf_answer(request, [*found.quads, *_paging(views, found)], ending, headers)
 
 
 async def void(request: Request, service: Service) -> Response:
@@ -68,13 +70,28 @@ def catalogue_routes() -> list[Route]:
     return [Route(path, guarded(path, answer), methods=["GET"]) for path in ("/catalogue", "/catalog")]
 
 
-def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> _HydraPage:
+def catalogue_page(
+    db: ServiceSession, bases: CatalogueBases, portal: str | None, page: int, from_: int = 0
+) -> CataloguePage:
+    """A page of the archive's catalogue, or of what a portal describes. Raises `HttpProblem`."""
+    return _page(db, bases, page, from_) if portal is None else _portal_page(db, portal, page, from_)
+
+
+def _page(db: ServiceSession, bases: CatalogueBases, page: int, from_: int) -> CataloguePage:
     asked = {"since": from_, "start": (page - 1) * DATASETS_A_PAGE, "limit": DATASETS_A_PAGE}
     names = [row[0] for row in rows_of(db.session, "page_catalogue", asked)]
     total = _total(db, from_)
     if not names and page > 1:
-        raise HttpProblem(404, f"the catalogue has no page {page}; it has {_last(total)}")
-    return _HydraPage(catalogue_graphs(db.session, names, bases), total)
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(total)}")
+    return CataloguePage(bases.catalogue(), catalogue_graphs(db.session, names, bases), total)
+
+
+def _portal_page(db: ServiceSession, portal: str, page: int, from_: int) -> CataloguePage:
+    start = (page - 1) * DATASETS_A_PAGE
+    found = portal_page(db.session, portal, start=start, limit=DATASETS_A_PAGE, since=from_)
+    if page > last_page(found.total):
+        raise HttpProblem(404, f"the catalogue has no page {page}; it has {last_page(found.total)}")
+    return CataloguePage(found.catalogue, found.quads, found.total)
 
 
 def _total(db: ServiceSession, from_: int) -> int:
@@ -83,18 +100,19 @@ def _total(db: ServiceSession, from_: int) -> int:
     return basic_figures(db.session).datasets
 
 
-def _last(total: int) -> int:
+def last_page(total: int) -> int:
+    """The number of the last page of so many datasets."""
     return max(1, -(-total // DATASETS_A_PAGE))
 
 
 def _views(request: Request, ending: str, page: int, total: int) -> dict[str, str]:
     """The addresses of this page and of those around it."""
-    told = request.query_params.get("modified_since")
-    kept = {"modified_since": told} if told else {}
-    pages = {"this": page, "first": 1, "last": _last(total)}
+    asked = request.query_params
+    kept = {name: asked[name] for name in ("portal", "modified_since") if asked.get(name)}
+    pages = {"this": page, "first": 1, "last": last_page(total)}
     if page > 1:
         pages["previous"] = page - 1
-    if page < _last(total):
+    if page < last_page(total):
         pages["next"] = page + 1
     here = f"{base_of(request)}/catalog.{ending}"
     return {name: f"{here}?{urlencode({**kept, 'page': each})}" for name, each in pages.items()}
@@ -105,16 +123,26 @@ def _links(views: dict[str, str]) -> str:
     return ", ".join(f'<{views[each]}>; rel="{names.get(each, each)}"' for each in views if each != "this")
 
 
-def _paging(views: dict[str, str], total: int, bases: CatalogueBases) -> list[Quad]:
-    here, whole, graph = NamedNode(views["this"]), bases.catalogue(), catalogue_graph()
-    told = [
-        Quad(whole, _TYPE, NamedNode(_HYDRA + "Collection"), graph),
-        Quad(whole, NamedNode(_HYDRA + "totalItems"), Literal(str(total), datatype=_integer()), graph),
-        Quad(whole, NamedNode(_HYDRA + "view"), here, graph),
-        Quad(here, _TYPE, NamedNode(_HYDRA + "PartialCollectionView"), graph),
+def _paging(views: dict[str, str], found: CataloguePage) -> list[Quad]:
+    """In both forms of Hydra: ckanext-dcat follows `hydra:PagedCollection` only, others the newer view."""
+    here, whole, graph = NamedNode(views["this"]), found.catalogue, catalogue_graph()
+    total = Literal(str(found.total), datatype=_integer())
+    told: list[tuple[NamedNode, str, NamedNode | Literal]] = [
+        (whole, "type", NamedNode(_HYDRA + "Collection")),
+        (whole, "totalItems", total),
+        (whole, "view", here),
+        (here, "type", NamedNode(_HYDRA + "PartialCollectionView")),
+        (here, "type", NamedNode(_HYDRA + "PagedCollection")),
+        (here, "totalItems", total),
+        (here, "itemsPerPage", Literal(str(DATASETS_A_PAGE), datatype=_integer())),
     ]
-    around = {name: address for name, address in views.items() if name != "this"}
-    return told + [Quad(here, NamedNode(_HYDRA + name), NamedNode(to), graph) for name, to in around.items()]
+    for name, address in views.items():
+        if name != "this":
+            told += [(here, name, NamedNode(address)), (here, f"{name}Page", NamedNode(address))]
+    return [
+        Quad(subject, _TYPE if name == "type" else NamedNode(_HYDRA + name), value, graph)
+        for subject, name, value in told
+    ]
 
 
 def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
@@ -159,6 +187,7 @@ ENDPOINTS = [
             path_parameter("form", "the output format", {"type": "string", "enum": list(FORMS)}),
             Parameter("page", "from 1 on", {"type": "integer", "minimum": 1, "maximum": MOST_PAGE}),
             Parameter("modified_since", "only datasets with a version since this time: RFC 3339, or a day"),
+            Parameter("portal", "the URL of a portal: the datasets that it describes, by its stored records"),
         ),
         answers={200: ResponseSpec("A page of the catalogue", media_types=_RDF)},
     ),

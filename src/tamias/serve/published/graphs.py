@@ -6,7 +6,7 @@ from typing import Any, Final
 from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue import CatalogueBases, catalogue_quads, quads_of_resources, resource_quads
-from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, word
+from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, text, word
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources, read_versions
 from tamias.database.connect import Session
@@ -14,6 +14,7 @@ from tamias.database.sql import statements
 from tamias.model.resource import Resource, Version
 
 SQL = statements("tamias.serve.published", "published.sql")
+_TYPE: Final = word("rdf:type")
 MOST_VERSIONS: Final = 1000
 """That a dataset's graph describes, the newest; its TimeMap names all."""
 
@@ -36,7 +37,10 @@ def version_graph(session: Session, resource: Resource, number: int, bases: Cata
 
 
 def catalogue_graphs(session: Session, names: Sequence[str], bases: CatalogueBases) -> list[Quad]:
-    """The catalogue with some of its datasets, each with its current version and no other."""
+    """The catalogue with some of its datasets, each with the file of its current version.
+
+    Versions are not described here: harvesters take every `dcat:Dataset` of a page for a dataset of its own.
+    """
     versions = read_versions(session, names)
     told = archive_graph(session, bases)
     for resource in read_resources(session, names):
@@ -63,14 +67,22 @@ def rows_of(session: Session, name: str, asked: dict[str, Any]) -> list[tuple[An
 
 
 def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBases) -> list[Quad]:
-    node, issued = bases.dataset(resource.id), word("dct:issued")
-    made = resource_quads(resource, versions[-1:], bases=bases)
-    ours = [quad for quad in made if _is_under(quad, node) or _is_under(quad, bases.catalogue())]
-    others = [quad for quad in ours if (quad.subject, quad.predicate) != (node, issued)]
-    types = [quad for quad in made if quad.predicate == word("rdf:type")]
+    node = bases.dataset(resource.id)
+    current = bases.version(resource.id, versions[-1].number) if versions else None
     told = GraphBuilder(catalogue_graph(resource.id))
     told.add(node, "dct:issued", moment(versions[0].captured_at) if versions else None)
-    return others + types + told.quads
+    if current is not None:
+        told.add(node, "dcat:version", text(str(versions[-1].number)))
+        told.add(node, "dcat:distribution", NamedNode(current.value + "#distribution"))
+    made = resource_quads(resource, versions[-1:], bases=bases)
+    left_out = {(node, word("dct:issued")), (node, word("dcat:hasVersion"))}
+    return told.quads + [
+        quad
+        for quad in made
+        if quad.subject != current
+        and (quad.subject, quad.predicate) not in left_out
+        and (quad.predicate == _TYPE or _is_under(quad, node) or _is_under(quad, bases.catalogue()))
+    ]
 
 
 def _is_under(quad: Quad, node: NamedNode) -> bool:

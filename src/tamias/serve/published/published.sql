@@ -18,3 +18,18 @@ ORDER BY resource.resource OFFSET %(start)b::int8 LIMIT %(limit)b::int4
 -- name: latest_change
 -- When the archive last changed, and some resource of it.
 SELECT (SELECT max(resource.captured_at) FROM resource), (SELECT min(resource.resource) FROM resource)
+
+-- name: oai_page
+-- Resources with versions whose last one is of a span of time, after some id, with the time of the last one.
+SELECT resource.resource, resource.captured_at FROM resource
+WHERE resource.captured_at BETWEEN %(from)b::int8 AND %(until)b::int8 AND resource.resource > %(after)b::text
+ORDER BY resource.resource LIMIT %(limit)b::int4
+
+-- name: oai_one
+-- The time of the last version of one resource.
+SELECT resource.resource, resource.captured_at FROM resource
+WHERE resource.resource = %(resource)b::text AND resource.captured_at IS NOT NULL
+
+-- name: earliest_change
+-- The time of the oldest change that any resource has as its last.
+SELECT min(resource.captured_at) FROM resource
