@@ -330,12 +330,20 @@ class _ListingReader:
 def stamp_of(order: ChangeOrder, record: msgspec.Raw) -> str | None:
     """When a record was changed, as a text that sorts by time; None where it does not say."""
     try:
-        text = order.stamp(record)
-        moment = datetime.fromisoformat(text) if text else None
+        return as_stamp(order.stamp(record))
     except BAD:
         return None
-    if moment is None:
+
+
+def as_stamp(text: str | None) -> str | None:
+    """A time (ISO 8601, UTC unless it says) as a text that sorts by time. Raises `ValueError`.
+
+    >>> as_stamp("2024-01-02T04:04:05+01:00")
+    '2024-01-02T03:04:05.000000+00:00'
+    """
+    if not text:
         return None
+    moment = datetime.fromisoformat(text)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat(timespec="microseconds")
 

@@ -38,17 +38,25 @@ async def in_turn(place: Position, ways: Mapping[str, Way]) -> AsyncIterator[Har
 
 
 async def through(
-    harvester: Harvester, url: str, kind: str, place: Position, client: PoliteClient
+    harvester: Harvester,
+    url: str,
+    kind: str,
+    place: Position,
+    client: PoliteClient,
+    bookmark: bytes | None = None,
 ) -> AsyncIterator[HarvestStep]:
     """The harvest of another harvester, with its state inside of ours."""
-    async for step in harvester.harvest(Harvest(url=url, kind=kind, state=place.inner), client):
+    known = None if place.inner else bookmark
+    harvest = Harvest(url=url, kind=kind, state=place.inner, bookmark=known)
+    async for step in harvester.harvest(harvest, client):
         place.inner = step.state
         place.taken += sum(len(getattr(finding, "datasets", ())) for finding in step.findings)
         yield msgspec.structs.replace(step, state=state_of(place))
 
 
 def _leads_nowhere(end: HarvestEnd, place: Position) -> bool:
-    return end.outcome is not Outcome.OK and end.retry_after_ms is None and not place.taken
+    is_good = end.outcome in (Outcome.OK, Outcome.UNCHANGED)
+    return not is_good and end.retry_after_ms is None and not place.taken
 
 
 def _reason(end: HarvestEnd) -> str:

@@ -7,15 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.changes import read_changes_or_all
+from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping, plain
-from tamias.harvesters.kit.paging import (
-    PortalListing,
-    RecordPage,
-    opening,
-    place_of,
-    read_listing,
-)
-from tamias.harvesters.kit.position import Position
+from tamias.harvesters.kit.paging import ChangeOrder, PortalListing, RecordPage, opening, place_of
+from tamias.harvesters.kit.position import Position, place_after
 from tamias.harvesters.kit.records import in_languages, one_text, table, text, texts
 from tamias.harvesters.kit.terms import sound_iri
 from tamias.harvesters.kit.ways import in_turn, roots
@@ -71,13 +67,39 @@ class SearchListing(PortalListing):
     def mapping(self) -> RecordMapping:
         return MAPPING
 
+    @property
+    def order(self) -> ChangeOrder:
+        return _ORDER
+
     def address(self, place: Position, start: int, size: int) -> tuple[str, int]:
-        where = f"{place.root}api/search/v1/collections/dataset/items"
-        return f"{where}?limit={size}&startindex={start + 1}", start
+        return f"{_items(place)}?limit={size}&startindex={start + 1}", start
 
     def page(self, body: bytes) -> RecordPage:
         answer = msgspec.json.decode(body, type=_Items)
         return RecordPage(answer.features, answer.numberMatched)
+
+
+class _Modified(msgspec.Struct):
+    modified: int | str | None = None
+
+
+class _ItemStamp(msgspec.Struct):
+    properties: _Modified
+
+
+def _items(place: Position) -> str:
+    return f"{place.root}api/search/v1/collections/dataset/items"
+
+
+def _latest_first(place: Position, start: int, size: int) -> tuple[str, int]:
+    return f"{_items(place)}?limit={size}&startindex={start + 1}&sortBy=-properties.modified", start
+
+
+_ORDER: Final = ChangeOrder(
+    "modified",
+    _latest_first,
+    lambda record: _moment(msgspec.json.decode(record, type=_ItemStamp).properties.modified),
+)
 
 
 class ArcGisHarvester:
@@ -88,10 +110,13 @@ class ArcGisHarvester:
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         place = place_of(harvest.state)
         if place is None:
-            place = Position(root=roots(harvest.url)[-1], size=1, ordered=False)
+            place = _after_search(harvest.bookmark) or Position(
+                root=roots(harvest.url)[-1], size=1, ordered=False
+            )
             yield opening(place)
+        known = None if harvest.state else harvest.bookmark
         ways = {
-            "feed": lambda: read_listing(FeedListing(), place, client),
+            "feed": lambda: read_file_listing(FeedListing(), place, client, known),
             "search": lambda: self._search(place, client),
         }
         async for step in in_turn(place, ways):
@@ -99,8 +124,16 @@ class ArcGisHarvester:
 
     def _search(self, place: Position, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         if not place.taken:
-            place.size = PAGE_RECORDS
-        return read_listing(SearchListing(), place, client)
+            place.size, place.ordered = PAGE_RECORDS, False
+        return read_changes_or_all(SearchListing(), place, client)
+
+
+def _after_search(bookmark: bytes | None) -> Position | None:
+    """The beginning of a harvest of changes, if the last one read the search."""
+    place = place_after(bookmark)
+    if place is not None:
+        place.stage = "search"
+    return place
 
 
 def item_dataset(record: dict[str, Any], root: str) -> Dataset:

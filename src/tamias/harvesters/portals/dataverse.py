@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import msgspec
 
+from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
@@ -27,10 +29,12 @@ from tamias.harvesters.kit.terms import below
 from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
-from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Problem, Quads
+from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Links, Present, Problem, Quads
 from tamias.protocols import PoliteClient
 
 PAGE_RECORDS = 100
+CHANGES_PAGE = 1000
+"""The most that the search gives; a harvest of changes asks for little else."""
 _EXPORTS_A_STEP = 10
 _FAILURES_IN_A_ROW = 5
 _INNER = ("api", "dataset.xhtml", "dataverse", "dataverse.xhtml", "oai", "citation", "file.xhtml")
@@ -52,6 +56,15 @@ class _DataverseState(msgspec.Struct, kw_only=True):
     problems: int = 0
     failures: int = 0
     exports: bool = True
+    latest: str = ""
+    """The latest time at which a dataset was updated, by the installation's clock."""
+    undated: bool = False
+    """Whether a dataset does not say when it was updated."""
+    since: str | None = None
+    """Datasets that were updated before this are not asked for again; None reads everything."""
+    present: int = 0
+    """Those that were not."""
+    harvests: int = 0
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
 
 
@@ -68,6 +81,9 @@ class DataverseHarvester:
         fresh = _DataverseState(
             root=roots(harvest.url, *_INNER)[0], collection=collection[1] if collection else None
         )
+        if known := read_bookmark(harvest.bookmark, DatedBookmark):
+            fresh.latest, fresh.since = known.latest, a_little_before(known.latest)
+            fresh.harvests = known.harvests + 1
         state = msgspec.msgpack.decode(harvest.state, type=_DataverseState) if harvest.state else fresh
         listing = _Listing(state, client)
         async for step in listing.steps():
@@ -95,7 +111,14 @@ class _Listing:
                 yield self._step([], items)
                 return
             while state.within < len(items):
-                findings, end = await self._part(items[state.within : state.within + _EXPORTS_A_STEP])
+                rest = items[state.within :]
+                if unchanged := list(takewhile(self._is_unchanged, rest)):
+                    state.within += len(unchanged)
+                    state.present += len(unchanged)
+                    yield self._step([Present([str(each["global_id"]) for each in unchanged])])
+                    continue
+                changed = takewhile(lambda item: not self._is_unchanged(item), rest[:_EXPORTS_A_STEP])
+                findings, end = await self._part(list(changed))
                 yield self._step(findings, end)
                 if end:
                     return
@@ -105,7 +128,8 @@ class _Listing:
 
     def _search(self) -> Request:
         query: dict[str, Any] = {"q": "*", "type": "dataset", "sort": "date", "order": "asc"}
-        query |= {"start": self._state.start, "per_page": PAGE_RECORDS}
+        size = PAGE_RECORDS if self._state.since is None else CHANGES_PAGE
+        query |= {"start": self._state.start, "per_page": size}
         if self._state.collection:
             query["subtree"] = self._state.collection
         return Request(url=f"{self._state.root}api/search?{urlencode(query)}", accept="application/json")
@@ -129,12 +153,18 @@ class _Listing:
         reason = f"{self._told()}; {capture.url} is not a list of datasets: {why}"
         return HarvestEnd(outcome=Outcome.FAILED, reason=reason, retry=bool(self._state.start))
 
+    def _is_unchanged(self, item: Any) -> bool:
+        """Whether a dataset was not updated since the last harvest."""
+        since, stamp = self._state.since, sound_stamp(text(table(item).get("updatedAt")))
+        return since is not None and stamp is not None and stamp < since and "global_id" in item
+
     async def _part(self, items: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:
         """A few datasets with their files. Where the installation asks for a pause, those before it count."""
         records: list[MappedRecord] = []
         problems: list[Finding] = []
         end: HarvestEnd | None = None
         for item in items:
+            self._note_update(item)
             try:
                 short = map_record(SEARCH_MAPPING, msgspec.json.encode(item), self._state.root)
                 found = await self._whole(short)
@@ -149,7 +179,16 @@ class _Listing:
             records += [found] if found else []
         self._state.datasets += len(records)
         self._state.problems += len(problems)
-        return [*described(records, self._state.root), *problems], end
+        brought = described(records, self._state.root)
+        if self._state.since is not None:
+            # The document is written again from what is stored: what changed is not said twice.
+            brought = [each for each in brought if not isinstance(each, Quads)]
+        return [*brought, *problems], end
+
+    def _note_update(self, item: Any) -> None:
+        stamp = sound_stamp(text(table(item).get("updatedAt")))
+        self._state.undated = self._state.undated or stamp is None
+        self._state.latest = max(self._state.latest, stamp or "")
 
     async def _whole(self, short: MappedRecord) -> MappedRecord | HarvestEnd:
         """The dataset as its export describes it; as the search does, where there is no export of it."""
@@ -189,15 +228,30 @@ class _Listing:
             doubts.append(f"{state.problems} problems in reading them")
         if state.start < state.total:
             doubts.append(f"the search counts {state.total}")
-        outcome = Outcome.OK if state.datasets or not doubts else Outcome.FAILED
-        return HarvestEnd(outcome=outcome, reason="; ".join([self._told(), *doubts]), complete=not doubts)
+        outcome = Outcome.OK if state.datasets or state.present or not doubts else Outcome.FAILED
+        return HarvestEnd(
+            outcome=outcome,
+            reason="; ".join([self._told(), *doubts]),
+            complete=not doubts,
+            bookmark=None if doubts or state.bare else self._bookmark(),
+        )
+
+    def _bookmark(self) -> bytes | None:
+        state = self._state
+        if state.undated or not state.latest:
+            return None
+        return msgspec.msgpack.encode(DatedBookmark(latest=state.latest, harvests=state.harvests))
 
     def _told(self) -> str:
         state, told = self._state, f"{self._state.datasets} datasets"
+        if state.since is not None:
+            told += f" read, those updated since {state.since}; {state.present} others are listed as before"
         told += f", {state.bare} of them without their files" if state.bare else ""
         return told + ("" if state.exports else " (robots.txt forbids their export)")
 
     def _step(self, findings: list[Finding], end: HarvestEnd | None = None) -> HarvestStep:
+        if end is not None and self._state.since is not None:
+            end = msgspec.structs.replace(end, changes_only=True)
         return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
 
 

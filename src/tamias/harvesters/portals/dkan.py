@@ -6,14 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from tamias.harvesters.kit import pod
+from tamias.harvesters.kit.file_listing import read_file_listing
 from tamias.harvesters.kit.mapping import RecordMapping
-from tamias.harvesters.kit.paging import (
-    PortalListing,
-    RecordPage,
-    opening,
-    place_of,
-    read_listing,
-)
+from tamias.harvesters.kit.paging import PortalListing, RecordPage, opening, place_of
 from tamias.harvesters.kit.position import Position
 from tamias.harvesters.kit.records import text
 from tamias.harvesters.kit.terms import sound_iri
@@ -60,10 +55,10 @@ class DkanHarvester:
         if place is None:
             place = Position(root=roots(harvest.url, "api", "dataset", "data.json")[0], size=1, ordered=False)
             yield opening(place)
-        root = place.root
+        file, known = f"{place.root}data.json", None if harvest.state else harvest.bookmark
         ways = {
-            "metastore": lambda: read_listing(MetastoreListing(), place, client),
-            "data.json": lambda: through(DataJsonHarvester(), f"{root}data.json", "data-json", place, client),
+            "metastore": lambda: read_file_listing(MetastoreListing(), place, client, known),
+            "data.json": lambda: through(DataJsonHarvester(), file, "data-json", place, client, known),
         }
         async for step in in_turn(place, ways):
             yield step

@@ -7,7 +7,16 @@ from pyoxigraph import Quad
 
 from tamias.harvesters.kit import pod
 from tamias.harvesters.kit.mapping import RecordMapping, map_element, map_record
-from tamias.harvesters.portals import arcgis, ckan_records, dkan, opendatasoft, socrata, udata, zenodo
+from tamias.harvesters.portals import (
+    arcgis,
+    ckan_records,
+    csw_records,
+    dkan,
+    opendatasoft,
+    socrata,
+    udata,
+    zenodo,
+)
 from tamias.harvesters.portals.dataverse import SEARCH_MAPPING, export_mapping
 from tamias.harvesters.portals.oai import rdf_in
 from tamias.harvesters.portals.oai_records import MAPPING, RDF_MAPPING
@@ -31,7 +40,10 @@ _JSON: Final = {
         SEARCH_MAPPING,
     )
 }
-_XML: Final = {mapping.name: mapping for mapping in (MAPPING, RDF_MAPPING)}
+_XML: Final = {
+    mapping.name: mapping
+    for mapping in (MAPPING, RDF_MAPPING, csw_records.ISO_MAPPING, csw_records.DUBLIN_CORE_MAPPING)
+}
 
 
 def mapping_of(source: SourceRecord) -> RecordMapping:

@@ -59,12 +59,18 @@ def dataset_of(record: Element, header: OaiHeader, catalogue: str) -> Dataset | 
     resource = inner(metadata, "resource")
     if resource is not None and "datacite" in space(resource):
         return _from_datacite(resource, header, catalogue)
-    return _from_dublin_core(metadata, header, catalogue)
+    return from_dublin_core(metadata, header, catalogue)
 
 
-def _from_dublin_core(metadata: Element, header: OaiHeader, catalogue: str) -> Dataset | None:
+def from_dublin_core(
+    metadata: Element, header: OaiHeader, catalogue: str, *, any_kind: bool = False
+) -> Dataset | None:
+    """The dataset that Dublin Core describes; None where it says that it is something else.
+
+    With `any_kind` everything is taken, as in a catalogue that has nothing but data.
+    """
     said = _Words(metadata)
-    if _is_no_data(said.all("type")):
+    if not any_kind and _is_no_data(said.all("type")):
         return None
     title, identifiers = said.element("title"), said.all("identifier")
     pages = [address for address in map(_address, identifiers) if address]

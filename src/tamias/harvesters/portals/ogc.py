@@ -9,6 +9,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import msgspec
 
+from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import MappedRecord, map_record
 from tamias.harvesters.kit.paging import BAD
@@ -57,6 +58,19 @@ class _OgcState(msgspec.Struct, kw_only=True):
     problems: int = 0
     gaps: list[str] = msgspec.field(default_factory=list)
     turns: CycleDetector = msgspec.field(default_factory=CycleDetector)
+    first: bool = False
+    """Whether the page to ask for is the first one of its collection."""
+    listed: int = 0
+    """Collections that are records themselves."""
+    latest: str = ""
+    """The latest time at which a record was updated, by the catalogue's own word."""
+    undated: bool = False
+    """Whether a record does not say when it was updated."""
+    since: str | None = None
+    """Only records that were updated since are asked for; None reads everything."""
+    harvests: int = 0
+    why: str = ""
+    """Why everything is read, where changes were not enough."""
 
 
 class OgcRecordsHarvester:
@@ -71,14 +85,20 @@ class OgcRecordsHarvester:
             findings, end = await _introduce(state, client)
             yield _step(state, findings, end)
         while end is None:
-            if state.next is None:
-                if not state.collections:
+            if state.next is None and not state.collections:
+                if await _explains(state, client):
                     yield _step(state, [], _end(state))
                     return
-                state.next = _items_address(state)
+                continue
+            if state.next is None:
+                state.next, state.first = _items_address(state), True
                 state.turns = CycleDetector()
             capture = await client.ask(Request(url=state.next, accept=_ACCEPT))
             end = failure(capture, "the records of")
+            if end is not None and not end.retry and state.since is not None:
+                end = None
+                _read_everything(state, f"{state.next} does not list changes")
+                continue
             if end is not None and not end.retry and state.datasets:
                 _note_gap(state, end.reason)
                 state.next, end = None, None
@@ -101,7 +121,36 @@ def _state(harvest: Harvest) -> _OgcState:
     parts = urlsplit(harvest.url)
     path = parts.path.partition("/collections")[0].rstrip("/") + "/"
     root = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-    return _OgcState(kind=harvest.kind, root=root, next=f"{root}collections?f=json&limit={PAGE_RECORDS}")
+    state = _OgcState(kind=harvest.kind, root=root, next=_collections_address(root))
+    if known := read_bookmark(harvest.bookmark, DatedBookmark):
+        state.latest, state.harvests = known.latest, known.harvests + 1
+        state.since = a_little_before(known.latest)
+    return state
+
+
+def _collections_address(root: str) -> str:
+    return f"{root}collections?f=json&limit={PAGE_RECORDS}"
+
+
+async def _explains(state: _OgcState, client: PoliteClient) -> bool:
+    """Whether what was read explains what the catalogue counts; if not, the state begins again."""
+    if state.since is None:
+        return True
+    held, counted = await client.records_held(), state.matched + state.listed
+    if held == counted:
+        return True
+    _read_everything(state, f"{held:,} records are known, and the catalogue counts {counted:,}")
+    return False
+
+
+def _read_everything(state: _OgcState, why: str) -> None:
+    """Begins again, without asking for changes."""
+    fresh = _OgcState(
+        kind=state.kind, root=state.root, next=_collections_address(state.root), title=state.title,
+        why=f"everything was read: {why}"[:_LONGEST_NAME],
+    )  # fmt: skip
+    for name in msgspec.structs.asdict(fresh):
+        setattr(state, name, getattr(fresh, name))
 
 
 async def _introduce(state: _OgcState, client: PoliteClient) -> tuple[list[Finding], HarvestEnd | None]:
@@ -121,13 +170,15 @@ def _items_address(state: _OgcState) -> str:
     name = quote(state.collections.pop(0), safe="")
     # Servers of STAC refuse parameters that they do not know; those of pygeoapi answer HTML without `f`.
     form = "" if state.kind == "stac" else "&f=json"
+    if state.since is not None:
+        form += "&sortby=-properties.updated" if state.kind == "stac" else "&sortby=-updated"
     return f"{state.root}collections/{name}/items?limit={PAGE_RECORDS}{form}"
 
 
 def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Finding]:
     """What a page brings; the state goes on to the next one."""
     state.pages += 1
-    address, state.next = state.next or "", None
+    is_first, state.next, state.first = state.first, None, False
     findings: list[Finding] = []
     try:
         page = table(json_of(client, capture))
@@ -139,12 +190,19 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
         found = tables(page.get("collections"))
         records = [each for each in found if _is_record(state, each)]
         names = [name for each in found if (name := text(each.get("id")))]
+        state.listed += len(records)
         _note_collections(state, found, names)
     else:
-        found = records = tables(page.get("features"))
-        state.matched += count(page.get("numberMatched")) or 0 if "offset=" not in address else 0
-    findings += described(list(_mapped(state, records, findings)), state.root)
-    following = _following(page, capture.final_url) if found else None
+        found = tables(page.get("features"))
+        state.matched += count(page.get("numberMatched")) or 0 if is_first else 0
+        records = _changed(state, found)
+    is_over = not state.listing and len(records) < len(found)
+    if not state.pages:  # It begins again.
+        return []
+    brought = described(list(_mapped(state, records, findings)), state.root)
+    # In a harvest of changes the document is written again from what is stored.
+    findings += [each for each in brought if state.since is None or not isinstance(each, Quads)]
+    following = _following(page, capture.final_url) if found and not is_over else None
     if following and state.turns.again([following, *(text(each.get("id")) or "" for each in found)]):
         _note_gap(state, f"{following} gives the same page again")
         following = None
@@ -154,6 +212,23 @@ def _read(state: _OgcState, client: PoliteClient, capture: Capture) -> list[Find
     state.next = following
     state.listing = state.listing and following is not None
     return findings
+
+
+def _changed(state: _OgcState, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of a page that are wanted: all, or those that were updated since the last harvest.
+
+    Begins again where they do not come in the order of their updates.
+    """
+    stamps = [sound_stamp(text(table(each.get("properties")).get("updated"))) for each in found]
+    dates = [stamp for stamp in stamps if stamp is not None]
+    state.undated = state.undated or len(dates) < len(stamps)
+    state.latest = max([state.latest, *dates])
+    if state.since is None:
+        return found
+    if len(dates) < len(stamps) or dates != sorted(dates, reverse=True):
+        _read_everything(state, "the records are not in the order of `updated`")
+        return []
+    return [each for each, stamp in zip(found, dates, strict=True) if stamp >= state.since]
 
 
 def _note_collections(state: _OgcState, found: list[dict[str, Any]], names: list[str]) -> None:
@@ -211,18 +286,32 @@ def _end(state: _OgcState) -> HarvestEnd:
     said = [f"{state.datasets} datasets on {state.pages} pages"]
     if state.others:
         said[0] += f", {state.others} collections of features whose items are data"
+    if state.since is not None:
+        said[0] = f"{state.datasets} of {state.matched + state.listed} records read, in {state.pages} pages"
+        said.append(f"those updated since {state.since}; the catalogue counts as many as are known")
+    said += filter(None, [state.why])
     doubts = list(state.gaps)
     if state.problems:
         doubts.append(f"{state.problems} records could not be read")
-    if state.matched > state.datasets:
+    if state.matched > state.datasets and state.since is None:
         doubts.append(f"the catalogue counts {state.matched}")
     if not state.datasets:
         doubts.append("nothing there is a record")
-    outcome = Outcome.OK if state.datasets else Outcome.FAILED
-    return HarvestEnd(outcome=outcome, reason="; ".join(said + doubts), complete=not doubts)
+    outcome = Outcome.OK if state.datasets or state.since is not None else Outcome.FAILED
+    is_counted = state.since is not None or state.matched + state.listed == state.datasets
+    is_dated = bool(state.latest) and not state.undated
+    bookmark = DatedBookmark(latest=state.latest, harvests=state.harvests)
+    return HarvestEnd(
+        outcome=outcome,
+        reason="; ".join(said + doubts),
+        complete=not doubts and state.since is None,
+        bookmark=msgspec.msgpack.encode(bookmark) if is_counted and is_dated and not doubts else None,
+    )
 
 
 def _step(
     state: _OgcState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
 ) -> HarvestStep:
+    if end is not None and state.since is not None:
+        end = msgspec.structs.replace(end, changes_only=True)
     return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.descriptions import is_web
 from tamias.harvesters.kit.mapping import MappedRecord, RecordMapping, map_record
@@ -27,7 +28,7 @@ from tamias.harvesters.kit.records import (
 from tamias.harvesters.kit.ways import roots
 from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Agent, AgentRole, Dataset, DcatProperty, Distribution, Period
-from tamias.model.finding import Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.finding import Deleted, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
 from tamias.protocols import PoliteClient
 
 WINDOW = 10_000
@@ -58,6 +59,19 @@ class _ZenodoState(msgspec.Struct, kw_only=True):
     problems: int = 0
     lost_in_a_row: int = 0
     begun: bool = False
+    latest: str = ""
+    """The latest time at which a record was updated, by the repository's clock."""
+    undated: bool = False
+    """Whether a record does not say when it was updated."""
+    since: str | None = None
+    """Only records that were updated since are asked for; None reads everything."""
+    left_out: int = 0
+    """Records that the search counts and that are no datasets here, of the last whole harvest."""
+    harvests: int = 0
+    comparing: bool = False
+    """Whether all changes were read, and the repository's count is to be compared."""
+    why: str = ""
+    """Why everything is read, where changes were not enough."""
 
 
 class ZenodoHarvester:
@@ -67,6 +81,9 @@ class ZenodoHarvester:
 
     async def harvest(self, harvest: Harvest, client: PoliteClient) -> AsyncIterator[HarvestStep]:
         fresh = _ZenodoState(root=roots(harvest.url, *_INNER)[0])
+        if known := read_bookmark(harvest.bookmark, DatedBookmark):
+            fresh.latest, fresh.since = known.latest, _utc(a_little_before(known.latest))
+            fresh.left_out, fresh.harvests = known.left_out, known.harvests + 1
         search = _Search(
             msgspec.msgpack.decode(harvest.state, type=_ZenodoState) if harvest.state else fresh, client
         )
@@ -87,26 +104,94 @@ class _Search:
     async def step(self) -> HarvestStep:
         """One page, or a smaller slice where there were too many."""
         state, findings = self._state, list[Finding]()
+        if state.comparing:
+            return await self._compare()
         if not state.begun:
             findings.append(Quads(catalogue_quads(state.root, "", None, state.root)))
         capture = await self._client.ask(self._request(state.page))
-        if end := failure(capture, "the records at"):
+        end = failure(capture, "the records at")
+        if end is not None and (end.retry or state.since is None):
             return self._kept([], end)
-        hits = self._hits(capture, findings)
+        hits = self._hits(capture, findings) if end is None else None
+        if hits is None and state.since is not None:
+            self._read_everything(f"{capture.url} does not list changes")
+            return self._kept([], None)
         if hits is None:
             return self._kept(findings, self._lose())
         state.begun, state.lost_in_a_row = True, 0
-        state.slice_total = count(hits.get("total")) or count(table(hits.get("total")).get("value")) or 0
+        state.slice_total = _total(hits)
         state.total = state.slice_total if state.total is None else state.total
+        if state.since is not None and state.slice_total > WINDOW:
+            self._read_everything("more changed than one search gives")
+            return self._kept([], None)
         if state.slice_total > WINDOW and state.page == 1 and not self._is_smallest():
             return self._kept(findings, await self._narrow())
         found = hits.get("hits")
         records = found if isinstance(found, list) else []
-        findings += described(list(self._mapped(records, findings)), state.root)
-        return self._kept(findings, self._turn(len(records)))
+        brought = described(list(self._mapped(records, findings)), state.root)
+        if state.since is None:
+            return self._kept([*findings, *brought], self._turn(len(records)))
+        older, trouble = await self._older_versions(records)
+        # The document is written again from what is stored: what changed is not said twice.
+        findings += [*(each for each in brought if not isinstance(each, Quads)), *older]
+        if trouble is None and self._turn(len(records)) is not None:
+            state.comparing = True
+        return self._kept(findings, trouble)
+
+    async def _older_versions(self, records: list[Any]) -> tuple[list[Finding], HarvestEnd | None]:
+        """Versions that new ones replaced: the search lists the latest of each record only."""
+        found: list[Finding] = []
+        for record in records:
+            address = _versions_address(record, self._state.root)
+            if address is None or not is_dataset(record):
+                continue
+            capture = await self._client.ask(Request(url=address, accept="application/json"))
+            if end := failure(capture, "the versions at"):
+                return found, end
+            hits = (self._hits(capture, []) or {}).get("hits")
+            names = [text(each.get("id")) for each in tables(hits)]
+            own = text(table(record).get("id"))
+            found.append(Deleted([name for name in names if name and name != own]))
+        return found, None
+
+    async def _compare(self) -> HarvestStep:
+        """The end of a harvest of changes, if the repository counts as many records as are held."""
+        state = self._state
+        request = Request(url=f"{state.root}api/records?type=dataset&size=1", accept="application/json")
+        capture = await self._client.ask(request)
+        if end := failure(capture, "the records at"):
+            return self._kept([], end)
+        total, held = _total(self._hits(capture, []) or {}), await self._client.records_held()
+        if held + state.left_out != total:
+            self._read_everything(f"{held:,} records are known, and the repository counts {total:,}")
+            return self._kept([], None)
+        reason = f"{state.datasets:,} of {total:,} datasets read, those updated since {state.since}"
+        end = HarvestEnd(
+            outcome=Outcome.OK,
+            reason=f"{reason}; it counts as many as are known",
+            bookmark=self._bookmark(state.left_out),
+            changes_only=True,
+        )
+        return self._kept([], end)
+
+    def _bookmark(self, left_out: int) -> bytes | None:
+        state = self._state
+        if state.undated or not state.latest:
+            return None
+        return msgspec.msgpack.encode(
+            DatedBookmark(latest=state.latest, left_out=left_out, harvests=state.harvests)
+        )
+
+    def _read_everything(self, why: str) -> None:
+        """Begins again, without asking for changes."""
+        fresh = _ZenodoState(root=self._state.root, why=f"everything was read: {why}")
+        for name in msgspec.structs.asdict(fresh):
+            setattr(self._state, name, getattr(fresh, name))
 
     def _request(self, page: int, size: int = PAGE_RECORDS, sort: str = "oldest") -> Request:
         query = {"type": "dataset", "size": size, "page": page, "sort": sort}
+        if self._state.since is not None:
+            query["q"] = f'updated:["{self._state.since}" TO *]'
         if self._state.start is not None:
             # A day that is not in the slice ends it: half-open, so that none is read twice or left out.
             end = "*" if not self._state.days else _after(self._state.start, self._state.days)
@@ -126,6 +211,7 @@ class _Search:
     def _mapped(self, records: list[Any], findings: list[Finding]) -> Iterator[MappedRecord]:
         state = self._state
         for record in records:
+            self._note_update(record)
             try:
                 body = msgspec.json.encode(record)
                 mapped = map_record(MAPPING, body, state.root) if is_dataset(record) else None
@@ -139,6 +225,12 @@ class _Search:
             state.datasets += mapped is not None
             if mapped is not None:
                 yield mapped
+
+    def _note_update(self, record: Any) -> None:
+        said = table(record)
+        stamp = sound_stamp(text(said.get("updated")) or text(said.get("modified")))
+        self._state.undated = self._state.undated or stamp is None
+        self._state.latest = max(self._state.latest, stamp or "")
 
     def _lose(self) -> HarvestEnd | None:
         """Leaves a page out that cannot be read; several in a row, or the first, are the end."""
@@ -210,14 +302,38 @@ class _Search:
         if state.datasets + state.others + state.problems < (state.total or 0):
             doubts.append(f"the repository counts {state.total}")
         outcome = Outcome.OK if state.datasets or not doubts else Outcome.FAILED
-        return HarvestEnd(outcome=outcome, reason="; ".join([self._told(), *doubts]), complete=not doubts)
+        said = [self._told(), *doubts, *filter(None, [state.why])]
+        left_out = (state.total or 0) - state.datasets
+        bookmark = None if doubts else self._bookmark(left_out)
+        return HarvestEnd(outcome=outcome, reason="; ".join(said), complete=not doubts, bookmark=bookmark)
 
     def _told(self) -> str:
         others = f", {self._state.others} records of other kinds left out" if self._state.others else ""
         return f"{self._state.datasets} datasets{others}"
 
     def _kept(self, findings: list[Finding], end: HarvestEnd | None) -> HarvestStep:
+        if end is not None and self._state.since is not None:
+            end = msgspec.structs.replace(end, changes_only=True)
         return HarvestStep(state=msgspec.msgpack.encode(self._state), findings=findings, end=end)
+
+
+def _total(hits: dict[str, Any]) -> int:
+    return count(hits.get("total")) or count(table(hits.get("total")).get("value")) or 0
+
+
+def _versions_address(record: Any, root: str) -> str | None:
+    """Where the other versions of a record are listed, if it is not the first one."""
+    said, name = table(record), text(table(record).get("id"))
+    relations = tables(table(table(said.get("metadata")).get("relations")).get("version"))
+    numbers = [count(each.get("index")) for each in (table(said.get("versions")), *relations)]
+    # InvenioRDM counts versions from 1, Zenodo's own form of records from 0.
+    is_later = (numbers[0] or 0) > 1 or any((number or 0) > 0 for number in numbers[1:])
+    return f"{root}api/records/{quote(name, safe='')}/versions?size=25" if name and is_later else None
+
+
+def _utc(stamp: str) -> str:
+    """A time as a query of the search takes it."""
+    return stamp[:19] + "Z"
 
 
 def _day(text: str) -> date:

@@ -1,16 +1,25 @@
 """A second harvest asks for changes only, and what it leads to is what a harvest of everything brings."""
 
 import json
+from datetime import datetime
 from hashlib import sha256
+from urllib.parse import urlencode
 
 import pytest
+from servers import csw_answers
 
+from tamias.harvesters.portals.arcgis import ArcGisHarvester
 from tamias.harvesters.portals.ckan import CkanHarvester
+from tamias.harvesters.portals.csw import CswHarvester
 from tamias.harvesters.portals.data_json import DataJsonHarvester
+from tamias.harvesters.portals.dataverse import DataverseHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
+from tamias.harvesters.portals.dkan import DkanHarvester
 from tamias.harvesters.portals.oai import OaiHarvester
+from tamias.harvesters.portals.ogc import OgcRecordsHarvester, StacHarvester
 from tamias.harvesters.portals.opendatasoft import OpenDataSoftHarvester
 from tamias.harvesters.portals.socrata import SocrataHarvester
+from tamias.harvesters.portals.zenodo import ZenodoHarvester
 
 COUNT = 60
 
@@ -237,6 +246,192 @@ class Dcat(DataJson):
         return (head + said).encode()
 
 
+class Dkan(DataJson):
+    """All items of the metastore are one file, which Drupal gives an ETag."""
+
+    harvester = DkanHarvester()
+    path = ""
+
+    def __call__(self, path, _query, headers):
+        if path != "/api/1/metastore/schemas/dataset/items":
+            return 404, {}, b""
+        return self.file(json.dumps(self.records.all()).encode(), headers)
+
+
+class DkanBefore2(DataJson):
+    """No metastore: the data.json is read."""
+
+    harvester = DkanHarvester()
+    path = ""
+    unchanged = 2
+
+    def __call__(self, path, query, headers):
+        return super().__call__(path, query, headers) if path == "/data.json" else (404, {}, b"")
+
+
+class HubFeed(DataJson):
+    harvester = ArcGisHarvester()
+    path = ""
+    etags = False
+
+    def __call__(self, path, query, headers):
+        is_feed = path == "/api/feed/dcat-us/1.1.json"
+        return super().__call__(path, query, headers) if is_feed else (404, {}, b"")
+
+
+class HubSearch:
+    """A hub without a feed: its search by `sortBy`, as hub.js asks for it."""
+
+    harvester = ArcGisHarvester()
+    path = ""
+    unchanged = 1
+
+    def __init__(self):
+        self.records = Records(self._record)
+
+    @staticmethod
+    def _record(number, text, stamp):
+        modified = int(datetime.fromisoformat(stamp + "+00:00").timestamp() * 1000)
+        said = {"title": f"Trees {number}", "description": text, "modified": modified, "type": "CSV"}
+        return {"id": f"{number:08d}", "type": "Feature", "geometry": None, "properties": said}
+
+    def __call__(self, path, query, _headers):
+        if path != "/api/search/v1/collections/dataset/items":
+            return 404, {}, b""
+        by_date = query.get("sortBy") == "-properties.modified"
+        found = self.records.latest_first() if by_date else self.records.all()
+        start, limit = int(query["startindex"]) - 1, int(query["limit"])
+        return reply({"features": found[start : start + limit], "numberMatched": len(found)})
+
+
+class Dataverse:
+    """The search lists all datasets; only those that were updated are exported again."""
+
+    harvester = DataverseHarvester()
+    path = ""
+    unchanged = 2
+
+    def __init__(self):
+        self.records = Records(lambda number, text, stamp: (number, text, stamp[:19] + "Z"))
+
+    def __call__(self, path, query, _headers):
+        if path == "/api/datasets/export":
+            found = {f"doi:10.1/{each[0]:04d}": each for each in self.records.all()}
+            return reply(self._export(*found[query["persistentId"]]))
+        start, size = int(query["start"]), int(query["per_page"])
+        items = [{"type": "dataset", "global_id": f"doi:10.1/{number:04d}", "name": f"Trees {number}",
+                  "url": f"https://doi.org/10.1/{number:04d}", "updatedAt": stamp}
+                 for number, _, stamp in self.records.all()]  # fmt: skip
+        return reply(
+            {"status": "OK", "data": {"total_count": len(items), "items": items[start : start + size]}}
+        )
+
+    @staticmethod
+    def _export(number, text, stamp):
+        described = [{"dsDescriptionValue": {"typeName": "dsDescriptionValue", "value": text}}]
+        fields = [
+            {"typeName": "title", "typeClass": "primitive", "multiple": False, "value": f"Trees {number}"},
+            {"typeName": "dsDescription", "typeClass": "compound", "multiple": True, "value": described},
+        ]
+        version = {"lastUpdateTime": stamp, "metadataBlocks": {"citation": {"fields": fields}}, "files": []}
+        return {
+            "id": number,
+            "persistentUrl": f"https://doi.org/10.1/{number:04d}",
+            "datasetVersion": version,
+        }
+
+
+class Invenio:
+    """A search by `updated`, and a count. The latest version of each record is listed."""
+
+    harvester = ZenodoHarvester()
+    path = ""
+    unchanged = 2
+
+    def __init__(self):
+        self.records = Records(self._record)
+        self.replaced = {}
+
+    def _record(self, number, text, stamp):
+        metadata = {"title": f"Trees {number}", "description": text, "resource_type": {"id": "dataset"}}
+        index = 1 + (number in self.replaced)
+        return {"id": str(number), "created": "2020-01-01T00:00:00+00:00", "updated": stamp + "+00:00",
+                "metadata": metadata, "versions": {"index": index, "is_latest": True}}  # fmt: skip
+
+    def __call__(self, path, query, _headers):
+        if path.endswith("/versions"):
+            number = int(path.split("/")[-2])
+            ids = [{"id": str(number)}, {"id": str(self.replaced[number])}]
+            return reply({"hits": {"total": 2, "hits": ids}})
+        found, size, page = self.records.all(), int(query["size"]), int(query.get("page", "1"))
+        if "q" in query:
+            since = query["q"].removeprefix('updated:["').partition('"')[0].removesuffix("Z")
+            found = [each for each in found if each["updated"] >= since]
+        return reply({"hits": {"total": len(found), "hits": found[(page - 1) * size : page * size]}})
+
+
+class OgcRecords:
+    """One collection of records, 25 on a page, in the order of `sortby`."""
+
+    harvester = OgcRecordsHarvester()
+    path = ""
+    unchanged = 3
+    by = "-updated"
+
+    def __init__(self):
+        self.records = Records(self._record)
+
+    @staticmethod
+    def _record(number, text, stamp):
+        said = {"type": "dataset", "title": f"Trees {number}", "description": text, "updated": stamp + "Z"}
+        return {"id": f"urn:x:{number:04d}", "type": "Feature", "geometry": None, "properties": said}
+
+    collection = {"id": "town", "itemType": "record", "title": "Town"}  # noqa: RUF012
+
+    def __call__(self, path, query, _headers):
+        if path == "/":
+            return reply({"title": "Town"})
+        if path == "/collections":
+            return reply({"collections": [self.collection]})
+        by_date = query.get("sortby") == self.by
+        found, start = self.records.latest_first() if by_date else self.records.all(), int(query.get("at", 0))
+        more = {"rel": "next", "href": f"?{urlencode({**query, 'at': start + 25})}"}
+        links = [more] if start + 25 < len(found) else []
+        return reply({"features": found[start : start + 25], "numberMatched": len(found), "links": links})
+
+
+class Stac(OgcRecords):
+    harvester = StacHarvester()
+    by = "-properties.updated"
+    collection = {"type": "Collection", "id": "scenes", "title": "Scenes", "description": "All."}  # noqa: RUF012
+
+    @staticmethod
+    def _record(number, text, stamp):
+        return {**OgcRecords._record(number, text, stamp), "collection": "scenes"}
+
+
+class Csw:
+    """A catalogue service that dates its records by the second, and takes a constraint on `dct:modified`."""
+
+    harvester = CswHarvester()
+    path = "csw"
+    unchanged = 2
+
+    def __init__(self):
+        self.records = Records(lambda number, text, stamp: (stamp, csw_answers.iso_record(
+            f"r{number:03d}", f"Trees {number}", text, stamp[:19])))  # fmt: skip
+
+    def __call__(self, _path, query, _headers):
+        if query["request"] == "GetCapabilities":
+            return csw_answers.capabilities(csw_answers.GMD)
+        found = self.records.all()
+        if since := query.get("constraint", "").removeprefix("dct:modified >= "):
+            found = [each for each in found if each[0] >= since.strip("'")]
+        start = int(query["startPosition"])
+        records = [record for _, record in found[start - 1 : start + 24]]
+        return csw_answers.page([] if query["resultType"] == "hits" else records, len(found))
+
+
 def xml(inner, now):
     head = '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
     body = f"{head}<responseDate>{now}</responseDate>{inner}</OAI-PMH>"
@@ -247,7 +442,12 @@ def reply(value):
     return 200, {"Content-Type": "application/json"}, json.dumps(value).encode()
 
 
-PORTALS = [Ckan, Socrata, OpenDataSoft, OaiPmh, OaiDcat, DataJson, DataJsonWithoutEtags, Dcat]
+PORTALS = [
+    Ckan, Socrata, OpenDataSoft, OaiPmh, OaiDcat, DataJson, DataJsonWithoutEtags, Dcat, Dkan, DkanBefore2,
+    HubFeed, HubSearch, Dataverse, Invenio, OgcRecords, Stac, Csw,
+]  # fmt: skip
+ONE_MORE = {"Stac": 1}
+"""Records that a portal has beside those of `Records`."""
 
 
 @pytest.fixture(params=PORTALS, ids=lambda made: made.__name__)
@@ -283,7 +483,7 @@ def test_one_deleted(server, portal, archive, whole):
     archive.harvest(portal.harvester, server.root + portal.path)
     portal.records.delete(30)
     same(server, portal, archive, whole)
-    assert len(archive.present) == COUNT - 1
+    assert len(archive.present) == COUNT - 1 + ONE_MORE.get(type(portal).__name__, 0)
 
 
 def test_one_deleted_one_added_one_changed(server, portal, archive, whole):
@@ -293,7 +493,8 @@ def test_one_deleted_one_added_one_changed(server, portal, archive, whole):
     portal.records.put(COUNT, "new")
     same(server, portal, archive, whole)
     end, requests, _ = same(server, portal, archive, whole)
-    assert (len(archive.present), requests) == (COUNT, portal.unchanged), end.reason
+    present = COUNT + ONE_MORE.get(type(portal).__name__, 0)
+    assert (len(archive.present), requests) == (present, portal.unchanged), end.reason
 
 
 def test_all_changed(server, portal, archive, whole):
@@ -330,3 +531,55 @@ def test_a_portal_that_ignores_the_order_is_read_as_a_whole(server, archive, who
     end, _, _ = same(server, portal, archive, whole)
     assert not end.changes_only
     assert "everything was read: the records are not in the order of metadata_modified" in end.reason
+
+
+def test_a_new_version_takes_the_place_of_the_one_before(server, archive, whole):
+    server.answer = portal = Invenio()
+    archive.harvest(portal.harvester, server.root)
+    portal.records.delete(30)
+    portal.replaced[COUNT] = 30
+    portal.records.put(COUNT, "second version")
+    end, requests, _ = same(server, portal, archive, whole)
+    assert end.changes_only, end.reason
+    assert requests == 3
+    assert (len(archive.present), "30" in archive.present) == (COUNT, False)
+
+
+@pytest.mark.parametrize("make", [OgcRecords, Stac, HubSearch])
+def test_a_catalogue_that_does_not_sort_is_read_as_a_whole(server, archive, whole, make):
+    server.answer = portal = make()
+    archive.harvest(portal.harvester, server.root)
+    portal.records.latest_first = portal.records.all
+    portal.records.put(50, "changed")
+    end, _, _ = same(server, portal, archive, whole)
+    assert not end.changes_only
+    assert "everything was read: the records are not in the order of" in end.reason
+
+
+@pytest.mark.parametrize("make", [OgcRecords, Invenio])
+def test_a_catalogue_that_refuses_to_be_asked_for_changes_is_read_as_a_whole(server, archive, whole, make):
+    server.answer = portal = make()
+    archive.harvest(portal.harvester, server.root)
+    portal.records.put(50, "changed")
+
+    def refusing(path, query, headers):
+        return (400, {}, b"{}") if {"sortby", "q"} & set(query) else portal(path, query, headers)
+
+    server.answer = refusing
+    end, _, _ = same(server, portal, archive, whole)
+    assert not end.changes_only
+    assert "everything was read" in end.reason
+
+
+def test_a_dataverse_exports_only_what_was_updated(server, archive, whole):
+    server.answer = portal = Dataverse()
+    archive.harvest(portal.harvester, server.root)
+    portal.records.put(7, "changed")
+    server.log.clear()
+    same(server, portal, archive, whole)
+    until = next(place for place, path in enumerate(server.log) if path.endswith("per_page=100"))
+    exported = [path for path in server.log[:until] if "export" in path]
+    assert exported == [
+        "/api/datasets/export?exporter=dataverse_json&persistentId=doi%3A10.1%2F0007",
+        "/api/datasets/export?exporter=dataverse_json&persistentId=doi%3A10.1%2F0059",
+    ]

@@ -2,8 +2,11 @@
 
 import json
 
+from servers import csw_answers
+
 from tamias.harvesters.portals.arcgis import ArcGisHarvester
 from tamias.harvesters.portals.ckan import CkanHarvester
+from tamias.harvesters.portals.csw import CswHarvester
 from tamias.harvesters.portals.data_json import DataJsonHarvester
 from tamias.harvesters.portals.dataverse import DataverseHarvester
 from tamias.harvesters.portals.dcat import CatalogueHarvester
@@ -422,6 +425,18 @@ def _oai(prefix, *metadata):
     return serve
 
 
+_ISO = csw_answers.iso_record("trees", "Trees", "Every tree.", "2024-01-02T03:04:05")
+
+
+def _csw(schema, *records):
+    def serve(path, query):
+        if query["request"] == "GetCapabilities":
+            return csw_answers.capabilities(schema)
+        return csw_answers.page(records, len(records))
+
+    return serve
+
+
 _CATALOGUE = b"""@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
 @prefix foaf: <http://xmlns.com/foaf/0.1/> . @prefix vcard: <http://www.w3.org/2006/vcard/ns#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -542,6 +557,8 @@ KINDS = {
         _oai("oai_datacite", f"<oai_datacite>{_DATACITE}</oai_datacite>"),
         1,
     ),
+    "csw in ISO 19139": (CswHarvester, "/csw", _csw(csw_answers.GMD, _ISO, csw_answers.BARE), 2),
+    "csw in Dublin Core": (CswHarvester, "/csw", _csw(csw_answers.CSW, csw_answers.RECORD), 1),
     "dataverse": (DataverseHarvester, "/", _dataverse, 3),
     "zenodo": (ZenodoHarvester, "/", _zenodo, 3),
     "dcat": (CatalogueHarvester, "/catalog.ttl", _catalogue, 1),
