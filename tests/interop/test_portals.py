@@ -9,7 +9,8 @@ import sys
 
 import pytest
 from pyoxigraph import RdfFormat, parse
-from servers import pygeoapi, rustac
+from servers import pycsw, pygeoapi, rustac
+from servers.csw_answers import iso_record
 
 pytestmark = pytest.mark.skipif(not os.environ.get("TAMIAS_INTEROP"), reason="started by `make interop` only")
 TAMIAS = [sys.executable, "-m", "tamias"]
@@ -46,6 +47,19 @@ def harvested(folder, seed):
             ]
             found.append((*texts, tuple(sorted(files))))
     return sorted(found)
+
+
+def harvest_twice(folder, seed):
+    """What the metadata says after a portal was harvested, and once more."""
+    environment = {**os.environ, "TAMIAS_SCHEDULE__HARVESTS": "0.5", "TAMIAS_SEEDS__PROBE": "false"}
+    visit = ["crawl", "--recrawl", "--delay", "0", "--allow-private", "--workers", "1"]
+    words = [["add", seed], visit, visit, ["export", "--format", "nquads", "--graph", "metadata"]]
+    for verb, *rest in words:
+        command = [*TAMIAS, verb, "--data", folder, *rest]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=600, check=True, env=environment
+        )
+    return done.stdout
 
 
 def test_pygeoapi_gives_all_its_records_though_its_pages_are_smaller_than_asked_for(started, tmp_path):
@@ -98,3 +112,37 @@ def test_rustac_gives_its_collection_and_all_items(started, tmp_path):
     got = [(title, text, words, tuple(file for file in files if "files.example.org" in file))
            for title, text, words, files in harvested(tmp_path / "data", f"stac:{url}")]  # fmt: skip
     assert got == sorted(expected)
+
+
+def town_records(count):
+    return {
+        f"r{n:03d}": iso_record(
+            f"r{n}", f"Trees {n}", f"Of district {n}.", f"2024-{1 + n // 13:02d}-02T03:04:05"
+        )
+        for n in range(count)
+    }
+
+
+def test_pycsw_gives_all_its_records_though_its_pages_are_smaller_than_asked_for(started, tmp_path):
+    url = started(pycsw, "pycsw", records=town_records(130))
+    expected = sorted(
+        (
+            ("Arbres", f"Trees {n}"), (f"Of district {n}.",), ("parks", "trees"),
+            tuple(sorted((f"https://files.example.org/r{n}.csv", "https://maps.example.org/wms"))),
+        )
+        for n in range(130)
+    )  # fmt: skip
+    assert harvested(tmp_path / "data", f"csw:{url}") == expected
+
+
+def test_pycsw_is_asked_for_changes_by_their_dates(started, tmp_path):
+    # Without addresses of files, which would be visited too.
+    records = {
+        name: record.replace("https://files.example.org/", "urn:files:").replace("https://maps", "urn:maps")
+        for name, record in town_records(130).items()
+    }
+    url = started(pycsw, "pycsw", records=records)
+    said = harvest_twice(tmp_path / "data", f"csw:{url}")
+    assert "130 records on 4 pages, in ISO 19139" in said
+    reason = "13 of 130 records read, those changed since 2024-10-02T02:59:05 by dct:modified"
+    assert f"{reason}; the catalogue counts as many as are known; nothing changed" in said

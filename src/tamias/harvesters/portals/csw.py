@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 from lxml import etree
 
-from tamias.harvesters.kit.dated import DatedBookmark, read_bookmark, sound_stamp
+from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark, sound_stamp
 from tamias.harvesters.kit.dcat import catalogue_quads
 from tamias.harvesters.kit.mapping import MappedRecord, map_element
 from tamias.harvesters.kit.paging import BAD
@@ -41,8 +41,7 @@ _OWN: Final = frozenset({
     "acceptversions",
 })  # fmt: skip
 """Parameters that the harvester sets itself, whatever the address says."""
-_LAG: Final = timedelta(days=1)
-"""Many catalogues date their records by the day."""
+_DAY: Final = timedelta(days=1)
 
 
 class _CswState(msgspec.Struct, kw_only=True):
@@ -65,6 +64,8 @@ class _CswState(msgspec.Struct, kw_only=True):
     latest: str = ""
     """The latest time at which a record was changed, as the records say."""
     undated: bool = False
+    days_only: bool = False
+    """Whether a record is dated by the day."""
     since: str | None = None
     """Only records that changed since are asked for; None reads everything."""
     comparing: bool = False
@@ -81,6 +82,7 @@ class _CswBookmark(DatedBookmark, kw_only=True, frozen=True):
     schemas: list[str]
     title: str
     publisher: str
+    days_only: bool
 
 
 class CswHarvester:
@@ -175,7 +177,9 @@ class _CswReading:
         return self.step([*brought, *problems], self._turn(records, following))
 
     def _note_change(self, record: Element) -> None:
-        stamp = sound_stamp(stamp_of(record))
+        said = stamp_of(record)
+        stamp = sound_stamp(said)
+        self.state.days_only = self.state.days_only or len(said or "") <= len("2024-01-31")
         self.state.undated = self.state.undated or stamp is None
         self.state.latest = max(self.state.latest, stamp or "")
 
@@ -259,7 +263,7 @@ class _CswReading:
         return msgspec.msgpack.encode(
             _CswBookmark(
                 schemas=state.schemas, title=state.title, publisher=state.publisher, latest=state.latest,
-                harvests=state.harvests,
+                harvests=state.harvests, days_only=state.days_only,
             )
         )  # fmt: skip
 
@@ -305,10 +309,13 @@ def _changes_since(bookmark: bytes | None) -> _CswState | None:
     known = read_bookmark(bookmark, _CswBookmark)
     if known is None:
         return None
-    since = (datetime.fromisoformat(known.latest) - _LAG).date().isoformat()
+    if known.days_only:
+        since = (datetime.fromisoformat(known.latest) - _DAY).date().isoformat()
+    else:
+        since = a_little_before(known.latest)[: len("2024-01-31T12:00:00")]
     return _CswState(
         schemas=known.schemas, title=known.title, publisher=known.publisher, latest=known.latest, since=since,
-        harvests=known.harvests + 1,
+        harvests=known.harvests + 1, days_only=known.days_only,
     )  # fmt: skip
 
 
