@@ -374,7 +374,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     sparql_seconds: Annotated[float, _about("maximum time for a query, in seconds", ge=1)] = 60.0
     sparql_bytes: Annotated[int, _about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
     sparql_guard: Annotated[
-        bool, _about("hide the SPARQL server from other users of the machine; needs user namespaces")
+        bool, _about("run SPARQL queries without network; needs user namespaces")
     ] = True
 
 

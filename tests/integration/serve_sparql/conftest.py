@@ -117,12 +117,12 @@ class Client:
         self._app = app
 
     def get(self, url, **words):
-        return asyncio.run(self._send("GET", url, words))
+        return asyncio.run(self.send("GET", url, words))
 
     def post(self, url, **words):
-        return asyncio.run(self._send("POST", url, words))
+        return asyncio.run(self.send("POST", url, words))
 
-    async def _send(self, method, url, words):
+    async def send(self, method, url, words):
         transport = ASGITransport(self._app)
         async with AsyncClient(transport=transport, base_url="http://127.0.0.1:8080", timeout=60) as client:
             return await client.request(method, url, **words)

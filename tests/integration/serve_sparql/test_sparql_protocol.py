@@ -1,10 +1,18 @@
 """`/sparql` over a real server: the protocol, the formats, the limits, and what survives."""
 
+import asyncio
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+
+from tamias.crawl.catalogue.errors import StoreAway
+from tamias.crawl.catalogue.kept import Asking
+from tamias.sinks.delivery import SinkAway
 
 QUERY = "SELECT ?o { <http://a.example/s> <http://a.example/p> ?o }"
 CONSTRUCT = "CONSTRUCT WHERE { <http://a.example/s> ?p ?o }"
@@ -134,21 +142,73 @@ def test_a_query_that_would_run_for_days_is_stopped_with_an_error(heavy):
     assert (answer.status_code, answer.headers["content-type"]) == (504, "application/problem+json")
 
 
-def test_the_server_survives_a_query_that_it_stops(heavy, catalogue):
-    before = catalogue.kept.running().server_pid
-    heavy.get("/sparql", params={"query": f"SELECT (COUNT(*) AS ?n) {CROSS}"})
-    assert heavy.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
-    assert catalogue.kept.running().server_pid == before
+def processes(catalogue):
+    """Those that the keeper has started."""
+    keeper = catalogue.kept.running().keeper_pid
+    return set(map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()))
 
 
-def test_a_server_that_does_not_stop_a_query_is_started_again(heavy, catalogue):
-    before = catalogue.kept.running().server_pid
-    assert heavy.get("/sparql", params={"query": SORTED}).status_code == 504
+def is_answered(client):
+    return client.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
+
+
+@pytest.mark.parametrize("query", [f"SELECT (COUNT(*) AS ?n) {CROSS}", SORTED], ids=["counted", "sorted"])
+def test_a_query_that_takes_too_long_is_stopped_alone(heavy, catalogue, query):
+    """Not even one that is sorting, which no library looks up from, costs others anything."""
+    assert is_answered(heavy)
+    before, answered = catalogue.kept.running(), []
+    with ThreadPoolExecutor() as threads:
+        late = threads.submit(heavy.get, "/sparql", params={"query": query})
+        while not late.done():
+            answered.append(is_answered(heavy))
+    assert (late.result().status_code, all(answered), len(answered) > 1) == (504, True, True)
+    assert catalogue.kept.running() == before
+
+
+def test_an_abandoned_query_ends_at_once_and_others_go_on(heavy, catalogue):
+    """The one that is given up would run for days, the others are answered from before it to after it."""
+    assert is_answered(heavy)
+    idle, before, asking = processes(catalogue), catalogue.kept.running(), Asking()
+    with ThreadPoolExecutor() as threads:
+        others = [threads.submit(heavy.get, "/sparql", params={"query": SORTED}) for _ in range(2)]
+        until(lambda: len(processes(catalogue)) > len(idle))
+        known = processes(catalogue)
+        abandoned = threads.submit(catalogue.ask, f"SELECT * {CROSS}", "text/csv", None, asking)
+        until(lambda: processes(catalogue) - known)
+        (working,) = processes(catalogue) - known
+        asking.give_up()
+        with pytest.raises(StoreAway):
+            abandoned.result()
+        until(lambda: working not in processes(catalogue))
+        assert not any(other.done() for other in others)
+        assert is_answered(heavy)
+    assert catalogue.kept.running() == before
+
+
+def test_a_client_that_leaves_ends_its_query(heavy, catalogue):
+    """The process that worked for it is another one afterwards, long before the time limit."""
+    assert is_answered(heavy)
+    for pid in processes(catalogue):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not processes(catalogue))
+
+    async def leave():
+        asked = asyncio.create_task(heavy.send("GET", "/sparql", {"params": {"query": SORTED}}))
+        await asyncio.to_thread(until, lambda: processes(catalogue))
+        (working,) = processes(catalogue)
+        asked.cancel()
+        return working
+
+    working = asyncio.run(leave())
+    until(lambda: working not in processes(catalogue))
+    assert is_answered(heavy)
+
+
+def until(holds):
     deadline = time.monotonic() + 60
-    while catalogue.kept.running().server_pid == before and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert catalogue.kept.running().server_pid != before
-    assert heavy.get("/sparql", params={"query": "ASK {}"}).json()["boolean"] is True
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("kind", ["text/csv", "application/sparql-results+json"])
@@ -167,11 +227,21 @@ def answered(asked):
     return answer.json()["results"]["bindings"]
 
 
-def test_a_server_that_was_killed_is_started_again(asked, catalogue):
-    before = catalogue.kept.running()
-    os.kill(before.server_pid, signal.SIGKILL)
+def test_a_process_that_was_killed_is_replaced(asked, catalogue):
     assert len(answered(asked)) == 1
-    assert catalogue.kept.running().keeper_pid == before.keeper_pid
+    for pid in processes(catalogue):
+        os.kill(pid, signal.SIGKILL)
+    assert len(answered(asked)) == 1
+
+
+def test_a_writer_that_was_killed_is_replaced(asked, catalogue, corpus, refresher):
+    for pid in processes(catalogue):
+        os.kill(pid, signal.SIGKILL)
+    corpus.crawl("http://a.example/doc", DOCUMENT.replace(b"p>", b"q>"))
+    with suppress(SinkAway):
+        refresher.round()
+    refresher.round()
+    assert answered(asked) == []
 
 
 def test_a_keeper_that_was_killed_is_started_again(asked, catalogue):
@@ -179,8 +249,8 @@ def test_a_keeper_that_was_killed_is_started_again(asked, catalogue):
     assert len(answered(asked)) == 1
 
 
-def test_the_server_cannot_be_reached_by_the_loopback_address_of_the_machine(asked, catalogue):
-    ours, theirs = (
-        os.readlink(f"/proc/{pid}/ns/net") for pid in ("self", catalogue.kept.running().server_pid)
-    )
-    assert ours != theirs
+def test_the_processes_have_no_network(asked, catalogue):
+    assert len(answered(asked)) == 1
+    theirs = {os.readlink(f"/proc/{pid}/ns/net") for pid in processes(catalogue)}
+    assert theirs
+    assert os.readlink("/proc/self/ns/net") not in theirs

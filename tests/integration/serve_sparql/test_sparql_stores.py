@@ -3,13 +3,14 @@
 import shutil
 import socket
 import subprocess
+import sysconfig
 import time
+from pathlib import Path
 
 import pytest
 
 from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions, options_of, rebuild
 from tamias.crawl.catalogue.errors import StoreAway, StoreError
-from tamias.crawl.catalogue.server import program
 from tamias.database.locks import is_free
 from tamias.model.errors import ConfigError
 from tamias.settings import ServeSettings
@@ -58,10 +59,15 @@ def test_a_store_that_was_deleted_is_made_anew(corpus, place):
     assert filled(corpus.database, place) == {"1"}
 
 
+def damage(place):
+    for file in (place / "catalogue" / "store").rglob("CURRENT"):
+        file.write_bytes(b"nonsense")
+
+
 def test_a_store_that_is_damaged_is_told_of(corpus, place):
     filled(corpus.database, place)
     wait_for_the_end(place)
-    (place / "catalogue" / "store" / "oxigraph" / "CURRENT").write_bytes(b"nonsense")
+    damage(place)
     with Catalogue(place) as catalogue, pytest.raises(StoreError, match="check --rebuild"):
         catalogue.ask("ASK {}", "text/csv")
 
@@ -69,7 +75,7 @@ def test_a_store_that_is_damaged_is_told_of(corpus, place):
 def test_a_store_that_is_damaged_is_made_anew_on_request(corpus, place):
     filled(corpus.database, place)
     wait_for_the_end(place)
-    (place / "catalogue" / "store" / "oxigraph" / "CURRENT").write_bytes(b"nonsense")
+    damage(place)
     assert rebuild(corpus.database, place) == 1
     assert filled(corpus.database, place) == {"1"}
 
@@ -93,8 +99,9 @@ def elsewhere(tmp_path):
     """The port of a server that somebody else keeps."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    program = Path(sysconfig.get_path("scripts")) / "oxigraph"
     words = ["serve", "--location", str(tmp_path / "elsewhere"), "--bind", f"127.0.0.1:{port}"]
-    with subprocess.Popen([program(), *words], stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen([program, *words], stderr=subprocess.DEVNULL) as server:
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port)).close()

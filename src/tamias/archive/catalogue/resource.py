@@ -89,22 +89,57 @@ def resource_quads(
     profiles: Mapping[str, Profile] = _NO_PROFILES,
     joins: Sequence[JoinCandidate] = (),
 ) -> list[Quad]:
-    """All that the catalogue says of a resource, in its graph `urn:tamias:catalogue:ID`.
+    """All that the catalogue says of a resource: its head, and the graphs of its versions.
 
     Versions are given oldest first, profiles by the SHA-256 of the versions.
     """
-    told = GraphBuilder(catalogue_graph(resource.id))
-    title = _title(resource)
-    _describe_dataset(told, resource, versions, title, bases)
+    told = head_quads(resource, versions, bases=bases, suspects=suspects, measures=measures, joins=joins)
     for before, version in zip([None, *versions], versions, strict=False):
-        _describe_version(told, resource, version, before, title, bases)
-        _describe_distribution(told, resource, version, bases)
-        if profile := profiles.get(version.sha256):
-            describe_profile(told, bases.file(version), profile)
+        number = before.number if before else None
+        told += version_quads(resource, version, number, bases=bases, profile=profiles.get(version.sha256))
+    return told
+
+
+def head_quads(
+    resource: Resource,
+    versions: Sequence[Version],
+    *,
+    bases: CatalogueBases,
+    suspects: Sequence[Suspect] = (),
+    measures: Sequence[Measure] = (),
+    joins: Sequence[JoinCandidate] = (),
+) -> list[Quad]:
+    """What changes with every version or visit, in the graph `urn:tamias:catalogue:ID`.
+
+    Of the versions, only the first and the last are looked at.
+    """
+    told = GraphBuilder(catalogue_graph(resource.id))
+    _describe_dataset(told, resource, versions, _title(resource), bases)
     describe_joins(told, joins, bases)
-    _describe_by_address(told, resource, versions, bases)
+    _describe_address(told, resource)
     _describe_suspects(told, resource, suspects, bases)
     describe_measures(told, bases.dataset(resource.id), measures)
+    return list(dict.fromkeys(told.quads))
+
+
+def version_quads(
+    resource: Resource,
+    version: Version,
+    before: int | None,
+    *,
+    bases: CatalogueBases,
+    profile: Profile | None = None,
+) -> list[Quad]:
+    """What is said of one version, once and for all, in the graph `urn:tamias:catalogue:ID:NUMBER`.
+
+    `before` is the number of the version before it.
+    """
+    told = GraphBuilder(catalogue_graph(resource.id, str(version.number)))
+    _describe_version(told, resource, version, before, _title(resource), bases)
+    _describe_distribution(told, resource, version, bases)
+    if profile is not None:
+        describe_profile(told, bases.file(version), profile)
+    _describe_file(told, resource, version, bases)
     return list(dict.fromkeys(told.quads))
 
 
@@ -126,7 +161,7 @@ def _describe_dataset(
         },
     )
     often = frequency(resource.change_rate)
-    told.typed(node, "dct:accrualPeriodicity", NamedNode(often) if often else None, "dct:Frequency")
+    told.shared(node, "dct:accrualPeriodicity", NamedNode(often) if often else None, "dct:Frequency")
     _describe_origin(told, resource, node)
 
 
@@ -138,19 +173,19 @@ def _describe_origin(told: GraphBuilder, resource: Resource, node: NamedNode) ->
     form = NamedNode(node.value + "#distribution")
     told.typed(node, "dcat:distribution", form, "dcat:Distribution")
     told.each(form, {"dcat:accessURL": place, "dcat:downloadURL": place})
-    told.typed(form, "dcat:mediaType", kind, "dct:MediaType")
+    told.shared(form, "dcat:mediaType", kind, "dct:MediaType")
 
 
 def _describe_version(
     told: GraphBuilder,
     resource: Resource,
     version: Version,
-    before: Version | None,
+    before: int | None,
     title: str,
     bases: CatalogueBases,
 ) -> None:
     node, whole = bases.version(resource.id, version.number), bases.dataset(resource.id)
-    previous = bases.version(resource.id, before.number) if before else None
+    previous = bases.version(resource.id, before) if before is not None else None
     when = moment_text(version.captured_at)
     told.typed(whole, "dcat:hasVersion", node, "dcat:Dataset")
     told.each(
@@ -183,15 +218,13 @@ def _describe_distribution(
             "dcat:byteSize": typed(version.byte_size, "nonNegativeInteger"),
         },
     )
-    told.typed(form, "dcat:mediaType", media_type_iri(version.media_type), "dct:MediaType")
+    told.shared(form, "dcat:mediaType", media_type_iri(version.media_type), "dct:MediaType")
     told.typed(form, "spdx:checksum", checksum, "spdx:Checksum")
-    told.typed(checksum, "spdx:algorithm", word("spdx:checksumAlgorithm_sha256"), "spdx:ChecksumAlgorithm")
+    told.shared(checksum, "spdx:algorithm", word("spdx:checksumAlgorithm_sha256"), "spdx:ChecksumAlgorithm")
     told.add(checksum, "spdx:checksumValue", typed(version.sha256, "hexBinary"))
 
 
-def _describe_by_address(
-    told: GraphBuilder, resource: Resource, versions: Sequence[Version], bases: CatalogueBases
-) -> None:
+def _describe_address(told: GraphBuilder, resource: Resource) -> None:
     """As the Open Dataset Archive does: the address itself is the subject, and the files are its versions."""
     place = address(resource.url)
     if place is None:
@@ -201,17 +234,22 @@ def _describe_by_address(
         told.add(place, "arc:hasPortal", address(source.portal))
         if described := address(source.source):
             told.add(described, "dcat:accessURL", place)
-    for version in versions:
-        file = bases.file(version)
-        told.add(place, "dct:hasVersion", file)
-        told.each(
-            file,
-            {
-                "dct:identifier": text(version.sha256),
-                "dct:issued": moment(version.captured_at),
-                "dcat:byteSize": typed(version.byte_size, "integer"),
-            },
-        )
+
+
+def _describe_file(told: GraphBuilder, resource: Resource, version: Version, bases: CatalogueBases) -> None:
+    """The same of one version."""
+    place, file = address(resource.url), bases.file(version)
+    if place is None:
+        return
+    told.add(place, "dct:hasVersion", file)
+    told.each(
+        file,
+        {
+            "dct:identifier": text(version.sha256),
+            "dct:issued": moment(version.captured_at),
+            "dcat:byteSize": typed(version.byte_size, "integer"),
+        },
+    )
 
 
 def _describe_suspects(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -10,7 +11,7 @@ from pyoxigraph import NamedNode, Quad
 from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
-from tamias.archive.catalogue.resource import resource_quads
+from tamias.archive.catalogue.resource import head_quads, resource_quads, version_quads
 from tamias.archive.catalogue.terms import (
     CatalogueBases,
     GraphBuilder,
@@ -20,7 +21,14 @@ from tamias.archive.catalogue.terms import (
     text,
 )
 from tamias.archive.quality import Measure, read_measures, record_id
-from tamias.archive.versions.resources import Suspect, page_of_resources, read_resources, read_versions
+from tamias.archive.versions.resources import (
+    Suspect,
+    page_of_resources,
+    read_end_versions,
+    read_named_versions,
+    read_resources,
+    read_versions,
+)
 from tamias.database.connect import Session
 from tamias.database.sql import statements
 from tamias.model.profile import Profile
@@ -33,10 +41,24 @@ AT_ONCE: Final = 200
 
 
 def catalogue_quads(session: Session, bases: CatalogueBases) -> Iterator[list[Quad]]:
-    """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads."""
-    yield _whole(bases) + metric_quads()
-    yield from _portals(session)
-    yield from declared_quads(session)
+    """The whole catalogue graph in batches, each of whole named graphs; two runs give the same quads.
+
+    Where nothing is described there are none, not even of the archive itself.
+    """
+    described = chain(_portals(session), declared_quads(session), _resources(session, bases))
+    first = next(described, None)
+    if first is not None:
+        yield archive_quads(bases)
+        yield first
+        yield from described
+
+
+def archive_quads(bases: CatalogueBases) -> list[Quad]:
+    """The archive itself, and the metrics of quality: the graph `urn:tamias:catalogue`."""
+    return _whole(bases) + metric_quads()
+
+
+def _resources(session: Session, bases: CatalogueBases) -> Iterator[list[Quad]]:
     after = ""
     while page := page_of_resources(session, after, AT_ONCE):
         yield [quad for quads in _graphs(session, page, bases).values() for quad in quads]
@@ -46,9 +68,56 @@ def catalogue_quads(session: Session, bases: CatalogueBases) -> Iterator[list[Qu
 def quads_of_resources(
     session: Session, resources: Sequence[str], bases: CatalogueBases
 ) -> dict[str, list[Quad]]:
-    """The graphs of some resources, by their ids; one that is not known has an empty one."""
+    """The graphs of some resources with those of all their versions, by the ids of the resources."""
     found = _graphs(session, read_resources(session, resources), bases)
     return {resource: found.get(resource, []) for resource in resources}
+
+
+def quads_of_heads(
+    session: Session, resources: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some resources without their versions; one that is not known has an empty one."""
+    known = read_resources(session, resources)
+    names = [resource.id for resource in known]
+    ends = read_end_versions(session, names)
+    suspects = _read_suspects(session, names)
+    measures = read_measures(session, names)
+    joins = joins_of(session, names)
+    found = {
+        resource.id: head_quads(
+            resource,
+            ends[resource.id],
+            bases=bases,
+            suspects=suspects[resource.id],
+            measures=measures[resource.id],
+            joins=joins[resource.id],
+        )
+        for resource in known
+    }
+    return {resource: found.get(resource, []) for resource in resources}
+
+
+def quads_of_versions(
+    session: Session, versions: Sequence[str], bases: CatalogueBases
+) -> dict[str, list[Quad]]:
+    """The graphs of some versions by their ids; one that is not known has an empty one."""
+    known = read_named_versions(session, versions)
+    resources = {
+        each.id: each for each in read_resources(session, [version.resource for version, _ in known])
+    }
+    profiles = _read_profiles(session, {version.sha256 for version, _ in known})
+    found = {
+        version.id: version_quads(
+            resources[version.resource],
+            version,
+            before,
+            bases=bases,
+            profile=profiles.get(version.sha256),
+        )
+        for version, before in known
+        if version.resource in resources
+    }
+    return {version: found.get(version, []) for version in versions}
 
 
 def quads_of_portals(session: Session, urls: Collection[str]) -> Iterator[list[Quad]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from pyoxigraph import Literal, NamedNode, Quad
@@ -90,7 +91,7 @@ class CatalogueBases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catalogue_graph(*parts: str) -> NamedNode:
-    """The graph of a resource, or of `portal` or `record` and an id; without parts, that of the catalogue.
+    """The graph of a resource or version, of `portal` and the like with an id, or of the catalogue itself.
 
     >>> catalogue_graph("9637fc70d9dc55fb671d5c1f")
     <NamedNode value=urn:tamias:catalogue:9637fc70d9dc55fb671d5c1f>
@@ -131,6 +132,13 @@ class GraphBuilder:
         if node is not None:
             self.add(subject, predicate, node)
             self.are([node], *kinds)
+
+    def shared(self, subject: NamedNode, predicate: str, node: NamedNode | None, *kinds: str) -> None:
+        """A node that many graphs name: what it is stands in a graph of its own, so that it is said once."""
+        if node is not None:
+            self.add(subject, predicate, node)
+            graph = catalogue_graph("term", quote(node.value, safe=""))
+            self.quads += [Quad(node, word("rdf:type"), word(kind), graph) for kind in kinds]
 
     def are(self, nodes: Iterable[NamedNode], *kinds: str) -> None:
         """What nodes are."""

@@ -238,6 +238,24 @@ def read_versions(session: Session, resources: Sequence[str]) -> dict[str, list[
     return found
 
 
+def read_end_versions(session: Session, resources: Sequence[str]) -> dict[str, list[Version]]:
+    """The first and the last version of resources; one, or none, where there are no more."""
+    rows = session.fetch_all(_SQL["read_end_versions"], {"resource": list(resources)})
+    found: dict[str, list[Version]] = {resource: [] for resource in resources}
+    for row in rows:
+        version = _version(row)
+        found[version.resource].append(version)
+    return found
+
+
+def read_named_versions(session: Session, versions: Sequence[str]) -> list[tuple[Version, int | None]]:
+    """Versions by their ids, each with the number of the one before it; those that are known."""
+    named = [version.rpartition("_") for version in versions]
+    asked = {"resource": [each[0] for each in named], "number": [int(each[2]) for each in named]}
+    rows = session.fetch_all(_SQL["read_named_versions"], asked)
+    return [(_version(row[:-1]), row[-1]) for row in rows]
+
+
 def read_suspects(session: Session, resource: str) -> list[Suspect]:
     """What was not believed of a resource."""
     return [Suspect(*row) for row in session.fetch_all(_SQL["read_suspects"], {"resource": resource})]

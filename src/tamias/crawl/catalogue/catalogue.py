@@ -1,12 +1,10 @@
 """The catalogue of a data directory as its users see it: asked, followed, made anew."""
 
-import gc
 import logging
 import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
 from math import inf
@@ -14,22 +12,17 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from pyoxigraph import Quad, Store
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
 from tamias.crawl.catalogue.dialect import as_asked
 from tamias.crawl.catalogue.documents import replace_all
-from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.exchange import (
-    ANSWER_BYTES,
-    Answer,
-    KeptGraphs,
-    Limits,
-    RemotePlace,
-    SparqlClient,
-)
-from tamias.crawl.catalogue.kept import QUERY_SECONDS, KeptStore
+from tamias.crawl.catalogue.errors import QueryRefused, StoreError
+from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient
+from tamias.crawl.catalogue.kept import QUERY_SECONDS, Asking, KeptGraphs, KeptStore
+from tamias.crawl.catalogue.messages import QueryOrder
+from tamias.crawl.catalogue.query_text import asks_elsewhere
 from tamias.crawl.catalogue.refresh import Refresher, by_graph, ntriples
+from tamias.crawl.catalogue.snapshots import make_store
 from tamias.database.connect import Database, Session
 from tamias.database.locks import opened, try_alone
 from tamias.model.errors import TamiasError, UsageError
@@ -53,12 +46,15 @@ class OwnFilling:
             mark.write_text(secrets.token_hex(8), encoding="ascii")
         return f"catalogue:{mark.read_text(encoding='ascii')}"
 
+    def publish(self) -> None:
+        self.graphs.publish()
+
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         partial = self._kept.folder / "store.part"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
         (partial / "id").write_text(secrets.token_hex(8), encoding="ascii")
-        make_store(partial / "oxigraph", chain.from_iterable(catalogue_quads(session, bases)))
+        make_store(partial, chain.from_iterable(catalogue_quads(session, bases)))
         self.graphs.close()
         partial.rename(self._kept.folder / "store.new")
         self._kept.adopt()
@@ -74,18 +70,12 @@ class OtherFilling:
     def name(self) -> str:
         return f"catalogue:{self._url}"
 
+    def publish(self) -> None:
+        """It is seen at once."""
+
     def fill(self, session: Session, bases: CatalogueBases) -> None:
         for quads in catalogue_quads(session, bases):
             replace_all(self.graphs, {graph: ntriples(some) for graph, some in by_graph(quads).items()})
-
-
-def make_store(folder: Path, quads: Iterable[Quad]) -> None:
-    """A store of quads, for a server to open."""
-    store = Store(str(folder))
-    store.bulk_extend(quads)
-    store.flush()
-    del store
-    gc.collect()  # only then are its files closed, and the server can have them
 
 
 YOUNGER_SECONDS = 10.0
@@ -132,12 +122,26 @@ class Catalogue:
         self._kept: KeptStore | None = None
         if self.options.server is None:
             self._kept = KeptStore(data, seconds=self.options.seconds, guarded=self.options.guarded)
-        self._client = SparqlClient(self._kept or RemotePlace(self.options.server or ""))
+        self._client = SparqlClient(self.options.server or "")
 
-    def ask(self, query: str, accept: str, graphs: dict[str, list[str]] | None = None) -> Answer:
-        """The whole answer to a query, in one of the media types accepted. Raises `StoreError`."""
+    def ask(
+        self,
+        query: str,
+        accept: str,
+        graphs: dict[str, list[str]] | None = None,
+        asking: Asking | None = None,
+    ) -> Answer:
+        """The whole answer to a query, in one of the media types accepted. Raises `StoreError`.
+
+        By `asking` another thread may give the query up.
+        """
         limits = Limits(self.options.seconds, self.options.bytes)
-        return self._client.ask(PROLOGUE + as_asked(query), accept, limits, graphs)
+        text = PROLOGUE + as_asked(query)
+        if asks_elsewhere(query):
+            raise QueryRefused("SERVICE is not supported: other servers are not queried")
+        if self._kept is None:
+            return self._client.ask(text, accept, limits, graphs)
+        return self._kept.ask(QueryOrder(text, accept, graphs or {}, limits.bytes), limits, asking)
 
     def refresher(self, session: Session, bases: CatalogueBases | None = None) -> Refresher:
         """What brings the news to the store, for one thread. Raises `UsageError` where others fill it."""

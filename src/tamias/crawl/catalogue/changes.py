@@ -25,6 +25,7 @@ class CatalogueChanges(msgspec.Struct, frozen=True):
     """What has changed, and up to where that is all."""
 
     resources: list[str]
+    versions: list[str]
     portals: list[str]
     sitemaps: list[str]
     """Whose declared datasets have changed."""
@@ -72,6 +73,7 @@ class Changes:
         self._told = rows
         return CatalogueChanges(
             sorted({name for _, kind, name in fresh if kind == "resource"}),
+            sorted({name for _, kind, name in fresh if kind == "version"}),
             sorted({name for _, kind, name in fresh if kind == "portal"}),
             sorted({name for _, kind, name in fresh if kind == "declared"}),
             seen,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tamias.crawl.catalogue.exchange import KeptGraphs
+from tamias.crawl.catalogue.kept import KeptGraphs
 from tamias.database.connect import Cursor, Session
 from tamias.database.sql import statements
 from tamias.model.capture import new_capture_id

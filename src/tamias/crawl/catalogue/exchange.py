@@ -1,28 +1,23 @@
-"""Asks a SPARQL server: the answer is had whole, within its limits of time and size, or not at all."""
+"""Asks a SPARQL server of somebody else: the answer is had whole, within its limits, or not at all."""
 
 import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, Protocol, cast
-from urllib.parse import quote, urlencode
+from typing import BinaryIO, cast
+from urllib.parse import urlencode
 
 import msgspec
 
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.service_client import NoResponse, Response, ServiceClient
-from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
-from tamias.sinks.sparql.placement import Triples
-from tamias.sinks.sparql.update_text import drop, insert
 
 ANSWER_BYTES = 256 << 20
 _MEMORY_BYTES = 1 << 20
 _TOLD_BYTES = 4096
 _IDLE = 8
-_WRITE_SECONDS = 600
-KEPT = "http://127.0.0.1"
-"""Of the server that is ours. Its keeper gives the connections: the address does not matter."""
+_IDLE_SECONDS = 600
 # The server has sent its status when it stops a query, so it says so where the rest would be.
 _CANCELLED = b"The SPARQL operation has been cancelled"
 
@@ -43,31 +38,11 @@ class Answer(msgspec.Struct, frozen=True):
     """At its beginning; to be closed by whoever asked."""
 
 
-class SparqlAddress(Protocol):
-    """Where a SPARQL server is."""
-
-    query_url: str
-
-    def client(self) -> ServiceClient:
-        """A client of its own, for one thread at a time; it may raise `StoreAway`."""
-        ...
-
-
-class RemotePlace:
-    """A server by the URL at which it answers queries."""
+class SparqlClient:
+    """Asks one server, by the URL at which it answers queries. For any number of threads."""
 
     def __init__(self, url: str) -> None:
-        self.query_url = url
-
-    def client(self) -> ServiceClient:
-        return ServiceClient(idle_seconds=_WRITE_SECONDS)
-
-
-class SparqlClient:
-    """Asks one server. For any number of threads."""
-
-    def __init__(self, place: SparqlAddress) -> None:
-        self._place = place
+        self._url = url
         self._idle: list[ServiceClient] = []
         self._lock = threading.Lock()
 
@@ -97,7 +72,7 @@ class SparqlClient:
     def _ask(
         self, query: str, accept: str, limits: Limits, graphs: Mapping[str, list[str]], deadline: float
     ) -> Answer:
-        url = self._place.query_url
+        url = self._url
         if graphs:
             url += ("&" if "?" in url else "?") + urlencode(graphs, doseq=True)
         headers = {"Content-Type": "application/sparql-query; charset=utf-8", "Accept": accept}
@@ -123,7 +98,7 @@ class SparqlClient:
         """An idle one or a new one; kept for the next only if all went well."""
         with self._lock:
             client = self._idle.pop() if self._idle else None
-        client = client or self._place.client()
+        client = client or ServiceClient(idle_seconds=_IDLE_SECONDS)
         try:
             yield client
         except BaseException:
@@ -136,75 +111,16 @@ class SparqlClient:
         client.close()
 
 
-class KeptGraphs:
-    """The graphs of the server that is ours, for what is delivered to it: a `GraphStore`."""
-
-    def __init__(self, place: SparqlAddress) -> None:
-        self._client = place.client()
-
-    def replace(self, graph: str, triples: Triples, beat: Beat) -> None:
-        with SpooledTemporaryFile(max_size=_MEMORY_BYTES) as spool:
-            for piece in triples():
-                spool.write(piece)
-            self._done(
-                "PUT", _graph_path(graph), cast("BinaryIO", spool), "application/n-triples", spool.tell()
-            )
-
-    def remove(self, graph: str, beat: Beat) -> None:
-        self._done("DELETE", _graph_path(graph), None)
-
-    def replace_all(self, contents: Mapping[str, bytes]) -> None:
-        """Many graphs at once, each by its N-Triples; one without any is removed. All or nothing is seen."""
-        if contents:
-            words = [drop(graph) for graph in contents]
-            words += [insert(graph, [content]) for graph, content in contents.items() if content]
-            self._done("POST", "/update", b" ;\n".join(words), "application/sparql-update")
-
-    def close(self) -> None:
-        self._client.close()
-
-    def _done(
-        self,
-        method: str,
-        path: str,
-        body: BinaryIO | bytes | None,
-        content_type: str = "",
-        size: int | None = None,
-    ) -> None:
-        headers = {"Content-Type": content_type} if content_type else {}
-        try:
-            response = self._client.send(
-                method,
-                KEPT + path,
-                headers=headers,
-                body=body,
-                size=size,
-                seconds=_WRITE_SECONDS,
-                most=_TOLD_BYTES,
-            )
-        except (NoResponse, StoreAway) as error:
-            raise SinkAway(f"the SPARQL server was lost: {error}") from error
-        if response.status >= 300 and not (method == "DELETE" and response.status == 404):
-            told = response.content.decode("utf-8", "replace")
-            raise SinkStumbled(f"the SPARQL server refused {path[:200]}: {response.status} {told}")
-
-
-def _graph_path(graph: str) -> str:
-    return f"/store?graph={quote(graph, safe='')}"
-
-
 def _whole(response: Response, spool: "SpooledTemporaryFile[bytes]", limits: Limits) -> Answer:
     if response.status != 200:
         spool.seek(0)
         raise _refusal(response.status, spool.read(_TOLD_BYTES).decode("utf-8", "replace").strip())
     if response.is_cut:
-        raise AnswerTooLarge(
-            f"the answer is larger than {limits.bytes:,} bytes ([serve] sparql_bytes); ask for less"
-        )
+        raise too_large(limits)
     size = spool.tell()
     spool.seek(max(0, size - len(_CANCELLED)))
     if spool.read() == _CANCELLED:
-        raise _too_long(limits)
+        raise too_long(limits)
     spool.seek(0)
     return Answer(response.headers.get("content-type", ""), size, cast("BinaryIO", spool))
 
@@ -215,11 +131,19 @@ def _failures_told(limits: Limits) -> Iterator[None]:
         yield
     except NoResponse as error:
         if error.late:
-            raise _too_long(limits) from error
+            raise too_long(limits) from error
         raise StoreAway(f"the SPARQL server cannot be reached: {error}") from error
 
 
-def _too_long(limits: Limits) -> QueryTooLong:
+def too_large(limits: Limits) -> AnswerTooLarge:
+    """The answer was stopped at the size limit."""
+    return AnswerTooLarge(
+        f"the answer is larger than {limits.bytes:,} bytes ([serve] sparql_bytes); ask for less"
+    )
+
+
+def too_long(limits: Limits) -> QueryTooLong:
+    """The query was stopped at the time limit."""
     return QueryTooLong(
         f"the query took longer than {limits.seconds:g} s ([serve] sparql_seconds) and was stopped"
     )

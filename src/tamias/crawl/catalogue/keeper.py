@@ -1,7 +1,8 @@
-"""The keeper of the SPARQL server: starts it, hands out connections to it, ends it when nobody needs it.
+"""The keeper of the SPARQL store: one process that writes it, and some that answer queries, as its children.
 
-Alone in a network of its own with the server, it listens on a socket in `catalogue/socket`, which only the
-owner of the data can reach, and passes connected descriptors through it; it sees no byte of a query.
+It listens on a socket in `catalogue/socket`, which only the owner of the data can reach, and hands each user
+to a child; it sees no byte of a query. A query that is given up, or takes too long, ends with its process,
+and nobody else's does.
 """
 
 import ctypes
@@ -14,19 +15,24 @@ import socket
 import struct
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
+from tamias.crawl.catalogue.answering import answer_queries
 from tamias.crawl.catalogue.errors import StoreError
-from tamias.crawl.catalogue.server import StoreServer
+from tamias.crawl.catalogue.messages import ADOPT, DONE, QUERY, WRITE, QueryReply, send
+from tamias.crawl.catalogue.snapshots import is_dirty, is_of_this_format
+from tamias.crawl.catalogue.writing import write_graphs
 from tamias.database.child_server import (
     Keeping,
     StartReport,
     leave_on,
     run_keeper,
-    server_log,
     socket_folder,
 )
 from tamias.database.locks import opened, try_alone
@@ -35,7 +41,13 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
+_PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+
+MOST_QUERIES = 8
+"""Processes that answer queries at once; who comes then waits."""
+_POLL_MS = 250
+_STOP_SECONDS = 20.0
 
 
 def seclude() -> None:
@@ -49,16 +61,6 @@ def seclude() -> None:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
 
 
-CONNECT, ADOPT = b"c", b"a"
-"""What a user of the keeper may ask for: a connection; the new store in place of the old one."""
-
-PORT = 7878
-_POLL_SECONDS = 0.25
-_PATIENCE_SECONDS = 5.0
-"""How long the server may work for a client that has gone, beyond the time limit of a query."""
-_LOOK_SECONDS = 1.0
-
-
 class Orders(msgspec.Struct, frozen=True):
     """What the first user tells the keeper."""
 
@@ -70,7 +72,6 @@ class Orders(msgspec.Struct, frozen=True):
 class RunningCatalogue(msgspec.Struct, frozen=True):
     """What the keeper tells its users, in `catalogue/running.json`."""
 
-    server_pid: int
     keeper_pid: int
     seconds: float
 
@@ -83,93 +84,299 @@ def main() -> None:
     run_keeper(folder, int(sys.argv[2]), lambda keeping: StoreKeeper(keeping, orders).keep())
 
 
+class _Child:
+    """A process of the keeper, and the line to it."""
+
+    def __init__(self, work: Callable[[socket.socket], NoReturn]) -> None:
+        self.line, theirs = socket.socketpair()
+        keeper = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _be_a_child(keeper, theirs, work)
+        theirs.close()
+
+    def kill(self) -> None:
+        """At once."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.reap()
+
+    def stop(self) -> None:
+        """It ends when its line does; what it has written is on disk at any moment."""
+        self.line.close()
+        deadline = time.monotonic() + _STOP_SECONDS
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                self.kill()
+                return
+            time.sleep(0.005)
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return os.waitpid(self.pid, os.WNOHANG)[0] != 0
+
+    def reap(self) -> int:
+        """How it ended."""
+        self.line.close()
+        return os.waitpid(self.pid, 0)[1]
+
+
+class _QueryProcess(_Child):
+    """One that answers queries, and the user whom it works for."""
+
+    user: socket.socket | None = None
+    deadline = 0.0
+
+    def take(self, user: socket.socket, files: list[int], seconds: float) -> None:
+        """Works for a user from now on, with the files that the user has sent."""
+        socket.send_fds(self.line, [QUERY], [user.fileno(), *files])
+        _close_all(files)
+        self.user, self.deadline = user, time.monotonic() + seconds
+
+    def is_done(self) -> bool:
+        """Whether it has said that it has the answer. Then it has no user any more."""
+        try:
+            done = self.line.recv(1, socket.MSG_DONTWAIT) == DONE
+        except OSError:
+            return False
+        if done:
+            self.leave_user()
+        return done
+
+    def leave_user(self, reply: QueryReply | None = None) -> None:
+        """Lets go of the user, with an answer of the keeper's if need be."""
+        if self.user is not None:
+            with self.user, suppress(OSError):
+                if reply is not None:
+                    send(self.user, reply)
+            self.user = None
+
+
+class _QueryProcesses:
+    """All that answer queries, and the users who wait for one."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._all: list[_QueryProcess] = []
+        self._waiting: deque[tuple[socket.socket, list[int]]] = deque()
+
+    def take(self, user: socket.socket, files: list[int]) -> None:
+        """Somebody has a query."""
+        self._waiting.append((user, files))
+        self._assign()
+
+    def watch(self, poll: select.poll) -> dict[int, Callable[[], None]]:
+        """What is to be done when something happens at a descriptor."""
+        events: dict[int, Callable[[], None]] = {}
+        for each in self._all:
+            poll.register(each.line, select.POLLIN)
+            events[each.line.fileno()] = lambda each=each: self._heard(each)  # type: ignore[misc]
+            if each.user is not None:
+                poll.register(each.user, select.POLLRDHUP)
+                events[each.user.fileno()] = lambda each=each: self._given_up(each)  # type: ignore[misc]
+        for user, files in self._waiting:
+            poll.register(user, select.POLLRDHUP)
+            events[user.fileno()] = lambda user=user, files=files: self._left(user, files)  # type: ignore[misc]
+        return events
+
+    def end_late(self) -> None:
+        """Ends the queries that have taken too long."""
+        now = time.monotonic()
+        for each in [each for each in self._all if each.user is not None and each.deadline < now]:
+            if not each.is_done():
+                self._end(each, QueryReply("late"))
+        self._assign()
+
+    def end_all(self) -> None:
+        """Nobody waits any more."""
+        for each in list(self._all):
+            self._end(each)
+        for user, files in self._waiting:
+            user.close()
+            _close_all(files)
+        self._waiting.clear()
+
+    def _assign(self) -> None:
+        while self._waiting:
+            idle = next((each for each in self._all if each.user is None), None)
+            if idle is None and len(self._all) >= MOST_QUERIES:
+                return
+            user, files = self._waiting.popleft()
+            try:
+                (idle or self._another()).take(user, files, self._seconds)
+            except OSError:  # it has just ended: it is heard of next
+                assert idle is not None
+                self._waiting.appendleft((user, files))
+                self._end(idle)
+
+    def _another(self) -> _QueryProcess:
+        process = _QueryProcess(lambda keeper: answer_queries(keeper, self._folder))
+        self._all.append(process)
+        return process
+
+    def _heard(self, process: _QueryProcess) -> None:
+        """It is done, or has ended by itself."""
+        if process not in self._all:
+            return
+        if not process.is_done():
+            self._all.remove(process)
+            ended = process.reap()
+            aborted = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) in (signal.SIGABRT, signal.SIGSEGV)
+            process.leave_user(QueryReply("memory") if aborted else None)
+        self._assign()
+
+    def _given_up(self, process: _QueryProcess) -> None:
+        if process in self._all and process.user is not None and not process.is_done():
+            self._end(process)
+        self._assign()
+
+    def _left(self, user: socket.socket, files: list[int]) -> None:
+        if (user, files) in self._waiting:
+            self._waiting.remove((user, files))
+            user.close()
+            _close_all(files)
+
+    def _end(self, process: _QueryProcess, reply: QueryReply | None = None) -> None:
+        self._all.remove(process)
+        process.kill()
+        process.leave_user(reply)
+
+
 class StoreKeeper:
-    """Owns the server of one folder."""
+    """Owns the store of one folder, and its processes."""
 
     def __init__(self, keeping: Keeping, orders: Orders) -> None:
         self._keeping = keeping
-        self._folder = folder = keeping.folder
+        self._folder = keeping.folder
         self._seconds = orders.seconds
-        port = _secluded_port() if orders.guarded else _free_port()
-        log = server_log(folder, "sparql.log")
-        self._server = StoreServer(folder / "store" / "oxigraph", log, port, orders.seconds)
-        self._deserted: dict[str, float] = {}
-        self._looked_at = 0.0
+        self._store = self._folder / "store"
+        if orders.guarded:
+            _seclude()
+        self._queries = _QueryProcesses(self._store, orders.seconds)
+        self._writer: _Child | None = None
+        self._writer_started = 0.0
 
     def keep(self) -> None:
         """Until nobody uses it."""
         leave_on(signal.SIGTERM, signal.SIGHUP)
         with _listening(socket_folder(self._folder)) as asked:
             try:
-                self._start()
+                self._open()
+                self._keeping.publish(RunningCatalogue(os.getpid(), self._seconds))
                 self._keeping.report(StartReport())
                 self._watch(asked)
             finally:
                 self._keeping.withdraw()
-                self._server.stop()
+                self._queries.end_all()
+                self._stop_writer()
 
-    def _start(self) -> None:
-        """Starts the server, on the new store if there is a complete one."""
-        new, store = self._folder / "store.new", self._folder / "store"
+    def _open(self) -> None:
+        """Takes the new store if there is a complete one; one of an earlier version is not of use."""
+        new = self._folder / "store.new"
         if new.exists():
-            shutil.rmtree(store, ignore_errors=True)
-            new.rename(store)
-        (store / "oxigraph").mkdir(parents=True, mode=0o700, exist_ok=True)
-        self._server.start()
-        self._keeping.publish(RunningCatalogue(self._server.pid, os.getpid(), self._seconds))
+            shutil.rmtree(self._store, ignore_errors=True)
+            new.rename(self._store)
+        elif self._store.exists() and not is_of_this_format(self._store):
+            shutil.rmtree(self._store)
+        self._store.mkdir(mode=0o700, exist_ok=True)
+        if is_dirty(self._store):
+            self._start_writer()  # it makes the snapshot that is missing
 
     def _watch(self, asked: socket.socket) -> None:
         with opened(self._folder / "users.lock") as users:
             while not try_alone(users):
-                readable, _, _ = select.select([asked], [], [], _POLL_SECONDS)
-                self._end_deserted()
-                if not self._server.is_running():
-                    self._start()
-                if readable:
-                    with suppress(OSError), asked.accept()[0] as user:
-                        self._serve(user)
+                poll = select.poll()
+                poll.register(asked, select.POLLIN)
+                events = self._queries.watch(poll)
+                happened = [descriptor for descriptor, _ in poll.poll(_POLL_MS)]
+                for descriptor in happened:
+                    if descriptor in events:
+                        events[descriptor]()
+                if asked.fileno() in happened:
+                    self._admit(asked)
+                self._queries.end_late()
+                self._see_to_writer()
             # The lock is held meanwhile, so a newcomer waits for the end.
-            self._server.stop()
+            self._queries.end_all()
+            self._stop_writer()
 
-    def _serve(self, user: socket.socket) -> None:
-        user.settimeout(1.0)
-        word = user.recv(1)
-        if word == ADOPT:
-            self._server.stop()
-            self._start()
-            user.sendall(ADOPT)
-        elif word == CONNECT:
-            with self._server.connection() as connection:
-                socket.send_fds(user, [CONNECT], [connection.fileno()])
+    def _admit(self, asked: socket.socket) -> None:
+        with suppress(OSError):
+            user = asked.accept()[0]
+            try:
+                user.settimeout(1.0)
+                word, descriptors, _, _ = socket.recv_fds(user, 1, 2)
+                user.settimeout(None)
+                if word == QUERY and descriptors:
+                    self._queries.take(user, descriptors)
+                    return
+                if word == WRITE:
+                    self._pass_to_writer(user)
+                elif word == ADOPT:
+                    self._stop_writer()
+                    self._open()
+                    user.sendall(ADOPT)
+            except BaseException:
+                user.close()
+                raise
+            user.close()
 
-    def _end_deserted(self) -> None:
-        """Ends a server that goes on with a query which nobody waits for."""
-        now = time.monotonic()
-        if now - self._looked_at < _LOOK_SECONDS:
-            return
-        self._looked_at = now
-        self._deserted = {each: self._deserted.get(each, now) for each in self._server.deserted()}
-        if any(now - since > _PATIENCE_SECONDS for since in self._deserted.values()):
-            sys.stderr.write("a query did not end at the time limit; the SPARQL server is started again\n")
-            sys.stderr.flush()
-            self._server.kill()
+    def _pass_to_writer(self, user: socket.socket) -> None:
+        writer = self._writer or self._start_writer()
+        socket.send_fds(writer.line, [WRITE], [user.fileno()])
+
+    def _start_writer(self) -> _Child:
+        self._writer = _Child(lambda keeper: write_graphs(keeper, self._store))
+        self._writer_started = time.monotonic()
+        return self._writer
+
+    def _see_to_writer(self) -> None:
+        """One that has ended has left nothing half done; what it wrote may still have to be shown."""
+        if self._writer is not None and self._writer.has_ended():
+            self._writer.line.close()
+            self._writer = None
+            if is_dirty(self._store) and time.monotonic() - self._writer_started > _STOP_SECONDS:
+                self._start_writer()
+
+    def _stop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.stop()
+            self._writer = None
 
 
-def _secluded_port() -> int:
+def _close_all(files: list[int]) -> None:
+    for descriptor in files:
+        os.close(descriptor)
+
+
+def _be_a_child(keeper: int, line: socket.socket, work: Callable[[socket.socket], NoReturn]) -> NoReturn:
+    """The life of a process after the fork: it has nothing of the keeper's but its line, and ends with it."""
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(1)
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
+            if descriptor > 2 and descriptor != line.fileno():
+                with suppress(OSError):
+                    os.close(descriptor)
+        work(line)
+    except BaseException as error:  # noqa: BLE001 - nothing may pass to the keeper's own code
+        sys.stderr.write(f"a process of the SPARQL store ended: {type(error).__name__}: {error}\n")
+        sys.stderr.flush()
+    os._exit(1)
+
+
+def _seclude() -> None:
     try:
         seclude()
     except OSError as error:
         raise StoreError(
-            f"the SPARQL server cannot be shut off from other users of this machine ({error.strerror}); "
+            f"the processes that answer queries cannot be shut off from the network ({error.strerror}); "
             "allow user namespaces, name another server with [serve] sparql, or set "
-            "[serve] sparql_guard = false where nobody else can reach the loopback address, as in a container"
+            "[serve] sparql_guard = false"
         ) from error
-    return PORT
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def _listening(sockets: Path) -> socket.socket:

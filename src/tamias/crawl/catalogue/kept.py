@@ -1,24 +1,75 @@
-"""A Tamias process and the SPARQL server of its data: sees to it that a keeper is there, gets connections."""
+"""A Tamias process and the SPARQL store of its data: sees to it that a keeper is there, asks and writes."""
 
+import os
 import shutil
 import socket
+import tempfile
+import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
 
 import msgspec
 
-from tamias.crawl.catalogue.errors import StoreAway, StoreError
-from tamias.crawl.catalogue.exchange import KEPT
-from tamias.crawl.catalogue.keeper import ADOPT, CONNECT, Orders, RunningCatalogue
+from tamias.crawl.catalogue.answering import QUERY_MEMORY
+from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, StoreAway, StoreError
+from tamias.crawl.catalogue.exchange import Answer, Limits, too_large, too_long
+from tamias.crawl.catalogue.keeper import Orders, RunningCatalogue
+from tamias.crawl.catalogue.messages import (
+    ADOPT,
+    QUERY,
+    WRITE,
+    QueryOrder,
+    QueryReply,
+    WriteOrder,
+    WriteReply,
+    receive,
+    send,
+)
 from tamias.database.child_server import ServerUse
 from tamias.database.disk import refusals
 from tamias.database.locks import is_free
-from tamias.service_client import ServiceClient
+from tamias.sinks.delivery import Beat, SinkAway, SinkStumbled
+from tamias.sinks.sparql.placement import Triples
 
 QUERY_SECONDS = 60.0
 _ADOPT_SECONDS = 150.0
 _CONNECT_SECONDS = 30.0
-_IDLE_SECONDS = 600
+_GRACE_SECONDS = 5.0
+_WRITE_SECONDS = 600.0
+_MEMORY_BYTES = 1 << 20
+_LARGE_BYTES = 8 << 20
+
+
+class Asking:
+    """A query under way, which another thread may give up."""
+
+    def __init__(self) -> None:
+        self._line: socket.socket | None = None
+        self._given_up = False
+        self._lock = threading.Lock()
+
+    def give_up(self) -> None:
+        """The answer is not wanted any more: the query ends at once. May be called twice, or too late."""
+        with self._lock:
+            self._given_up = True
+            if self._line is not None:
+                self._line.shutdown(socket.SHUT_RDWR)
+                self._line = None
+
+    def begin(self, line: socket.socket) -> None:
+        """It is asked over this line."""
+        with self._lock:
+            if self._given_up:
+                raise StoreAway("the query was given up")
+            self._line = line
+
+    def end(self) -> None:
+        """There is nothing to give up any more."""
+        with self._lock:
+            self._line = None
 
 
 class KeptStore(ServerUse):
@@ -28,10 +79,9 @@ class KeptStore(ServerUse):
     failure = StoreError
     unavailable = StoreError
     unanswered = StoreAway
-    query_url = f"{KEPT}/query"
 
     def __init__(self, data: Path, *, seconds: float = QUERY_SECONDS, guarded: bool = True) -> None:
-        """`seconds` holds for all queries until the server ends; `guarded` is False where nobody else is."""
+        """`seconds` holds for all queries until the keeper ends; `guarded`: they have no network."""
         self._orders = Orders(str(data.absolute()), seconds, guarded)
         folder = data.absolute() / "catalogue"
         with refusals(folder):
@@ -40,34 +90,35 @@ class KeptStore(ServerUse):
 
     @property
     def seconds(self) -> float:
-        """How long the server lets a query run."""
+        """How long a query may take."""
         return self.running().seconds
 
     def running(self) -> RunningCatalogue:
-        """The server as it is now."""
+        """The keeper as it is now."""
         self._see_to_keeper()
         try:
             return msgspec.json.decode((self.folder / "running.json").read_bytes(), type=RunningCatalogue)
         except FileNotFoundError as error:
             raise StoreAway(f"the SPARQL server of {self.folder} has just ended; try again") from error
 
-    def client(self) -> ServiceClient:
-        """A client of HTTP on connections that the keeper gives."""
-        return ServiceClient(connect=self._connect, idle_seconds=_IDLE_SECONDS)
+    def ask(self, order: QueryOrder, limits: Limits, asking: Asking | None = None) -> Answer:
+        """The whole answer, or none. Asked again, once, when the process is lost. Raises `StoreError`."""
+        deadline = time.monotonic() + limits.seconds
+        try:
+            return self._ask(order, limits, asking or Asking())
+        except StoreAway:
+            if time.monotonic() >= deadline:
+                raise
+            return self._ask(order, limits, asking or Asking())
 
-    def _connect(self) -> socket.socket:
-        """A connection to the server. Raises `StoreAway`."""
-        deadline = time.monotonic() + _CONNECT_SECONDS
-        while True:
-            try:
-                return self._connected()
-            except (OSError, EOFError) as error:
-                if time.monotonic() > deadline:
-                    raise StoreAway(f"the SPARQL server of {self.folder} does not answer: {error}") from error
-                time.sleep(0.05)
+    def line_to_writer(self) -> socket.socket:
+        """A line over which graphs can be written. Raises `StoreAway`."""
+        line = self._connect(WRITE)
+        line.settimeout(_WRITE_SECONDS)
+        return line
 
     def adopt(self) -> None:
-        """Has the server go on with `store.new` in place of its store."""
+        """Has the keeper go on with `store.new` in place of its store."""
         self._see_to_keeper()
         if not (self.folder / "store.new").exists():
             return  # it was there before the keeper was
@@ -76,27 +127,43 @@ class KeptStore(ServerUse):
                 raise StoreError(f"the SPARQL server does not take the new store at {self.folder}")
 
     def discard(self) -> None:
-        """Removes a store that no server starts on. Does nothing where one is running."""
+        """Removes a store that cannot be used. Does nothing where a keeper is there."""
         with self.starting():
             if is_free(self.folder / "keeper.lock"):
                 shutil.rmtree(self.folder / "store", ignore_errors=True)
 
-    def _connected(self) -> socket.socket:
-        self._see_to_keeper()
-        with self._asking(CONNECT, 10.0) as asking:
-            word, descriptors, _, _ = socket.recv_fds(asking, 1, 1)
-        if word != CONNECT or not descriptors:
-            raise EOFError("the keeper gave no connection")
-        connection = socket.socket(fileno=descriptors[0])
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+    def _ask(self, order: QueryOrder, limits: Limits, asking: Asking) -> Answer:
+        spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, or by whoever asked
+        try:
+            with self._connect(QUERY, spool.fileno()) as line:
+                asking.begin(line)
+                try:
+                    reply = _reply(line, order, limits)
+                finally:
+                    asking.end()
+            return _answer(reply, cast("BinaryIO", spool), limits)
+        except BaseException:
+            spool.close()
+            raise
 
-    def _asking(self, word: bytes, seconds: float) -> socket.socket:
+    def _connect(self, word: bytes, *descriptors: int) -> socket.socket:
+        """A line to a process of the keeper. Raises `StoreAway`."""
+        deadline = time.monotonic() + _CONNECT_SECONDS
+        while True:
+            try:
+                self._see_to_keeper()
+                return self._asking(word, 10.0, *descriptors)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise StoreAway(f"the SPARQL server of {self.folder} does not answer: {error}") from error
+                time.sleep(0.05)
+
+    def _asking(self, word: bytes, seconds: float, *descriptors: int) -> socket.socket:
         asking = socket.socket(socket.AF_UNIX)
         try:
             asking.settimeout(seconds)
             asking.connect(f"/proc/self/fd/{self._directory}/socket/ask")
-            asking.sendall(word)
+            socket.send_fds(asking, [word], descriptors) if descriptors else asking.sendall(word)
         except BaseException:
             asking.close()
             raise
@@ -105,3 +172,87 @@ class KeptStore(ServerUse):
     def _see_to_keeper(self) -> None:
         if not self.is_up():
             self.start(msgspec.json.encode(self._orders).decode())
+
+
+def _reply(line: socket.socket, order: QueryOrder, limits: Limits) -> QueryReply:
+    try:
+        # The keeper ends a query in time; who waits for a free process may have to wait longer.
+        line.settimeout(limits.seconds + _GRACE_SECONDS)
+        send(line, order)
+        return receive(line, QueryReply)[0]
+    except TimeoutError as error:
+        raise too_long(limits) from error
+    except (OSError, EOFError) as error:
+        raise StoreAway(f"the process that answers the query was lost: {error}") from error
+
+
+def _answer(reply: QueryReply, spool: BinaryIO, limits: Limits) -> Answer:
+    match reply.kind:
+        case "answer":
+            spool.seek(0)
+            return Answer(reply.media_type, reply.size, spool)
+        case "refused":
+            raise QueryRefused(reply.message, reply.status)
+        case "late":
+            raise too_long(limits)
+        case "large":
+            raise too_large(limits)
+        case "memory":
+            raise AnswerTooLarge(
+                f"stopped: the query needed more than {QUERY_MEMORY >> 20:,} MB of memory; ask for less"
+            )
+        case "damaged":
+            raise StoreError(reply.message)
+    raise StoreAway(f"the query failed: {reply.message}")
+
+
+class KeptGraphs:
+    """The graphs of the store that is ours, for what is delivered to it: a `GraphStore`."""
+
+    def __init__(self, kept: KeptStore) -> None:
+        self._kept = kept
+        self._line: socket.socket | None = None
+
+    def replace(self, graph: str, triples: Triples, beat: Beat) -> None:
+        with SpooledTemporaryFile(max_size=_LARGE_BYTES) as spool:
+            for piece in triples():
+                spool.write(piece)
+            if spool.tell() <= _LARGE_BYTES:
+                spool.seek(0)
+                self.replace_all({graph: spool.read()})
+            else:
+                spool.flush()
+                os.lseek(spool.fileno(), 0, os.SEEK_SET)
+                self._send(WriteOrder({}, file=graph), spool.fileno())
+
+    def remove(self, graph: str, beat: Beat) -> None:
+        self.replace_all({graph: b""})
+
+    def replace_all(self, contents: Mapping[str, bytes]) -> None:
+        """Many graphs at once, each by its N-Triples; one without any is removed."""
+        if contents:
+            self._send(WriteOrder(dict(contents)))
+
+    def publish(self) -> None:
+        """Queries see all that was written."""
+        if self._line is not None:
+            self._send(WriteOrder({}, publish=True))
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _send(self, order: WriteOrder, *descriptors: int) -> None:
+        try:
+            if self._line is None:
+                self._line = self._kept.line_to_writer()
+            send(self._line, order, descriptors)
+            reply = receive(self._line, WriteReply)[0]
+        except (OSError, EOFError, StoreAway) as error:
+            self.close()
+            raise SinkAway(f"the SPARQL store was lost: {error}") from error
+        if reply.is_lost:
+            raise SinkAway(reply.error or "")
+        if reply.error is not None:
+            raise SinkStumbled(f"the SPARQL store refused {', '.join(order.graphs)[:200]}: {reply.error}")

@@ -1,7 +1,7 @@
 """Keeps a store up with what is committed: the graphs of what changed are replaced."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -10,10 +10,12 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, serialize
 
 from tamias.archive.catalogue import (
     CatalogueBases,
+    archive_quads,
     catalogue_graph,
     quads_of_declared,
+    quads_of_heads,
     quads_of_portals,
-    quads_of_resources,
+    quads_of_versions,
 )
 from tamias.crawl.catalogue.changes import (
     CatalogueChanges,
@@ -29,7 +31,7 @@ from tamias.database.connect import Session
 from tamias.database.locks import alone
 from tamias.sinks.sparql.placement import GraphStore
 
-RESOURCES_AT_ONCE = 200
+RESOURCES_AT_ONCE = 500
 _TURN_SECONDS = 3600.0
 
 
@@ -49,6 +51,10 @@ class Filling(Protocol):
         """Puts the whole catalogue there, in place of all that is there."""
         ...
 
+    def publish(self) -> None:
+        """Queries see what was written from now on."""
+        ...
+
 
 class Refresher:
     """Brings the news to one store. For one thread; others, in other processes, wait for their turn."""
@@ -63,6 +69,7 @@ class Refresher:
         self._bases = bases
         self._lock = data / "catalogue" / "refresh.lock"
         self._opened: tuple[str, Changes, Documents] | None = None
+        self._has_archive = False
 
     def round(self) -> int:
         """Brings all that was committed before; returns how many graphs and documents were written."""
@@ -72,7 +79,9 @@ class Refresher:
             followed = changes.followed()
             if followed is None or (self._bases is not None and followed.service != self._bases.service):
                 return self._fill()
-            return self._bring(changes, followed) + documents.deliver()
+            written = self._bring(changes, followed) + documents.deliver()
+            self._store.publish()
+            return written
 
     def rebuild(self) -> int:
         """The same from the beginning; returns how many documents were written."""
@@ -99,6 +108,7 @@ class Refresher:
             sink = numbered(self._session, name)
             documents = Documents(self._session, self._data, sink, self._store.graphs, buckets)
             self._opened = name, Changes(self._session, sink), documents
+            self._has_archive = False
         return self._opened[1:]
 
     def _fill(self) -> int:
@@ -111,13 +121,18 @@ class Refresher:
         forget_deliveries(self._session, before, count_buckets(self._session))
         if self._store.name() != before:
             forget_store(self._session, before)
-        return documents.deliver()
+        delivered = documents.deliver()
+        self._store.publish()
+        return delivered
 
     def _bring(self, changes: Changes, followed: Followed) -> int:
         news = changes.news(followed.seen)
         bases = self._bases or CatalogueBases(service=followed.service)
         try:
             written = self._write_resources(news, bases) + self._write_portals(news)
+            if written:
+                self._write_archive(bases)
+                self._store.publish()
         except BaseException:
             changes.forget_told()
             raise
@@ -126,12 +141,30 @@ class Refresher:
         return written
 
     def _write_resources(self, news: CatalogueChanges, bases: CatalogueBases) -> int:
-        for start in range(0, len(news.resources), RESOURCES_AT_ONCE):
-            some = news.resources[start : start + RESOURCES_AT_ONCE]
-            found = quads_of_resources(self._session, some, bases)
-            contents = {catalogue_graph(name).value: ntriples(quads) for name, quads in found.items()}
-            replace_all(self._store.graphs, contents)
-        return len(news.resources)
+        """The heads of resources, and versions that are new, gone or told of otherwise."""
+        for some in _batches(news.resources):
+            heads = quads_of_heads(self._session, some, bases)
+            self._replace_named({catalogue_graph(name).value: quads for name, quads in heads.items()})
+        for some in _batches(news.versions):
+            versions = quads_of_versions(self._session, some, bases)
+            self._replace_named(
+                {catalogue_graph(*name.split("_")).value: it for name, it in versions.items()}
+            )
+        return len(news.resources) + len(news.versions)
+
+    def _write_archive(self, bases: CatalogueBases) -> None:
+        """What is said of the archive itself, before the first time that there is something in it."""
+        if not self._has_archive:
+            self._replace({catalogue_graph().value: archive_quads(bases)})
+            self._has_archive = True
+
+    def _replace_named(self, found: Mapping[str, list[Quad]]) -> None:
+        """Graphs by their names, which may bring quads of others; one without quads is removed."""
+        removed: dict[str, list[Quad]] = {graph: [] for graph, quads in found.items() if not quads}
+        self._replace(removed | by_graph(chain.from_iterable(found.values())))
+
+    def _replace(self, graphs: Mapping[str, Iterable[Quad]]) -> None:
+        replace_all(self._store.graphs, {graph: ntriples(quads) for graph, quads in graphs.items()})
 
     def _write_portals(self, news: CatalogueChanges) -> int:
         """And what sites declare."""
@@ -139,10 +172,14 @@ class Refresher:
         portals = quads_of_portals(self._session, frozenset(news.portals)) if news.portals else ()
         declared = quads_of_declared(self._session, frozenset(news.sitemaps)) if news.sitemaps else ()
         for quads in chain(portals, declared):
-            contents = {graph: ntriples(some) for graph, some in by_graph(quads).items()}
-            replace_all(self._store.graphs, contents)
-            written += len(contents)
+            graphs = by_graph(quads)
+            self._replace(graphs)
+            written += len(graphs)
         return written
+
+
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    return (names[start : start + RESOURCES_AT_ONCE] for start in range(0, len(names), RESOURCES_AT_ONCE))
 
 
 def by_graph(quads: Iterable[Quad]) -> dict[str, list[Quad]]:

@@ -19,8 +19,9 @@ from tamias.archive.catalogue import CatalogueBases, catalogue_quads
 from tamias.archive.moments import Moment, milliseconds
 from tamias.archive.reader.library import ArchiveReader, NotArchived
 from tamias.archive.references import committed_lengths
-from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions, make_store
+from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
 from tamias.crawl.catalogue.exchange import Answer
+from tamias.crawl.catalogue.snapshots import make_store
 from tamias.crawl.verbs.read import read_with
 from tamias.model.errors import UsageError
 from tamias.settings import Settings
@@ -71,7 +72,7 @@ class PastQueries:
             store = Path(folder) / "catalogue" / "store"
             store.mkdir(parents=True, mode=0o700)
             (store / "id").write_text(secrets.token_hex(8), encoding="ascii")
-            make_store(store / "oxigraph", quads)
+            make_store(store, quads)
             with Catalogue(Path(folder), self._options) as catalogue:
                 return catalogue.ask(query, accept)
 

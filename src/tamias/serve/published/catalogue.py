@@ -164,7 +164,7 @@ def _void(db: ServiceSession, bases: CatalogueBases) -> list[Quad]:
     if example is not None:
         told.append((_VOID + "exampleResource", bases.dataset(example)))
     quads = [Quad(node, _named(predicate), value, graph) for predicate, value in told]
-    return quads + archive_graph(db.session, bases)
+    return quads + archive_graph(bases)
 
 
 def _named(predicate: str) -> NamedNode:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pyoxigraph import NamedNode, Quad
 
-from tamias.archive.catalogue import CatalogueBases, catalogue_quads, quads_of_resources, resource_quads
+from tamias.archive.catalogue import CatalogueBases, archive_quads, quads_of_resources, resource_quads
 from tamias.archive.catalogue.terms import GraphBuilder, catalogue_graph, moment, text, word
 from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_resources, read_versions
@@ -42,15 +42,15 @@ def catalogue_graphs(session: Session, names: Sequence[str], bases: CatalogueBas
     Versions are not described here: harvesters take every `dcat:Dataset` of a page for a dataset of its own.
     """
     versions = read_versions(session, names)
-    told = archive_graph(session, bases)
+    told = archive_graph(bases)
     for resource in read_resources(session, names):
         told += _brief(resource, versions[resource.id], bases)
     return told
 
 
-def archive_graph(session: Session, bases: CatalogueBases) -> list[Quad]:
+def archive_graph(bases: CatalogueBases) -> list[Quad]:
     """The archive itself: its title and publisher."""
-    return [quad for quad in next(catalogue_quads(session, bases)) if _is_under(quad, bases.catalogue())]
+    return [quad for quad in archive_quads(bases) if _is_under(quad, bases.catalogue())]
 
 
 def resource_of(session: Session, named: str) -> Resource:

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from tamias.archive.catalogue import PREFIXES
 from tamias.content.formats import CSV, FORMATS, HTML, JSON, JSON_LD, NTRIPLES, RDF_XML, TURTLE, XHTML
+from tamias.crawl.catalogue.result_formats import preferred
 from tamias.serve.http.responses import has_already
-from tamias.serve.sparql.description import preferred
 
 _OFFERED: Final = [FORMATS[kind] for kind in (TURTLE, JSON_LD, NTRIPLES, RDF_XML)]
 FORMS: Final = {row.endings[0]: row.syntax for row in _OFFERED if row.syntax}

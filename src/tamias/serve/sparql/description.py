@@ -6,6 +6,7 @@ from pyoxigraph import BlankNode, NamedNode, Triple, serialize
 
 from tamias.archive.catalogue import PREFIXES
 from tamias.content.formats import JSON_LD, NTRIPLES, RDF_XML, TURTLE, syntax_of
+from tamias.crawl.catalogue.result_formats import preferred
 
 _SD: Final = "http://www.w3.org/ns/sparql-service-description#"
 _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
@@ -32,38 +33,6 @@ def description(endpoint: str, accept: str) -> tuple[bytes, str] | None:
     prefixes = {"sd": _SD, "rdf": PREFIXES["rdf"]}
     written = serialize(_statements(NamedNode(endpoint)), format=_WRITTEN[kind], prefixes=prefixes)
     return written or b"", kind
-
-
-def preferred(accept: str, offered: list[str]) -> str | None:
-    """The media type that a client likes best, the first of those it likes equally; None: it likes none.
-
-    >>> preferred("text/*;q=0.5, application/ld+json", ["text/turtle", "application/ld+json"])
-    'application/ld+json'
-    """
-    if not accept.strip():
-        return offered[0]
-    liked = [_liked(part) for part in accept.split(",")[:100]]
-    weights = {kind: _weight(kind, liked) for kind in offered}
-    best = max(weights.values())
-    return next(kind for kind in offered if weights[kind] == best) if best > 0 else None
-
-
-def _liked(part: str) -> tuple[str, float]:
-    kind, *words = (word.strip().lower() for word in part.split(";"))
-    told = next((word[2:] for word in words if word.startswith("q=")), "1")
-    try:
-        return kind, min(1.0, max(0.0, float(told)))
-    except ValueError:
-        return kind, 0.0
-
-
-def _weight(kind: str, liked: list[tuple[str, float]]) -> float:
-    """That of the closest range."""
-    for pattern in (kind, kind.partition("/")[0] + "/*", "*/*"):
-        for name, weight in liked:
-            if name == pattern:
-                return weight
-    return 0.0
 
 
 def _statements(endpoint: NamedNode) -> list[Triple]:

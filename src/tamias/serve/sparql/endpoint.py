@@ -12,6 +12,7 @@ from tamias.content.formats import TURTLE
 from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.crawl.catalogue.errors import AnswerTooLarge, QueryRefused, QueryTooLong, StoreAway
 from tamias.crawl.catalogue.exchange import Answer
+from tamias.crawl.catalogue.kept import Asking
 from tamias.serve.http.params import base_of, body
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.service import Service
@@ -40,12 +41,18 @@ class SparqlEndpoint:
         asked = await _read(request)
         if asked is None:
             return _described(request)
-        accept = request.headers.get("accept", "").strip() or _ANYTHING
-        return _sent(request, await self.ask(asked, _bounded(accept)))
+        accept = _bounded(request.headers.get("accept", "").strip() or _ANYTHING)
+        asking = Asking()
+        leaving = asyncio.create_task(_give_up_when_left(request, asking))
+        try:
+            return _sent(request, await self.ask(asked, accept, asking))
+        finally:
+            leaving.cancel()
+            asking.give_up()
 
-    async def ask(self, asked: SparqlRequest, accept: str) -> Answer:
+    async def ask(self, asked: SparqlRequest, accept: str, asking: Asking | None = None) -> Answer:
         """The answer to a query. Raises `HttpProblem`."""
-        return await self.work(lambda: self._catalogue.ask(asked.query, accept, asked.graphs))
+        return await self.work(lambda: self._catalogue.ask(asked.query, accept, asked.graphs, asking))
 
     async def work(self, work: Callable[[], T]) -> T:
         """Does something with the catalogue in a thread. Raises `HttpProblem`."""
@@ -68,6 +75,13 @@ class SparqlEndpoint:
     def close(self) -> None:
         """When what is under way is done."""
         self._threads.shutdown()
+
+
+async def _give_up_when_left(request: Request, asking: Asking) -> None:
+    """Ends the query of a client that does not wait for the answer."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    asking.give_up()
 
 
 async def _read(request: Request) -> SparqlRequest | None:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tamias.crawl.catalogue.exchange import Answer
+from tamias.crawl.catalogue.result_formats import preferred
 from tamias.serve.api.changes import Row, feed_of, page_of, said_of, span
 from tamias.serve.feeds.entries import ATOM, JSON_FEED, Feed, atom, json_feed
 from tamias.serve.http.params import base_of
@@ -21,7 +22,6 @@ from tamias.serve.http.problems import HttpProblem
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import feed_words, unlisted
 from tamias.serve.service import Service
-from tamias.serve.sparql.description import preferred
 from tamias.serve.sparql.downloads import ACCEPT, Named, named
 from tamias.serve.sparql.endpoint import SparqlEndpoint
 from tamias.serve.sparql.protocol import by_get

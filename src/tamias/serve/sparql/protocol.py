@@ -1,28 +1,17 @@
 """What a request of the SPARQL 1.1 Protocol asks for. Parameters and bodies in, a query out."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from tamias.crawl.catalogue.query_text import asks_elsewhere
 from tamias.serve.http.problems import HttpProblem
 
 LONGEST_QUERY: Final = 128 * 1024
 _MOST_PARAMETERS: Final = 1000
 _GRAPHS: Final = ("default-graph-uri", "named-graph-uri")
-_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
-_TOKEN: Final = re.compile(
-    r"""<[^<>"{}|^`\\\s]*>
-    | \"{3}(?:[^"\\]|\\.|"(?!""))*\"{3} | '{3}(?:[^'\\]|\\.|'(?!''))*'{3}
-    | "(?:[^"\\\n\r]|\\.)*" | '(?:[^'\\\n\r]|\\.)*'
-    | \#[^\n\r]*
-    | [?$@][\w-]+
-    | [\w.\-]*:[\w.\-:%\\]*
-    | (?P<word>\w+)""",
-    re.VERBOSE | re.DOTALL,
-)
 
 Parameters = Sequence[tuple[str, str]]
 
@@ -60,18 +49,6 @@ def by_post(content_type: str, body: bytes, parameters: Parameters) -> SparqlReq
     )
 
 
-def asks_elsewhere(query: str) -> bool:
-    """Whether a query would have the server ask another one.
-
-    >>> asks_elsewhere("SELECT * { SERVICE <http://elsewhere.example/> { ?s ?p ?o } }")
-    True
-    >>> asks_elsewhere("SELECT ?service { ?service ex:service 'SERVICE' } # SERVICE")
-    False
-    """
-    plain = _ESCAPE.sub(_unescaped, query)
-    return any((found["word"] or "").upper() == "SERVICE" for found in _TOKEN.finditer(plain))
-
-
 def _asked(queries: list[str], parameters: Parameters) -> SparqlRequest:
     if len(queries) != 1 or not queries[0].strip():
         raise HttpProblem(400, "send exactly one 'query'")
@@ -107,8 +84,3 @@ def _refuse_update(parameters: Parameters) -> None:
 
 def _read_only() -> HttpProblem:
     return HttpProblem(403, "this endpoint is for reading only: it takes no updates")
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    code = int(found[1] or found[2], 16)
-    return chr(code) if code < 0x110000 else found[0]

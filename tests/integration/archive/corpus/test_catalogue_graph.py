@@ -1,9 +1,17 @@
 """The catalogue graph out of the database."""
 
 import pytest
-from pyoxigraph import NamedNode, Store
+from pyoxigraph import Store
 
-from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads, quads_of_resources, stream
+from tamias.archive.catalogue import (
+    PREFIXES,
+    CatalogueBases,
+    catalogue_quads,
+    quads_of_heads,
+    quads_of_resources,
+    quads_of_versions,
+    stream,
+)
 from tamias.archive.quality import METRICS, measure_portals, measure_resources
 from tamias.model.dataset import Dataset, Distribution
 
@@ -65,14 +73,39 @@ def test_every_resource_is_there_however_small_the_batches(filled, monkeypatch):
 
 def test_every_resource_has_a_graph_of_its_own(filled):
     names = {f"urn:tamias:catalogue:{row[0]}" for row in filled.execute("SELECT resource FROM resource")}
+    rows = filled.execute("SELECT resource, number FROM version")
+    names |= {f"urn:tamias:catalogue:{resource}:{number}" for resource, number in rows}
     assert names <= {quad.graph_name.value for quad in everything(filled)}
 
 
 def test_the_graphs_of_some_resources_are_as_in_the_whole(filled):
     resource = filled.execute("SELECT resource FROM resource WHERE versions = 2")[0][0]
-    graph = NamedNode(f"urn:tamias:catalogue:{resource}")
     quads = quads_of_resources(filled.session, [resource], BASES)[resource]
-    assert quads == [quad for quad in everything(filled) if quad.graph_name == graph]
+    name = f"urn:tamias:catalogue:{resource}"
+    graphs = {name, f"{name}:1", f"{name}:2"}
+    whole = [quad for quad in everything(filled) if quad.graph_name.value in graphs]
+    assert whole == [quad for quad in quads if quad.graph_name.value in graphs]
+
+
+def test_heads_and_versions_are_read_alone_as_with_the_whole(filled):
+    """What is written when something changes is what is written when all is made anew."""
+    resources = [row[0] for row in filled.execute("SELECT resource FROM resource")]
+    versions = [f"{name}_{number}" for name, number in filled.execute("SELECT resource, number FROM version")]
+    heads = quads_of_heads(filled.session, resources, BASES)
+    alone = quads_of_versions(filled.session, versions, BASES)
+    whole = quads_of_resources(filled.session, resources, BASES)
+    assert {quad for found in (heads, alone) for quads in found.values() for quad in quads} == {
+        quad for quads in whole.values() for quad in quads
+    }
+
+
+def test_a_version_that_is_not_known_has_an_empty_graph(filled):
+    resource = filled.execute("SELECT resource FROM resource WHERE versions = 2")[0][0]
+    assert quads_of_versions(filled.session, [f"{resource}_9"], BASES) == {f"{resource}_9": []}
+
+
+def test_an_archive_that_describes_nothing_has_no_graph(corpus):
+    assert everything(corpus) == []
 
 
 def test_a_resource_that_is_not_known_has_an_empty_graph(filled):

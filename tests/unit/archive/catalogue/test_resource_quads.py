@@ -1,7 +1,9 @@
 """What the catalogue graph says of a resource and its versions."""
 
+from collections import defaultdict
+
 import pytest
-from pyoxigraph import NamedNode, Store
+from pyoxigraph import Store
 
 from tamias.archive.catalogue import ARC, PREFIXES, CatalogueBases, resource_quads
 from tamias.archive.quality import Measure
@@ -105,9 +107,34 @@ def test_a_version_names_the_attempt_that_brought_it_as_the_metadata_graph_does(
     assert activity == ["urn:uuid:0190a5b0-0000-7000-8000-000000000001"]
 
 
-def test_all_is_in_the_graph_of_the_resource():
+def graphs(quads):
+    """Triples by the names of their graphs, without what many graphs share."""
+    found = defaultdict(set)
+    for quad in quads:
+        found[quad.graph_name.value.removeprefix("urn:tamias:catalogue:")].add(quad.triple)
+    return {name: triples for name, triples in found.items() if not name.startswith("term:")}
+
+
+def test_a_resource_and_each_of_its_versions_have_a_graph():
+    name = "a" * 24
     quads = resource_quads(resource(), VERSIONS, bases=BASES)
-    assert {quad.graph_name for quad in quads} == {NamedNode("urn:tamias:catalogue:" + "a" * 24)}
+    assert graphs(quads).keys() == {name, f"{name}:1", f"{name}:2", f"{name}:3"}
+
+
+def test_a_version_more_changes_no_graph_of_another_version():
+    name = "a" * 24
+    before, after = (graphs(resource_quads(resource(), VERSIONS[:n], bases=BASES)) for n in (2, 3))
+    changed = {graph for graph, triples in after.items() if before.get(graph) != triples}
+    assert changed == {name, f"{name}:3"}
+
+
+def test_no_statement_stands_in_two_graphs():
+    """The default graph is the union of all: whoever counts there counts twice what is said twice."""
+    one = resource_quads(resource(), VERSIONS, bases=BASES)
+    another = resource("b" * 24, url="http://data.example.org/b.csv", sources=())
+    other = resource_quads(another, [version(9, MAY_1, another.id)], bases=BASES)
+    quads = set(one + other)
+    assert len(quads) == len({quad.triple for quad in quads})
 
 
 def test_what_is_measured_of_it_is_said_with_its_metric():

@@ -1,0 +1,148 @@
+"""Snapshots of a store: hard links to its files, which never change, for any number of processes to read.
+
+In the folder of a store are `oxigraph`, which one process writes, and `snapshots`, each named by its number.
+A reader holds the lock beside the snapshot; the writer removes old ones that nobody holds.
+"""
+
+import gc
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Final
+
+from pyoxigraph import Quad, Store
+
+from tamias.database.locks import opened, shared, try_alone
+
+STORE: Final = "oxigraph"
+_SNAPSHOTS: Final = "snapshots"
+_FORMAT: Final = "format"
+_THIS_FORMAT: Final = "2"
+_DIRTY: Final = "dirty"
+
+
+def make_store(folder: Path, quads: Iterable[Quad]) -> None:
+    """A store of quads in a folder, with a snapshot to be read."""
+    store = Store(str(folder / STORE))
+    store.bulk_extend(quads)
+    store.flush()
+    _take_snapshot(store, folder, 1)
+    mark_format(folder)
+    del store
+    gc.collect()  # only then are its files closed, and the next process can have them
+
+
+def mark_format(folder: Path) -> None:
+    """Says that the store in a folder is laid out as this version does."""
+    (folder / _FORMAT).write_text(_THIS_FORMAT, encoding="ascii")
+
+
+def is_of_this_format(folder: Path) -> bool:
+    """Whether the store in a folder was made by this version."""
+    try:
+        return (folder / _FORMAT).read_text(encoding="ascii") == _THIS_FORMAT
+    except FileNotFoundError:
+        return False
+
+
+def mark_dirty(folder: Path) -> None:
+    """More is being written than the newest snapshot has."""
+    (folder / _DIRTY).touch()
+
+
+def is_dirty(folder: Path) -> bool:
+    """Whether somebody wrote and made no snapshot."""
+    return (folder / _DIRTY).exists()
+
+
+def publish(store: Store, folder: Path) -> None:
+    """What is in the store now is what queries see from now on."""
+    _take_snapshot(store, folder, newest(folder) + 1)
+    (folder / _DIRTY).unlink(missing_ok=True)
+    for number in _numbers(folder)[:-1]:
+        _remove(folder / _SNAPSHOTS / str(number))
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Removes what a process that was killed had begun."""
+    for path in (folder / _SNAPSHOTS).glob("*"):
+        if path.suffix in (".part", ".gone"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def newest(folder: Path) -> int:
+    """The number of the newest snapshot; 0 when there is none."""
+    return max(_numbers(folder), default=0)
+
+
+class OpenSnapshot:
+    """A snapshot that is being read: it is not removed until this is closed."""
+
+    def __init__(self, store: Store, lock: IO[bytes] | None, mark: tuple[int, int]) -> None:
+        self.store = store
+        self.mark = mark
+        self._lock = lock
+
+    def close(self) -> None:
+        """Lets go of it."""
+        del self.store
+        gc.collect()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def newest_mark(folder: Path) -> tuple[int, int]:
+    """By which two snapshots can be told apart, even when the whole store has been replaced."""
+    number = newest(folder)
+    try:
+        return number, os.stat(folder / _SNAPSHOTS / str(number)).st_ino if number else 0
+    except FileNotFoundError:
+        return number, -1
+
+
+def open_newest(folder: Path) -> OpenSnapshot:
+    """The newest snapshot; an empty one when there is none. Raises `OSError`."""
+    while number := newest(folder):
+        path = folder / _SNAPSHOTS / str(number)
+        try:
+            lock = shared(path.with_suffix(".lock"))
+        except FileNotFoundError:
+            continue  # the whole store has just been replaced
+        if path.exists():  # else it was removed before we held it
+            try:
+                mark = number, path.stat().st_ino
+                return OpenSnapshot(Store.read_only(str(path)), lock, mark)
+            except BaseException:
+                lock.close()
+                raise
+        lock.close()
+    return OpenSnapshot(Store(), None, (0, 0))
+
+
+def _take_snapshot(store: Store, folder: Path, number: int) -> None:
+    path = folder / _SNAPSHOTS / str(number)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    partial = path.with_suffix(".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    store.backup(str(partial))
+    partial.rename(path)
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        names = os.listdir(folder / _SNAPSHOTS)
+    except FileNotFoundError:
+        return []
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _remove(path: Path) -> None:
+    """Unless somebody reads it."""
+    lock = path.with_suffix(".lock")
+    with opened(lock) as handle:
+        if try_alone(handle):
+            gone = path.with_suffix(".gone")
+            path.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+            lock.unlink()

@@ -1,0 +1,153 @@
+"""The process that owns the store and writes to it. What it has written, queries see in the next snapshot."""
+
+import os
+import selectors
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, NoReturn
+
+from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse
+
+from tamias.crawl.catalogue.messages import WriteOrder, WriteReply, receive, send
+from tamias.crawl.catalogue.snapshots import (
+    STORE,
+    clear_leftovers,
+    is_dirty,
+    mark_dirty,
+    mark_format,
+    publish,
+)
+
+_LARGE_GRAPH: Final = 100_000
+"""Statements of a graph above which it is written as a whole, not compared."""
+_IDLE_SECONDS: Final = 1.0
+_ORDER_SECONDS: Final = 60.0
+DAMAGED: Final = WriteReply(
+    "the store of the catalogue cannot be opened; 'tamias check --rebuild' makes another", is_lost=True
+)
+
+
+class GraphWriter:
+    """Replaces graphs. What a graph has already is not written again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `OSError`."""
+        self._folder = folder
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        clear_leftovers(folder)
+        self._store = Store(str(folder / STORE))
+        mark_format(folder)
+        self._written_at = time.monotonic() if is_dirty(folder) else None
+
+    def replace_all(self, contents: dict[str, bytes]) -> None:
+        """Many graphs by their N-Triples; one without any is removed."""
+        added: list[Quad] = []
+        for graph, content in contents.items():
+            name = NamedNode(graph)
+            added += self._replace(name, content)
+        if added:
+            self._begin()
+            self._store.extend(added)
+
+    def replace_large(self, graph: str, descriptor: int) -> None:
+        """A graph by a file of N-Triples."""
+        self._begin()
+        name = NamedNode(graph)
+        self._store.remove_graph(name)
+        with os.fdopen(descriptor, "rb") as file:
+            self._store.bulk_extend(_quads(file, name))
+
+    def publish(self) -> None:
+        """Queries see what was written."""
+        if self._written_at is not None:
+            publish(self._store, self._folder)
+            self._written_at = None
+
+    def publish_old(self) -> None:
+        """The same, where whoever wrote has not asked for it for some time: it may have been killed."""
+        if self._written_at is not None and time.monotonic() - self._written_at > _IDLE_SECONDS:
+            self.publish()
+
+    def _begin(self) -> None:
+        if self._written_at is None:
+            mark_dirty(self._folder)
+        self._written_at = time.monotonic()
+
+    def _replace(self, name: NamedNode, content: bytes) -> set[Quad]:
+        """Removes what the graph has and shall not have; returns what it has not yet."""
+        new = set(_quads(content, name))
+        old = set(islice(self._store.quads_for_pattern(None, None, None, name), _LARGE_GRAPH))
+        if not new or len(old) == _LARGE_GRAPH:
+            if self._store.contains_named_graph(name):
+                self._begin()
+                self._store.remove_graph(name)
+            return new
+        for quad in old - new:
+            self._begin()
+            self._store.remove(quad)
+        return new - old
+
+
+def write_graphs(keeper: socket.socket, folder: Path) -> NoReturn:
+    """Until the keeper ends it. `folder` is that of the store; users come by way of the keeper."""
+    writer: GraphWriter | None
+    try:
+        writer = GraphWriter(folder)
+    except (OSError, RuntimeError) as error:
+        writer = None
+        sys.stderr.write(f"the store at {folder} cannot be opened: {error}\n")
+        sys.stderr.flush()
+    with selectors.DefaultSelector() as lines:
+        lines.register(keeper, selectors.EVENT_READ)
+        while True:
+            for key, _ in lines.select(_IDLE_SECONDS):
+                line = key.fileobj
+                assert isinstance(line, socket.socket)
+                if line is keeper:
+                    lines.register(_newcomer(keeper), selectors.EVENT_READ)
+                elif not _obey(writer, line):
+                    lines.unregister(line)
+                    line.close()
+            if writer is not None:
+                writer.publish_old()
+
+
+def _newcomer(keeper: socket.socket) -> socket.socket:
+    word, descriptors, _, _ = socket.recv_fds(keeper, 1, 1)
+    if not word:
+        os._exit(0)
+    line = socket.socket(fileno=descriptors[0])
+    line.settimeout(_ORDER_SECONDS)
+    return line
+
+
+def _obey(writer: GraphWriter | None, line: socket.socket) -> bool:
+    """Does what is asked for; False when the line has ended."""
+    try:
+        order, descriptors = receive(line, WriteOrder)
+        send(line, DAMAGED if writer is None else WriteReply(_error(writer, order, descriptors)))
+    except (OSError, EOFError):
+        return False
+    return True
+
+
+def _error(writer: GraphWriter, order: WriteOrder, descriptors: list[int]) -> str | None:
+    """What kept it from being done."""
+    try:
+        writer.replace_all(order.graphs)
+        if order.file:
+            writer.replace_large(order.file, descriptors[0])
+        if order.publish:
+            writer.publish()
+    except (OSError, RuntimeError, ValueError, SyntaxError) as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _quads(content: bytes | BinaryIO, graph: NamedNode) -> Iterator[Quad]:
+    for quad in parse(content, format=RdfFormat.N_TRIPLES, lenient=True):
+        yield Quad(quad.subject, quad.predicate, quad.object, graph)
