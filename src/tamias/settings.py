@@ -373,9 +373,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     sparql_seconds: Annotated[float, _about("maximum time for a query, in seconds", ge=1)] = 60.0
     sparql_bytes: Annotated[int, _about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
-    sparql_guard: Annotated[
-        bool, _about("run SPARQL queries without network; needs user namespaces")
-    ] = True
+    sparql_guard: Annotated[bool, _about("run SPARQL queries without network; needs user namespaces")] = True
 
 
 class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ import secrets
 import shutil
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from math import inf
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+from pyoxigraph import Quad
 
 from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
 from tamias.crawl.catalogue.dialect import as_asked
 from tamias.crawl.catalogue.documents import replace_all
-from tamias.crawl.catalogue.errors import QueryRefused, StoreError
+from tamias.crawl.catalogue.errors import QueryRefused, StoreAway, StoreError
 from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient
 from tamias.crawl.catalogue.kept import QUERY_SECONDS, Asking, KeptGraphs, KeptStore
 from tamias.crawl.catalogue.messages import QueryOrder
@@ -34,8 +36,9 @@ from tamias.sinks.sparql.sparql_sink import CREDENTIALS, SparqlStore, checked_ad
 class OwnFilling:
     """The store in `catalogue/store`. A new one is made beside it and takes its place when it is complete."""
 
-    def __init__(self, kept: KeptStore) -> None:
+    def __init__(self, kept: KeptStore, is_ending: Callable[[], bool]) -> None:
         self._kept = kept
+        self._is_ending = is_ending
         self.graphs = KeptGraphs(kept)
 
     def name(self) -> str:
@@ -54,10 +57,17 @@ class OwnFilling:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700)
         (partial / "id").write_text(secrets.token_hex(8), encoding="ascii")
-        make_store(partial, chain.from_iterable(catalogue_quads(session, bases)))
+        make_store(partial, chain.from_iterable(self._until_the_end(catalogue_quads(session, bases))))
         self.graphs.close()
         partial.rename(self._kept.folder / "store.new")
         self._kept.adopt()
+
+    def _until_the_end(self, batches: Iterable[list[Quad]]) -> Iterator[list[Quad]]:
+        """Whoever ends meanwhile need not wait for a large catalogue: the next one begins again."""
+        for batch in batches:
+            if self._is_ending():
+                raise StoreAway("the catalogue was not filled to its end: the service is ending")
+            yield batch
 
 
 class OtherFilling:
@@ -143,10 +153,15 @@ class Catalogue:
             return self._client.ask(text, accept, limits, graphs)
         return self._kept.ask(QueryOrder(text, accept, graphs or {}, limits.bytes), limits, asking)
 
-    def refresher(self, session: Session, bases: CatalogueBases | None = None) -> Refresher:
+    def refresher(
+        self,
+        session: Session,
+        bases: CatalogueBases | None = None,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> Refresher:
         """What brings the news to the store, for one thread. Raises `UsageError` where others fill it."""
         if self._kept is not None:
-            return Refresher(session, self.data, OwnFilling(self._kept), bases)
+            return Refresher(session, self.data, OwnFilling(self._kept, is_ending), bases)
         if self.options.server_graphs is None:
             raise UsageError(
                 "the SPARQL server is filled by others; [serve] sparql_update says where to write"
@@ -214,6 +229,8 @@ class CatalogueFollower:
                 try:
                     self._follow_as(eldest=try_alone(eldest))
                 except TamiasError as error:
+                    if self._ending.is_set():
+                        return
                     _LOG.warning("the catalogue does not follow: %s", error)
                     self._pause = min(60.0, self._pause * 2)
 
@@ -222,7 +239,7 @@ class CatalogueFollower:
         bases, end = (self._bases, inf) if eldest else (None, time.monotonic() + YOUNGER_SECONDS)
         with (
             closing(self._database.session()) as session,
-            closing(self._catalogue.refresher(session, bases)) as refresher,
+            closing(self._catalogue.refresher(session, bases, self._ending.is_set)) as refresher,
         ):
             while not self._ending.is_set() and time.monotonic() < end:
                 refresher.round()
