@@ -190,8 +190,10 @@ class Stage:
 
     def close(self) -> None:
         """Returns when nothing of the run is left running, unless others use the database."""
+        from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
         from tamias.database.embedded.embedded import wait_until_unused
 
+        fork_server(DATABASE_WORKER).close()
         if self._place.db is None:
             wait_until_unused(self._place.data)
 
@@ -217,6 +219,10 @@ def _crawl(
     import asyncio
 
     from tamias.crawl.plan.pending_seeds import PendingSeeds
+    from tamias.crawl.worker.fork_server import DATABASE_WORKER, fork_server
+
+    # Starting the database takes as long as the imports of a worker, which go on meanwhile.
+    fork_server(DATABASE_WORKER).start()
     from tamias.crawl.worker.supervisor import Ended, Supervisor, Until
 
     if not recrawl and not imports:

@@ -1,10 +1,12 @@
 """A crawl that is killed again and again ends where an undisturbed one ends."""
 
 import random
+import signal
 import time
 from collections import Counter
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -15,6 +17,7 @@ from tamias.database.connect import Database
 from tamias.demo.expected import missing
 from tamias.demo.plan import make_plan
 from tamias.demo.server import max_in_flight, serving
+from tests.integration.conftest import is_worker
 
 KILLS = 10
 OFTEN = ["worker"] * 4 + ["supervisor"] * 2 + ["keeper_pid"] * 2 + ["server_pid"] * 2
@@ -68,6 +71,43 @@ def test_workers_end_by_themselves_when_their_supervisor_is_killed(tamias, web, 
     supervisor.wait()
     tamias.wait_until(lambda: not tamias.workers(), seconds=5)
     tamias.wait_until(lambda: not tamias.in_use(), seconds=10)
+
+
+def fork_server_of(crawl):
+    """The process of which the workers of a crawl are forks."""
+    children = Path(f"/proc/{crawl.pid}/task/{crawl.pid}/children").read_text().split()
+    found = [int(pid) for pid in children if is_worker(pid)]
+    return found[0] if found else None
+
+
+def test_workers_end_with_the_process_that_they_are_forks_of_and_others_take_over(fresh, web, kill):
+    calm, disturbed = fresh("calm"), fresh("disturbed")
+    assert calm.crawl(*web.seeds).returncode == 0
+    begun = len(web.log)
+    crawl = go_on(disturbed, web)
+    for turn in (10, 40):
+        disturbed.wait_until(lambda turn=turn: len(web.log) > begun + turn and disturbed.workers())
+        before = set(disturbed.workers())
+        assert kill(fork_server_of(crawl))
+        disturbed.wait_until(lambda before=before: not before & set(disturbed.workers()), seconds=5)
+    _, said = crawl.communicate(timeout=60)
+    assert crawl.returncode == 0, said
+    assert disturbed.quads() == calm.quads()
+    assert max(max_in_flight(web.log[begun:]).values()) == 1
+
+
+def test_nothing_of_a_crawl_that_is_interrupted_early_is_left_running(tamias, site):
+    site.pages["/a"] = b'<> <#says> "page" .'
+    for pause in (0, 0.2, 0.6):
+        crawl = tamias.start("crawl", "--allow-private", "--delay", "5", site.url("/a"))
+        tamias.wait_until(lambda crawl=crawl: fork_server_of(crawl))
+        server = fork_server_of(crawl)
+        time.sleep(pause)
+        crawl.send_signal(signal.SIGINT)
+        _, said = crawl.communicate(timeout=60)
+        assert crawl.returncode in {0, 130}, said
+        assert not is_worker(server)
+        assert not tamias.workers()
 
 
 def test_on_a_server_of_the_users_own_a_killed_worker_is_replaced(fresh, tamias_at, web, kill):

@@ -160,7 +160,10 @@ def test_what_is_put_under_watch_is_visited_and_visited_again_when_that_is_wante
         assert client.post(f"/api/v1/crawl?id={name}").status_code == 202
         found = versions(client, url, 2)
         assert client.get(found[1]["download"]).content == b"a,b\n1,3\n"
-        assert "tamias_crawl_workers 1" in client.get("/metrics").text
+        deadline = time.monotonic() + 60
+        while "tamias_crawl_workers 1" not in client.get("/metrics").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         assert client.get("/healthz").json()["crawl"] is True
 
 

@@ -257,9 +257,15 @@ def test_far_workers_that_die_before_hello_or_without_a_service_are_replaced_and
 
 
 def worker_processes(program):
-    """The process ids of the workers that a program started."""
-    children = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
-    return [int(pid) for pid in children if WORKER.search(Path(f"/proc/{pid}/cmdline").read_bytes())]
+    """The process ids of the workers of a program: the forks of its child."""
+    servers = [
+        pid for pid in _children(program.pid) if WORKER.search(Path(f"/proc/{pid}/cmdline").read_bytes())
+    ]
+    return [worker for server in servers for worker in _children(server)]
+
+
+def _children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_far_workers_ask_for_the_rules_behind_robots_redirects_in_the_turn_of_their_host(

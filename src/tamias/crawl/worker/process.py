@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 
+from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Progress, Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
 
@@ -27,7 +28,9 @@ Assemble = Callable[[bytes], AbstractAsyncContextManager[Worker]]
 
 
 def run_process(assemble: Assemble) -> None:
-    """Runs a worker on the fastest event loop there is, and ends with its exit code."""
+    """Serves forks; each runs a worker on the fastest event loop there is, and ends with its exit code."""
+    if not is_fork():
+        sys.exit(0)
     try:
         import uvloop
 
@@ -80,7 +83,7 @@ def _at_end_of_stdin(stop: Callable[[], object]) -> None:
 
 
 def _tell(progress: Progress) -> None:
-    with suppress(BrokenPipeError):
+    with suppress(BrokenPipeError, ConnectionResetError):
         os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
 
 

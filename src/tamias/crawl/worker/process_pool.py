@@ -1,7 +1,6 @@
 """The worker processes of a supervisor: started, listened to, restarted when they die, ended."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Literal
@@ -9,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from tamias.crawl.store.disk_space import Pause
+from tamias.crawl.worker.fork_server import fork_server
 from tamias.crawl.worker.worker import Progress
 from tamias.model.errors import TamiasError
 
@@ -31,7 +31,7 @@ class ProcessPool:
 
     def __init__(self, module: str, plan: Plan, put_right: PutRight, pause: Pause, *, count: int) -> None:
         """`module` is what each worker's process runs; `pause` waits where there is no room on the disk."""
-        self._module = module
+        self._server = fork_server(module)
         self._plan = plan
         self._put_right = put_right
         self._pause = pause
@@ -70,6 +70,7 @@ class ProcessPool:
             await asyncio.gather(*keeping)
         finally:
             stopping.cancel()
+            self._server.close()
 
     async def news(self, running: "asyncio.Task[None]", seconds: float) -> None:
         """Waits until it is told to stop or has ended, but not longer than so many seconds."""
@@ -122,26 +123,27 @@ class ProcessPool:
         self._stop.set()
 
     async def _one(self, index: int, share: int | None, stopping: Stopping) -> int:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", self._module,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(self._plan(share)) + b"\n")
-        reading = asyncio.create_task(self._read(index, process.stdout))
+        try:
+            process = await self._server.fork()
+        except ChildProcessError:
+            return 1
+        process.writer.write(msgspec.json.encode(self._plan(share)) + b"\n")
+        reading = asyncio.create_task(self._read(index, process.reader))
         await asyncio.wait([reading, stopping], return_when="FIRST_COMPLETED")
         # How a worker learns that it is to end, also when this process is killed.
-        process.stdin.close()
+        with suppress(OSError):
+            process.writer.write_eof()
         try:
-            await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
+            code = await asyncio.wait_for(process.wait(), None if reading.done() else STOP_SECONDS)
         except TimeoutError:
             process.kill()
-            await process.wait()
+            code = await process.wait()
         await reading
-        return process.returncode or 0
+        process.writer.close()
+        return code
 
     async def _read(self, index: int, lines: asyncio.StreamReader) -> None:
-        while line := await lines.readline():
-            with suppress(msgspec.DecodeError):
-                self._progress[index] = msgspec.json.decode(line, type=Progress)
+        with suppress(ConnectionError):  # it was killed
+            while line := await lines.readline():
+                with suppress(msgspec.DecodeError):
+                    self._progress[index] = msgspec.json.decode(line, type=Progress)

@@ -24,6 +24,7 @@ from tamias.crawl.revisit.visit_budget import Continuing
 from tamias.crawl.store.disk_space import DiskSpace, Pause
 from tamias.crawl.store.reasons import ReasonCount, ReasonCounts
 from tamias.crawl.strategy.tending import Tending
+from tamias.crawl.worker.fork_server import DATABASE_WORKER
 from tamias.crawl.worker.process_pool import ProcessPool
 from tamias.crawl.worker.wiring import WorkerPlan
 from tamias.crawl.worker.worker import Progress
@@ -142,7 +143,7 @@ class Supervisor:
         longest = None if until is Until.STOPPED else settings.crawl.max_wait
         self._pause = Pause(DiskSpace(self._data, settings.crawl.room), longest)
         self._pool = ProcessPool(
-            "tamias.crawl.worker",
+            DATABASE_WORKER,
             lambda share: msgspec.structs.replace(self._plan, share=share),
             self._put_right,
             self._pause,

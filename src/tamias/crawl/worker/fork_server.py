@@ -1,0 +1,222 @@
+"""Worker processes are forks of one process that has imported all they need.
+
+Imports are most of what it takes to start a worker: they are done once for all workers of a program, and
+while its database starts. The server is `python -m MODULE` with a socket as its stdin; each fork gets one of
+its own as stdin and stdout.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from contextlib import suppress
+from functools import cache
+
+import msgspec
+
+_log = logging.getLogger(__name__)
+
+DATABASE_WORKER = "tamias.crawl.worker"
+"""The module of workers that have a database."""
+
+_MESSAGE_BYTES = 128
+_KILLED = -signal.SIGKILL
+
+_Forked = tuple[int, asyncio.Future[int]]
+"""The process id of a fork, and its exit code to come."""
+
+
+class _ForkMessage(msgspec.Struct, omit_defaults=True):
+    """What the server says: first that a fork was made (0: it could not be), later how it ended."""
+
+    pid: int
+    exit_code: int | None = None
+
+
+class WorkerProcess:
+    """A fork: what is written to it is its stdin, what is read its stdout."""
+
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ended: asyncio.Future[int]
+    ) -> None:
+        self._pid = pid
+        self._ended = ended
+        self.reader = reader
+        self.writer = writer
+
+    async def wait(self) -> int:
+        """Its exit code; negative is the signal that ended it."""
+        return await asyncio.shield(self._ended)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if not self._ended.done():
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+
+class ForkServer:
+    """The server of one module, used by all pools of this process; started when it is first needed."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._asked: deque[asyncio.Future[_Forked]] = deque()
+        self._ended: dict[int, asyncio.Future[int]] = {}
+
+    def start(self) -> None:
+        """Lets it import while this process does something else. Nothing happens if it runs already."""
+        if self._socket is not None:
+            return
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setblocking(False)
+        with theirs:
+            # A session of its own: a terminal's Ctrl-C must not reach it.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module], stdin=theirs.fileno(), start_new_session=True
+            )
+
+    async def fork(self) -> WorkerProcess:
+        """A new worker. ChildProcessError if the server died, or cannot make one."""
+        self.start()
+        assert self._socket is not None
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._socket, self._hear)
+        ours, theirs = socket.socketpair()
+        asked: asyncio.Future[_Forked] = loop.create_future()
+        with theirs:
+            try:
+                socket.send_fds(self._socket, [b"fork"], [theirs.fileno()])
+            except OSError:  # it has just died: heard of as any death
+                ours.close()
+                self._hear()
+                raise ChildProcessError(self._module) from None
+        self._asked.append(asked)
+        try:
+            pid, ended = await asked  # it may have ended by now
+        except BaseException:
+            ours.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=ours)  # noqa: TID251 (a pair of sockets)
+        return WorkerProcess(pid, reader, writer, ended)
+
+    def close(self) -> None:
+        """Ends it if it has no worker left. It can be started again."""
+        if self._socket is not None and not self._asked and not self._ended:
+            self._forget()
+
+    def _hear(self) -> None:
+        assert self._socket is not None
+        try:
+            message = self._socket.recv(_MESSAGE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            message = b""
+        if not message:
+            self._died()
+            return
+        told = msgspec.json.decode(message, type=_ForkMessage)
+        if told.exit_code is not None:
+            self._ended.pop(told.pid).set_result(told.exit_code)
+            return
+        asked = self._asked.popleft()
+        if told.pid:
+            ended = self._ended[told.pid] = asyncio.get_running_loop().create_future()
+            if not asked.cancelled():  # else its socket is closed, so that it ends by itself
+                asked.set_result((told.pid, ended))
+        elif not asked.cancelled():
+            asked.set_exception(ChildProcessError(self._module))
+
+    def _died(self) -> None:
+        """Without it nobody is told how its forks end: they end with it."""
+        for pid, ended in self._ended.items():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            ended.set_result(_KILLED)
+        for asked in self._asked:
+            if not asked.done():
+                asked.set_exception(ChildProcessError(self._module))
+        self._ended.clear()
+        self._asked.clear()
+        self._forget()
+
+    def _forget(self) -> None:
+        assert self._socket is not None
+        assert self._process is not None
+        with suppress(RuntimeError):  # no loop runs
+            asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        self._socket = self._process = None
+
+
+@cache
+def fork_server(module: str) -> ForkServer:
+    """The one of this process."""
+    return ForkServer(module)
+
+
+def is_fork() -> bool:
+    """Serves forks, in a process that has imported what they need: true in each of them, false at its end."""
+    gc.collect()
+    gc.freeze()  # or else a fork's collector writes to the pages that all share
+    with socket.socket(fileno=os.dup(0)) as asking, selectors.DefaultSelector() as selector:
+        selector.register(asking, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if key.data is not None:
+                    selector.unregister(key.fd)
+                    _say(asking, _ended(key.fd, key.data))
+                elif (its := _asked_for(asking)) is None:
+                    selector.unregister(asking)
+                elif (pid := _fork()) == 0:
+                    _become_worker(its)
+                    return True
+                else:
+                    os.close(its)
+                    if pid:
+                        selector.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
+                    _say(asking, _ForkMessage(pid or 0))
+    return False
+
+
+def _ended(handle: int, pid: int) -> _ForkMessage:
+    os.close(handle)
+    return _ForkMessage(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _asked_for(asking: socket.socket) -> int | None:
+    """The socket of the next fork; none when there will be no more."""
+    with suppress(ConnectionError):
+        _, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE_BYTES, 1)
+        return descriptors[0] if descriptors else None
+    return None
+
+
+def _fork() -> int | None:
+    try:
+        return os.fork()
+    except OSError as error:
+        _log.warning("no worker could be started: %s", error.strerror)
+        return None
+
+
+def _become_worker(its: int) -> None:
+    os.setsid()
+    os.dup2(its, 0)
+    os.dup2(its, 1)
+    os.close(its)
+
+
+def _say(asking: socket.socket, message: _ForkMessage) -> None:
+    with suppress(OSError):  # whoever asked is gone
+        asking.send(msgspec.json.encode(message))

@@ -1,0 +1,106 @@
+"""Workers as forks of one process: how they end is told, whenever that is."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tamias.crawl.worker.fork_server import DATABASE_WORKER, ForkServer
+
+
+@pytest.fixture
+def server():
+    made = ForkServer(DATABASE_WORKER)
+    yield made
+    made.close()
+
+
+def forks_of(server):
+    pid = server._process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_for_forks(server, count):
+    """While nothing else happens in this process."""
+    deadline = time.monotonic() + 60
+    while len(found := forks_of(server)) != count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
+
+
+async def end_of(process):
+    """Its exit code."""
+    code = await process.wait()
+    process.writer.close()
+    await process.writer.wait_closed()
+    return code
+
+
+def test_a_worker_that_is_told_nothing_ends_in_order(server):
+    async def run():
+        process = await server.fork()
+        process.writer.write_eof()
+        assert await process.reader.read() == b""
+        return await end_of(process)
+
+    assert asyncio.run(run()) == 0
+
+
+def test_a_worker_that_cannot_work_says_so_and_ends_with_its_exit_code(server, tmp_path):
+    async def run():
+        process = await server.fork()
+        plan = {"data": str(tmp_path), "db": "postgresql://nobody@127.0.0.1:1/none", "settings": {}}
+        process.writer.write(json.dumps(plan).encode() + b"\n")
+        told = json.loads((await process.reader.read()).splitlines()[-1])
+        return told, await end_of(process)
+
+    told, code = asyncio.run(run())
+    assert "127.0.0.1" in told["error"]
+    assert code == told["exit_code"] == 1
+
+
+def test_a_worker_killed_before_anybody_knows_of_it_is_told_as_killed(server):
+    async def run():
+        forking = [asyncio.create_task(server.fork()) for _ in range(3)]
+        await asyncio.sleep(0)
+        for pid in wait_for_forks(server, 3):
+            os.kill(pid, signal.SIGKILL)
+        wait_for_forks(server, 0)  # so that both messages wait to be read
+        return [await end_of(await each) for each in forking]
+
+    assert asyncio.run(run()) == [-signal.SIGKILL] * 3
+
+
+def test_the_death_of_the_server_is_that_of_its_workers_and_the_next_one_starts_anew(server):
+    async def run():
+        first = await server.fork()
+        asked = asyncio.create_task(server.fork())
+        await asyncio.sleep(0)
+        server._process.kill()
+        assert await end_of(first) == -signal.SIGKILL
+        with pytest.raises(ChildProcessError):
+            await asked
+        second = await server.fork()
+        second.writer.write_eof()
+        return await end_of(second)
+
+    assert asyncio.run(run()) == 0
+
+
+def test_it_is_ended_with_its_last_worker_only(server):
+    async def run():
+        process = await server.fork()
+        server.close()
+        assert forks_of(server)
+        process.kill()
+        await end_of(process)
+
+    asyncio.run(run())
+    pid = server._process.pid
+    server.close()
+    assert not Path(f"/proc/{pid}").exists()
