@@ -28,12 +28,23 @@ def command() -> None:
 @click.option("--size", type=int, default=20_000_000, show_default=True, help="Bytes of a version.")
 @click.option("--versions", type=int, default=10, show_default=True, help="Versions of each dataset.")
 @click.option("--resources", type=int, default=100_000, show_default=True, help="Small resources of 50 kB.")
+@click.option(
+    "--histories",
+    metavar="PATH",
+    help="Measure a repack of these histories beside git instead: a tar file or a folder with a folder for "
+    "each file, its versions in the order of their names; 'made' makes some.",
+)
 @common
-def archive(place: CommonOptions, size: int, versions: int, resources: int) -> int:
+def archive(place: CommonOptions, size: int, versions: int, resources: int, histories: str | None) -> int:
     """Size, speed and memory of keeping versions, beside zstd file by file, borg and restic.
 
     Example: python -m benchmarks archive --size 2000000 --resources 1000
     """
+    if histories is not None:
+        from benchmarks.archive.histories import run_histories
+
+        named = None if histories == "made" else Path(histories)
+        return _print_report(place, run_histories(named, _out(place)))
     from benchmarks.archive import run
 
     return _print_report(place, run(size, versions, resources, out=_out(place)))

@@ -310,6 +310,17 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _about("s3://BUCKET/PREFIX; default: in the data directory; fixed by the first version"),
     ] = None
+    repack: Annotated[
+        bool,
+        _about("`tamias serve` repacks the versions of resources that have not changed for repack_after"),
+    ] = True
+    repack_after: Annotated[
+        float, _about("seconds without a new version before the versions of a resource are repacked", ge=0)
+    ] = 3600.0
+    repack_seconds: Annotated[
+        float,
+        _about("maximum CPU time that `tamias serve` spends on repacking in ten minutes, in seconds", gt=0),
+    ] = 60.0
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):

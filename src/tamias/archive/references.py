@@ -67,6 +67,27 @@ def referenced(session: Session) -> list[str]:
     return [row[0] for row in session.fetch_all(_SQL["referenced"])]
 
 
+class ColdResource(msgspec.Struct, frozen=True):
+    """A resource that has not changed for a while."""
+
+    captured_at: int
+    """When its last version came, in milliseconds."""
+    resource: str
+    host: str
+    bodies: tuple[str, ...] = ()
+    """Digests, newest first, each once."""
+
+
+def cold_resources(session: Session, before: int, after: tuple[int, str], limit: int) -> list[ColdResource]:
+    """So many whose last version came before a time, those that changed longest ago first."""
+    asked = {"before": before, "captured_at": after[0], "resource": after[1], "limit": limit}
+    found = [ColdResource(*row) for row in session.fetch_all(_SQL["cold"], asked)]
+    bodies: dict[str, dict[str, None]] = {each.resource: {} for each in found}
+    for resource, sha256 in session.fetch_all(_SQL["bodies"], {"resource": list(bodies)}):
+        bodies[resource][sha256] = None
+    return [msgspec.structs.replace(each, bodies=tuple(bodies[each.resource])) for each in found]
+
+
 def segments(session: Session) -> Iterator[tuple[int, int, list[Extent]]]:
     """Every segment: its number, its committed length, and where the documents in it stand."""
     rows = session.rows(_SQL["segments"].text)

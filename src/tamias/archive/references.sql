@@ -72,3 +72,18 @@ FROM segment
                 SELECT known.segment, known.frame, known.start, known.length FROM current_document AS known) AS place
      ON place.segment = segment.segment
 ORDER BY segment.segment, place.frame, place.start
+
+-- name: cold
+-- Resources whose last version came before a time, from a place in their order on.
+SELECT resource.captured_at, resource.resource, resource.host FROM resource
+WHERE resource.captured_at < %(before)b::int8
+  AND (resource.captured_at, resource.resource) > (%(captured_at)b::int8, %(resource)b::text)
+ORDER BY resource.captured_at, resource.resource LIMIT %(limit)b::int4
+
+-- name: bodies
+-- The bodies of resources, newest first. One that several resources have belongs to the first of them.
+SELECT version.resource, encode(version.sha256, 'hex') FROM version
+WHERE version.resource = ANY(%(resource)b::text[])
+  AND NOT EXISTS (SELECT FROM version AS other
+                  WHERE other.sha256 = version.sha256 AND other.resource < version.resource)
+ORDER BY version.resource, version.number DESC

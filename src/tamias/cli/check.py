@@ -1,6 +1,7 @@
 """`tamias check`: looks at every stored byte and every reference."""
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +18,19 @@ if TYPE_CHECKING:
 @click.option(
     "--repair", is_flag=True, help="Repair what can be repaired, and free blobs that no version needs."
 )
+@click.option(
+    "--from",
+    "copies",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="With --repair: take lost bodies from the files in this folder, whatever their names.",
+)
 @click.option("--rebuild", is_flag=True, help="Rebuild the catalogue of the SPARQL endpoint.")
 @common
-def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
+def command(place: CommonOptions, repair: bool, copies: Path | None, rebuild: bool) -> int:
     """Reads blobs, versions, segments, records and WARC files to the last byte and reports what is damaged.
 
-    Exits with 1 if damage is left.
+    Exits with 1 if damage is left; then `--repair` says which copies would repair it.
 
     Example: tamias check --repair
     """
@@ -33,7 +41,7 @@ def command(place: CommonOptions, repair: bool, rebuild: bool) -> int:
         closing(Database(place.data, place.db, create=False)) as database,
         Checkup(database, place.data) as checkup,
     ):
-        faults, freed = _checked(place, checkup, repair)
+        faults, freed = _checked(place, checkup, repair, copies)
         left = [fault for fault in faults if not fault.mended]
         if rebuild:
             _rebuild(place, database)
@@ -53,7 +61,7 @@ def _rebuild(place: CommonOptions, database: "Database") -> None:
 
 
 def _checked(
-    place: CommonOptions, checkup: "Checkup", repair: bool
+    place: CommonOptions, checkup: "Checkup", repair: bool, copies: Path | None
 ) -> tuple[list["CheckFault"], "FreedSpace | None"]:
     faults = []
     for fault in checkup.faults():
@@ -62,7 +70,7 @@ def _checked(
             _tell_fault(fault)
     if not repair:
         return faults, None
-    faults = list(checkup.repaired(faults))
+    faults = list(checkup.repaired(faults, copies))
     # While something is broken, what looks useless may be what it can be mended from.
     return faults, checkup.collected() if all(fault.mended for fault in faults) else None
 
@@ -73,6 +81,17 @@ def _tell_fault(fault: "CheckFault") -> None:
         say(f"     lost with it: {holder.version} of {holder.url}")
     for document in fault.documents:
         say(f"     lost with it: the statements of {document}")
+
+
+def _tell_needs(left: list["CheckFault"]) -> None:
+    needs = {need.sha256: need for fault in left for need in fault.needs}
+    for need in needs.values():
+        size = "" if need.byte_size is None else f", {need.byte_size:,} bytes"
+        said = ", ".join(f"{holder.version} of {holder.url}" for holder in need.versions)
+        say(f"needed    a file with SHA-256 {need.sha256}{size}: {said or 'no version has it'}")
+    if needs:
+        say("          Put the files in a folder and run 'tamias check --repair --from FOLDER'.")
+        say("          'tamias get' writes them, on a copy of this archive or on a restored backup.")
 
 
 def _tell(
@@ -88,6 +107,7 @@ def _tell(
             say(f"repaired  {fault.kind} {fault.name}")
         if fault.due:
             say(f"due       {fault.due:,} URLs of {fault.name}: the next crawl fetches them again")
+    _tell_needs(left)
     if freed is not None:
         say(f"freed     {freed.bytes:,} bytes, {freed.blobs:,} blobs")
     say("nothing is damaged" if not left else f"{len(left)} damaged")

@@ -33,6 +33,7 @@ VERBS = {
     "coverage": "show how much of a list of URLs was reached, by depth",
     "cluster": "distribute the frontier over many servers",
     "check": "verify every stored byte and every reference",
+    "repack": "store old versions in less space",
     "backup": "take a snapshot of a live archive",
     "restore": "restore a snapshot",
     "demo": "build a small Data Web on this machine and crawl it",

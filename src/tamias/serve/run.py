@@ -2,9 +2,11 @@
 
 import asyncio
 import ipaddress
+import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -149,7 +151,7 @@ async def _run(
     server = web_server(plan.host, plan.port, app)
     server.on_startup(ready)
     web = asyncio.create_task(server.serve())
-    other = asyncio.create_task(_crawled(service, background, crawls) if crawls else _stopped())
+    other = asyncio.create_task(_crawled(plan, service, background, crawls) if crawls else _stopped())
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
     sending = asyncio.create_task(sender.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
@@ -172,7 +174,9 @@ async def _stopped() -> None:
     await stop.wait()
 
 
-async def _crawled(service: Service, background: SessionPool, crawls: Sequence[Supervisor]) -> None:
+async def _crawled(
+    plan: ServicePlan, service: Service, background: SessionPool, crawls: Sequence[Supervisor]
+) -> None:
     """The crawls, which end together at a signal, and the schedule. The first one is shown."""
     latest: CrawlSnapshot | None = None
 
@@ -181,7 +185,7 @@ async def _crawled(service: Service, background: SessionPool, crawls: Sequence[S
         latest = now
 
     service.crawl = lambda: latest
-    schedule = asyncio.create_task(_schedule(background))
+    schedule = asyncio.create_task(_schedule(plan, background))
     running = [asyncio.create_task(each.run(show if each is crawls[0] else _show_nothing)) for each in crawls]
     try:
         await asyncio.wait(running, return_when="FIRST_COMPLETED")
@@ -196,12 +200,30 @@ def _show_nothing(_now: CrawlSnapshot) -> None:
     """Of crawls beside the first: the pages read their figures from the database."""
 
 
-async def _schedule(background: SessionPool) -> None:
-    """Shares out the visits, looks into new versions and measures, again and again."""
+async def _schedule(plan: ServicePlan, background: SessionPool) -> None:
+    """Shares out the visits, looks into new versions, measures and repacks, again and again."""
     while True:
         with suppress(TamiasError):
             await background.run(lambda db: keep_house(db.session, db.reader, db.settings))
         await asyncio.sleep(SCHEDULE_SECONDS)
+        if plan.settings.archive.repack:
+            await _repack(plan)
+
+
+async def _repack(plan: ServicePlan) -> None:
+    """In a process of its own, at low priority, so that requests and visits do not wait for it."""
+    archive = plan.settings.archive
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tamias", "repack", "--json",
+        "--after", str(archive.repack_after), "--max-time", str(archive.repack_seconds),
+        env={**os.environ, "TAMIAS_DATA": str(plan.data), "TAMIAS_DB": plan.db or ""},
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
 
 
 def web_server(host: str, port: int, app: ASGIApp) -> Server:

@@ -193,3 +193,40 @@ def test_the_verb_repairs_and_says_so(tamias, kept):
     assert [fault["mended"] for fault in told["faults"]] == [True]
     assert told["freed"]["blobs"] == 0
     assert tamias("get", "http://data.example/b.csv", text=False).stdout == b"other\n"
+
+
+def test_a_repair_without_a_copy_says_which_file_it_needs_and_takes_it_from_a_folder(tamias, kept, tmp_path):
+    lost = digest(VERSIONS[0])
+    kept.writer.close()
+    kept.flip(lost)
+    result = tamias("check", "--repair")
+    assert result.returncode == 1
+    assert f"needed    a file with SHA-256 {lost}, {len(VERSIONS[0]):,} bytes: " in result.stdout
+    assert f"_1 of {URL}" in result.stdout
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    (copies / "from the attic").write_bytes(VERSIONS[0])
+    (copies / "another").write_bytes(b"something else")
+    result = tamias("check", "--repair", "--from", str(copies))
+    assert result.returncode == 0, result.stdout
+    assert f"repaired  blob {lost}" in result.stdout
+    for number, version in enumerate(VERSIONS, start=1):
+        assert tamias("get", URL, "--version", str(number), text=False).stdout == version
+
+
+def test_the_bodies_of_a_damaged_group_are_named_and_repaired_one_by_one(tamias, kept, tmp_path):
+    kept.writer.close()
+    assert tamias("repack", "--after", "0").returncode == 0
+    [(group,)] = kept.rows("SELECT encode(sha256, 'hex') FROM blob WHERE codec = 'group'")
+    kept.flip(group)
+    told = json.loads(tamias("check", "--repair", "--json").stdout)
+    [fault] = told["faults"]
+    assert {need["sha256"] for need in fault["needs"]} == {digest(version) for version in VERSIONS[:-1]}
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    for version in VERSIONS[:-1]:
+        (copies / digest(version)).write_bytes(version)
+    assert tamias("check", "--repair", "--from", str(copies)).returncode == 0
+    assert tamias("check").returncode == 0
+    for number, version in enumerate(VERSIONS, start=1):
+        assert tamias("get", URL, "--version", str(number), text=False).stdout == version

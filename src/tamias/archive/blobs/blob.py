@@ -26,6 +26,10 @@ class Codec(StrEnum):
     """The lines that the base does not have, and where those stand that it has."""
     CHUNKS = "chunks"
     """Blobs in a row; the base is their list."""
+    GROUP = "group"
+    """Several bodies in one frame, behind their list."""
+    PART = "part"
+    """One body of a group, which is the base. It has no record of its own."""
 
 
 class BlobPlace(msgspec.Struct, frozen=True):
@@ -51,6 +55,14 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
     depth: Annotated[int, Column("int2")] = 0
     stored: Annotated[int, Column("int8")]
     place: BlobPlace
+
+
+def part_row(group: Blob, sha256: str, size: int) -> Blob:
+    """A body that is part of a group: it stands in the record of the group, and takes nothing besides."""
+    return Blob(
+        sha256=sha256, size=size, codec=Codec.PART, base=group.sha256, depth=group.depth + 1, stored=0,
+        place=BlobPlace(group.place.pack, group.place.start, 0),
+    )  # fmt: skip
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,8 +69,43 @@ UPDATE pack SET state = %(state)b::text WHERE pack.pack = %(pack)b::uuid
 DELETE FROM pack WHERE pack.pack = %(pack)b::uuid AND pack.state = 'gone'
 
 -- name: blobs_of_pack
--- What stands in a pack, in its order.
-SELECT {selected} FROM blob WHERE blob.pack = %(pack)b::uuid ORDER BY blob.start
+-- The records of a pack, in its order; a part of a group has none of its own.
+SELECT {selected} FROM blob WHERE blob.pack = %(pack)b::uuid AND blob.codec <> 'part' ORDER BY blob.start
+
+-- name: move_parts
+-- The parts of groups stand where these do.
+UPDATE blob SET pack = parent.pack, start = parent.start
+FROM blob AS parent
+WHERE parent.sha256 = ANY(%(sha256)b::bytea[]) AND blob.base = parent.sha256 AND blob.codec = 'part'
+  AND (blob.pack, blob.start) <> (parent.pack, parent.start)
+
+-- name: leaning
+-- What is decoded with these, directly.
+SELECT {selected} FROM blob WHERE blob.base = ANY(%(sha256)b::bytea[]) AND blob.codec <> 'chunks'
+
+-- name: parts
+-- The bodies of groups.
+SELECT {selected} FROM blob WHERE blob.base = ANY(%(sha256)b::bytea[]) AND blob.codec = 'part' ORDER BY blob.sha256
+
+-- name: blobs
+-- Blobs by their digests.
+SELECT {selected} FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
+
+-- name: hold_blobs
+-- Where blobs are now; they stay there until the end of the transaction.
+SELECT blob.sha256, blob.pack, blob.start FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
+ORDER BY blob.sha256 FOR UPDATE
+
+-- name: recode_blobs
+-- The same bodies in another form elsewhere.
+UPDATE blob SET ({columns}) = (SELECT new.*)
+FROM unnest({parameters}) AS new ({columns}) WHERE blob.sha256 = new.sha256
+
+-- name: delete_empty_groups
+-- Groups of which no part is left.
+DELETE FROM blob
+WHERE blob.sha256 = ANY(%(sha256)b::bytea[]) AND blob.codec = 'group'
+  AND NOT EXISTS (SELECT FROM blob AS follower WHERE follower.base = blob.sha256)
 
 -- name: move_blob
 -- The same record in another pack, if it still is where it was.

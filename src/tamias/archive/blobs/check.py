@@ -8,8 +8,19 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, BlobPlace, Codec, described, scan
+from tamias.archive.blobs.blob import (
+    Blob,
+    BlobDamaged,
+    BlobMissing,
+    BlobPlace,
+    Codec,
+    described,
+    part_row,
+    scan,
+)
 from tamias.archive.blobs.chunking import listed
+from tamias.archive.blobs.frames import PayloadError
+from tamias.archive.blobs.groups import LIST_BYTES, members
 from tamias.archive.blobs.packs import Pack, PackMissing, Packs
 from tamias.archive.blobs.reader import BlobReader
 from tamias.archive.blobs.table import SQL, blob_of, columns, digests, needed_by
@@ -106,8 +117,9 @@ class BlobCheck:
     def _problem(self, chain: list[Blob]) -> str | None:
         """What is wrong with the first of a chain whose others are sound."""
         blob = chain[0]
-        self.blobs += 1
-        self.bytes += blob.size
+        if blob.codec is not Codec.GROUP:  # its parts are counted
+            self.blobs += 1
+            self.bytes += blob.size
         try:
             record = self._reader.packs.read(
                 blob.place.pack, blob.place.start, blob.place.length - blob.stored
@@ -118,6 +130,8 @@ class BlobCheck:
             return str(error) if now and now[0].place == blob.place else None  # else moved or collected
         except BlobDamaged as error:
             return error.problem
+        if blob.codec is Codec.PART:
+            return None  # described by its group
         told = described(record)
         if told is None or (told.sha256, told.codec, told.base) != (blob.sha256, blob.codec, blob.base):
             return "its description in the pack is broken; the body itself is sound"
@@ -169,19 +183,36 @@ def repair(
     if any(damage.sha256 is None for damage in found):
         rebuild_rows(writer)
     _rebuild_bases(writer, {damage.sha256 for damage in found if damage.sha256 and damage.pack is None})
-    copies = _copies(writer, {damage.sha256 for damage in found if damage.sha256})
+    parts = {damage.sha256: parts_of(writer.reader, damage.sha256) for damage in found if damage.sha256}
+    copies = _copies(writer, {*parts, *(blob.sha256 for blobs in parts.values() for blob in blobs)})
+
+    def mended(sha256: str) -> bool:
+        return _mended(writer, sha256, copies.get(sha256, []), elsewhere)
+
     for damage in found:
         if damage.sha256 is None:
             yield Repaired(damage, damage.pack in {row[0] for row in writer.table.execute("packs", {})})
-        else:
-            candidates = copies.get(damage.sha256, [])
-            yield Repaired(damage, _mended(writer, damage.sha256, candidates, elsewhere))
+            continue
+        done = mended(damage.sha256)
+        # Nobody has a copy of a group as such; its bodies can come one by one.
+        if not done and (within := parts[damage.sha256]):
+            done = not [blob for blob in within if not mended(blob.sha256)]
+            writer.table.change("delete_empty_groups", digests([damage.sha256]))
+        yield Repaired(damage, done)
+
+
+def parts_of(reader: BlobReader, sha256: str) -> list[Blob]:
+    """The bodies of a group; none if it is not a group."""
+    rows = reader.table.execute("parts", digests([sha256]))
+    return [blob_of(row) for row in rows]
 
 
 def rebuild_rows(writer: BlobWriter, only: set[str] | None = None) -> int:
     """Reads all packs and makes the rows that the database lacks, of some blobs or of all."""
     made = 0
-    for pack in _readable_packs(writer):
+    # The newest record of a blob counts: what a repack wrote never relies on what it replaced, and the older
+    # records beside it may.
+    for pack in reversed(_readable_packs(writer)):
         writer.table.change("new_pack", {"pack": pack.pack, "state": "sealed"})
         blobs = (blob for blob in _blobs(writer, pack) if only is None or blob.sha256 in only)
         while some := list(islice(blobs, _PACKS_AT_ONCE)):
@@ -215,6 +246,7 @@ def _replaced(writer: BlobWriter, blob: Blob) -> bool:
     writer.sync()
     _insert(writer, [blob])
     writer.table.change("replace_blob", columns([blob]))
+    writer.table.change("move_parts", digests([blob.sha256]))
     writer.settled()
     return True
 
@@ -253,7 +285,7 @@ def _copies(writer: BlobWriter, sha256s: set[str]) -> dict[str, list[Blob]]:
 
 
 def _readable_packs(writer: BlobWriter) -> list[Pack]:
-    """All packs that nobody is writing, oldest first: so a base comes before what needs it."""
+    """All packs that nobody is writing, oldest first."""
     packs = writer.reader.packs
     states = {row[0]: (row[1], row[2]) for row in writer.table.execute("packs", {})}
     readable = []
@@ -269,9 +301,21 @@ def _blobs(writer: BlobWriter, pack: Pack) -> Iterator[Blob]:
         return writer.reader.packs.read(pack.pack, start, min(length, pack.length - start))
 
     for record in scan(read, pack.length):
-        yield record.description.blob(BlobPlace(pack.pack, record.start, record.length))
+        blob = record.description.blob(BlobPlace(pack.pack, record.start, record.length))
+        yield blob
+        if blob.codec is Codec.GROUP:
+            yield from _parts(blob, read(blob.place.end - blob.stored, min(blob.stored, LIST_BYTES)))
+
+
+def _parts(group: Blob, payload: bytes) -> Iterator[Blob]:
+    try:
+        found = members(payload)
+    except PayloadError:
+        return  # damaged; then its parts are lost, unless another record has them
+    for member in found:
+        yield part_row(group, member.sha256, member.size)
 
 
 def _insert(writer: BlobWriter, blobs: list[Blob]) -> int:
-    first = {blob.sha256: blob for blob in reversed(blobs)}
-    return writer.table.session.execute(SQL["insert_blobs"], columns(list(first.values())))
+    last = {blob.sha256: blob for blob in blobs}
+    return writer.table.session.execute(SQL["insert_blobs"], columns(list(last.values())))

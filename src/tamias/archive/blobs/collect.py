@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tamias.archive.blobs.blob import Blob, BlobPlace
+from tamias.archive.blobs.blob import Blob, BlobPlace, Codec
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.blobs.packs import PackMissing, Packs
 from tamias.archive.blobs.reader import BlobReader
@@ -47,6 +47,14 @@ def collect(
     """
     done = recover(writer.reader.packs, session)
     done.blobs = _delete_unreferenced(writer.reader, session, referenced, grace)
+    free_packs(writer, session, done)
+    return done
+
+
+def free_packs(
+    writer: BlobWriter, session: Session, done: FreedSpace, least_used: float = LEAST_USED
+) -> None:
+    """Removes packs that no row names, and rewrites those of which too little is in use."""
     packs = writer.reader.packs
     for row in _pack_rows(session):
         found = packs.find(row.pack) if row.state == "sealed" else None
@@ -54,12 +62,11 @@ def collect(
             continue
         if not row.used:
             done.packs_removed += _removed(packs, session, row.pack)
-        elif row.used < LEAST_USED * found.length and _emptied(writer, session, row.pack):
+        elif row.used < least_used * found.length and _emptied(writer, session, row.pack):
             done.packs_rewritten += _removed(packs, session, row.pack)
         else:
             continue
         done.bytes += found.length - row.used
-    return done
 
 
 def recover(packs: Packs, session: Session) -> FreedSpace:
@@ -146,6 +153,9 @@ def _move(cursor: Cursor, blobs: list[Blob], places: list[BlobPlace]) -> None:
             }
             for blob, place in zip(blobs, places, strict=True)
         ],
+    )
+    cursor.execute(
+        SQL["move_parts"].text, digests(blob.sha256 for blob in blobs if blob.codec is Codec.GROUP)
     )
 
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 LEVEL = 3
 _DELTA_LEVEL = 1
 """Faster than 3 and no larger: nearly all is found by long-distance matching."""
+_BEST_LEVEL = 19
 _SHORT_BYTES = 128 * 1024
 """Base and body together: what one table of hashes covers without long-distance matching."""
 _MAX_WINDOW_LOG = 30
 _MAX_WINDOW = 2**31
-_LEAST_BASE = 8
+LEAST_BASE = 8
 """The library takes no shorter one."""
 _PIECE = 1024 * 1024
 
@@ -62,9 +63,25 @@ def compress(body: bytes, level: int = LEVEL) -> bytes:
     return compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
 
 
+def compress_best(body: bytes, base: bytes | None = None) -> bytes:
+    """As small as can be, however long it takes. A base has `LEAST_BASE` bytes or more."""
+    both = len(body) + len(base or b"")
+    options: dict[int, int] = {
+        CompressionParameter.compression_level: _BEST_LEVEL,
+        CompressionParameter.checksum_flag: 1,
+        CompressionParameter.window_log: min(_MAX_WINDOW_LOG, max(10, both.bit_length())),
+        CompressionParameter.enable_long_distance_matching: int(both > _SHORT_BYTES),
+    }
+    compressor = ZstdCompressor(
+        options=options, zstd_dict=ZstdDict(base, is_raw=True).as_prefix if base else None
+    )
+    compressor.set_pledged_input_size(len(body))
+    return compressor.compress(body, ZstdCompressor.FLUSH_FRAME)
+
+
 def compress_delta(body: bytes, base: bytes, most: int) -> bytes | None:
     """One frame that refers to the base; None as soon as it has more than `most` bytes."""
-    if len(base) < _LEAST_BASE:
+    if len(base) < LEAST_BASE:
         return None
     both = len(body) + len(base)
     options: dict[int, int] = {
@@ -104,7 +121,7 @@ def decompress(payload: bytes, most: int, base: bytes | None = None) -> bytes:
 
 
 def _expect_base(base: bytes) -> None:
-    if len(base) < _LEAST_BASE:
+    if len(base) < LEAST_BASE:
         raise PayloadError("its base is too short for one")
 
 

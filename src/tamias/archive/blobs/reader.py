@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tamias.archive.blobs.blob import Blob, BlobDamaged, BlobMissing, Codec
 from tamias.archive.blobs.chunking import listed
 from tamias.archive.blobs.frames import PayloadError, Text
+from tamias.archive.blobs.groups import part
 from tamias.archive.blobs.packs import PackMissing, Packs
 from tamias.archive.blobs.table import BlobTable, needed_by
 from tamias.archive.blobs.trial import decode
@@ -72,11 +73,7 @@ class BlobReader:
         if chain[0].codec is Codec.CHUNKS:
             yield from self._chunks(chain[0])
             return
-        try:
-            yield self.decoded(chain)
-        except PackMissing:
-            # Perhaps its pack was rewritten while we read; then its row tells where it stands now.
-            yield self.decoded_or_damaged(self._chain(sha256))
+        yield self.decoded_or_damaged(chain)
 
     def payload(self, blob: Blob) -> bytes:
         """The stored form."""
@@ -84,10 +81,15 @@ class BlobReader:
 
     def decoded_or_damaged(self, chain: list[Blob]) -> bytes:
         """The same as `decoded`; a pack that cannot be read is a damage."""
-        try:
-            return self.decoded(chain)
-        except PackMissing as error:
-            raise BlobDamaged(chain[0].sha256, str(error)) from error
+        while True:
+            try:
+                return self.decoded(chain)
+            except PackMissing as error:
+                # Perhaps it was rewritten or repacked while we read; then its row says where it is now.
+                now = self._chain(chain[0].sha256)
+                if now == chain:
+                    raise BlobDamaged(chain[0].sha256, str(error)) from error
+                chain = now
 
     def decoded(self, chain: list[Blob]) -> bytes:
         """The body of the first of a chain. Raises `BlobDamaged` that names the broken one, `PackError`."""
@@ -98,6 +100,8 @@ class BlobReader:
         text = Text(found) if found is not None else None
         for blob in reversed(chain[:first]):
             text = self._decoded_one(blob, text)
+            if blob.codec is Codec.GROUP:
+                self.cache.put(blob.sha256, text.content)  # whoever reads one part often reads the next
         assert text is not None
         if first and _digest(text) != chain[0].sha256:
             raise self._blamed(chain)
@@ -112,6 +116,8 @@ class BlobReader:
 
     def _decoded_one(self, blob: Blob, base: Text | None) -> Text:
         try:
+            if blob.codec is Codec.PART and base is not None:
+                return Text(part(base.content, blob.sha256))
             return decode(blob.codec, self.payload(blob), blob.size, base)
         except PayloadError as error:
             raise BlobDamaged(blob.sha256, str(error)) from error

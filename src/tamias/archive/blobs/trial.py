@@ -9,11 +9,13 @@ from tamias.archive.blobs.frames import (
     PayloadError,
     Text,
     compress,
+    compress_best,
     compress_delta,
     decompress,
     raw,
     unpack_raw,
 )
+from tamias.archive.blobs.groups import decode_group
 
 WORTH = 0.6
 """A base is used when it makes the payload smaller than this share of plain compression's."""
@@ -53,6 +55,18 @@ def encode(body: bytes, base: Base | None = None) -> Payload:
     return found or _alone(body, plain)
 
 
+def encode_best(body: bytes, base: bytes | None = None) -> Payload:
+    """The smallest payload, however long it takes; one that needs a base if there is one."""
+    content = compress_best(body, base)
+    if base is not None:
+        return Payload(Codec.ZDELTA, content)
+    return (
+        Payload(Codec.ZSTD, content)
+        if len(content) < (1 - LEAST_GAIN) * len(body)
+        else Payload(Codec.RAW, raw(body))
+    )
+
+
 def decode(codec: Codec, payload: bytes, size: int, base: Text | None) -> Text:
     """The body. `PayloadError` when the payload cannot be one of that codec; only its digest proves it."""
     match codec:
@@ -66,6 +80,8 @@ def decode(codec: Codec, payload: bytes, size: int, base: Text | None) -> Text:
             from tamias.archive.blobs.lines import decode_rows
 
             return decode_rows(payload, size, base)
+        case Codec.GROUP:
+            return Text(decode_group(payload, size, base.content if base is not None else None))
         case _:
             raise PayloadError(f"{codec} has no payload of its own, or its base is missing")
 

@@ -18,12 +18,14 @@ from tamias.archive.blobs.blob import (
     Description,
     Prepared,
     description_frame,
+    part_row,
 )
 from tamias.archive.blobs.chunking import Chunk, chunks_of, content_of, list_of
+from tamias.archive.blobs.groups import encode_group
 from tamias.archive.blobs.packs import PackError, Packs, PackWriter
 from tamias.archive.blobs.reader import CACHE_BYTES, BlobReader
 from tamias.archive.blobs.table import BlobTable, needed_by
-from tamias.archive.blobs.trial import Base, Payload, encode
+from tamias.archive.blobs.trial import Base, Payload, encode, encode_best
 from tamias.database.connect import Session
 from tamias.model.capture import Body, new_capture_id
 from tamias.model.errors import DatabaseError, TamiasError
@@ -190,6 +192,20 @@ class BlobWriter:
         told = Description(blob.sha256, blob.size, blob.codec, blob.stored, blob.base, blob.depth)
         return self._append_described(told, self.reader.payload(blob))
 
+    def write_best(self, sha256: str, content: bytes, base: tuple[Blob, bytes] | None = None) -> Blob:
+        """A body in the smallest form, alone or with a base; for what is coded anew. Not durable yet."""
+        payload = encode_best(content, base[1] if base else None)
+        return self._append(sha256, len(content), payload, base[0] if base else None)
+
+    def write_group(
+        self, bodies: Sequence[tuple[str, bytes]], base: tuple[Blob, bytes] | None = None
+    ) -> tuple[Blob, list[Blob]]:
+        """Bodies with their digests in one record: the group and its parts. Not durable yet."""
+        group = encode_group(bodies, base[1] if base else None)
+        payload = Payload(Codec.GROUP, group.payload)
+        blob = self._append(group.sha256, group.size, payload, base[0] if base else None)
+        return blob, [part_row(blob, sha256, len(content)) for sha256, content in bodies]
+
     def _prepare_whole(self, sha256: str, content: bytes, before: list[Blob]) -> Prepared:
         payload = encode(content, self._base(before))
         base = before[0] if payload.codec in (Codec.ZDELTA, Codec.ROWS) else None
@@ -201,7 +217,9 @@ class BlobWriter:
         """The body that a new one may lean on; none when a key frame is due, or it cannot be read."""
         if not chain or chain[0].codec is Codec.CHUNKS or needed_by(chain[-1]) is not None:
             return None
-        before, key, spent = chain[0], chain[-1], sum(blob.stored for blob in chain[:-1])
+        before, key = chain[0], chain[-1]
+        # The bytes of a group are those of all its parts, not of the one that is needed.
+        spent = sum(blob.stored for blob in chain[:-1] if blob.codec is not Codec.GROUP)
         if before.depth >= MOST_DEPTH:
             return None
         try:

@@ -1,13 +1,15 @@
 """Looks at every stored byte and every reference, names what is damaged, and mends what can be mended."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import file_digest
 from pathlib import Path
 from typing import Literal, Self
 
 import msgspec
 
-from tamias.archive.blobs import BlobWriter
-from tamias.archive.blobs.check import BlobCheck, Damage, repair
+from tamias.archive.blobs import BlobReader, BlobWriter
+from tamias.archive.blobs.check import BlobCheck, Damage, parts_of, repair
 from tamias.archive.blobs.collect import FreedSpace, collect
 from tamias.archive.blobs.store import packs_of
 from tamias.archive.references import (
@@ -33,6 +35,15 @@ from tamias.sinks.warc.warc_files import WarcPart, records, warc_parts
 Kind = Literal["blob", "pack", "version", "resource", "segment", "record", "warc"]
 
 
+class Need(msgspec.Struct, frozen=True):
+    """A body without which a fault cannot be mended."""
+
+    sha256: str
+    byte_size: int | None
+    versions: tuple[Holder, ...] = ()
+    """Those that have it; not all, if they are many."""
+
+
 class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is not as it should be."""
 
@@ -46,6 +57,8 @@ class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
     mended: bool = False
     due: int = 0
     """Of its documents, made due again: the next crawl mends it."""
+    needs: tuple[Need, ...] = ()
+    """Copies that would mend it, when a repair has found none."""
 
 
 class Looked(msgspec.Struct):
@@ -57,6 +70,27 @@ class Looked(msgspec.Struct):
     segment_bytes: int = 0
     warc_files: int = 0
     warc_bytes: int = 0
+
+
+class CopyFolder:
+    """Files of a folder, under any name, by the digest of their content."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        found = {}
+        for path in sorted(self._folder.rglob("*")) if self._folder else []:
+            if path.is_file():
+                with path.open("rb") as file:
+                    found[file_digest(file, "sha256").hexdigest()] = path
+        return found
+
+    def body(self, sha256: str) -> bytes | None:
+        """The content of the file that has this digest."""
+        path = self._paths.get(sha256)
+        return None if path is None else path.read_bytes()
 
 
 class Checkup:
@@ -92,9 +126,9 @@ class Checkup:
         for part in warc_parts(self._data / "warc"):
             yield from self._warc(part)
 
-    def repaired(self, faults: Sequence[CheckFault]) -> Iterator[CheckFault]:
-        """The same faults, and whether each is mended. What is not in the archive is not."""
-        done = self._repair_blobs()
+    def repaired(self, faults: Sequence[CheckFault], copies: Path | None = None) -> Iterator[CheckFault]:
+        """The same faults, and whether each is mended, from the archive or from a folder of copies."""
+        done = self._repair_blobs(copies)
         agree(self._session, [fault.name for fault in faults if fault.kind == "resource"])
         left = {lost.version for lost in lost_versions(self._session)}
         left |= {resource for resource, _ in disagreeing(self._session)}
@@ -102,7 +136,8 @@ class Checkup:
             rows = fault.kind in ("version", "resource")
             mended = fault.name not in left if rows else done.get(fault.name, False)
             due = self._make_due(self._lost[fault.name]) if fault.documents else 0
-            yield msgspec.structs.replace(fault, mended=mended, due=due)
+            needs = () if mended else self._needs(fault)
+            yield msgspec.structs.replace(fault, mended=mended, due=due, needs=needs)
 
     def collected(self) -> FreedSpace:
         """Frees what no version needs."""
@@ -111,6 +146,19 @@ class Checkup:
             return collect(writer, self._rows, referenced(self._session))
         finally:
             writer.close()
+
+    def _needs(self, fault: CheckFault) -> tuple[Need, ...]:
+        """The body itself; of a group each of its bodies."""
+        damage = self._damages.get(fault.name) if fault.kind == "blob" else None
+        if damage is None or damage.sha256 is None:
+            lost = [lost for lost in lost_versions(self._session) if lost.version == fault.name]
+            return tuple(Need(each.sha256, None, (Holder(each.version, each.url),)) for each in lost)
+        reader = BlobReader(self._packs, self._session)
+        chain = reader.table.chains([damage.sha256]).get(damage.sha256, [])
+        return tuple(
+            Need(blob.sha256, blob.size, tuple(holders(self._session, [blob.sha256])))
+            for blob in parts_of(reader, damage.sha256) or chain[:1]
+        )
 
     def _blobs(self) -> Iterator[CheckFault]:
         check = BlobCheck(self._packs, self._session)
@@ -173,12 +221,12 @@ class Checkup:
             problem = f"there is no sound record at byte {end} of {part.length}"
             yield CheckFault(kind="warc", name=f"warc/{part.path.name}", problem=problem)
 
-    def _repair_blobs(self) -> dict[str, bool]:
+    def _repair_blobs(self, copies: Path | None) -> dict[str, bool]:
         if not self._damages:
             return {}
         writer = BlobWriter(self._packs, self._session)
         try:
-            done = list(repair(writer, self._damages.values()))
+            done = list(repair(writer, self._damages.values(), CopyFolder(copies).body))
         finally:
             writer.close()
         return {each.damage.sha256 or str(each.damage.pack): each.mended for each in done}

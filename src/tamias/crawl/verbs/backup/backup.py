@@ -23,6 +23,7 @@ from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, SavedFile, 
 from tamias.crawl.verbs.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder
+from tamias.database.locks import shared
 from tamias.database.sql import statements
 from tamias.model.errors import DataInUse, TamiasError, UsageError
 from tamias.sinks.warc.warc_files import mend_warcs
@@ -48,7 +49,12 @@ class Taken(msgspec.Struct, frozen=True):
 def take(database: Database, data: Path, folder: Path) -> Taken:
     """Takes a snapshot into a folder, beside earlier ones; it is there when it is complete, or not at all."""
     place = BackupFolder(folder)
-    with _alone(folder), closing(database.session()) as session, closing(database.session()) as other:
+    with (
+        _alone(folder),
+        shared(data / "packs.lock"),  # a repack removes none meanwhile
+        closing(database.session()) as session,
+        closing(database.session()) as other,
+    ):
         for attempt in range(_TRIES):
             try:
                 return session.transact(partial(_take, session=other, data=data, place=place))

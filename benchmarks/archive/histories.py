@@ -1,0 +1,238 @@
+"""Real histories through the archive and a repack, beside git, borg, zstd file by file and zstd over all."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from benchmarks.archive.edits import KINDS, edited_history
+from benchmarks.archive.ingest import spooled
+from benchmarks.archive.peers import ArchivePeer, peers
+from benchmarks.measuring.peers import Skipped, skipped_program
+from benchmarks.measuring.targets import BenchmarkTarget, report_targets
+from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
+from tamias.archive.blobs.recode import recode_versions
+from tamias.database.connect import Database, Session
+from tamias.model.capture import Body
+
+MOST_OF_GIT = 1.0
+MOST_OF_CAT_FILE = 2.0
+VERSIONS = 60
+_SECONDS = 1800
+
+Out = Callable[[str], object]
+History = tuple[str, list[Path]]
+
+
+class HistoryFigures(msgspec.Struct, kw_only=True):
+    """Bytes and seconds for one history."""
+
+    name: str
+    versions: int
+    bytes: int
+    captured: int
+    """Records as they were written at the capture."""
+    repacked: int
+    capture_seconds: float
+    """CPU time, as for repacking."""
+    repack_seconds: float
+    git: int = 0
+    read_seconds: list[float] = []
+    """Of each version, with nothing in memory."""
+    git_seconds: list[float] = []
+    """The same by `git cat-file`."""
+    others: dict[str, int] = {}
+
+
+def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
+    """Measures the histories of a folder or a tar file, or made ones; `ok` if targets are met."""
+    missing = skipped_program("git", "git")
+    if missing:
+        raise SystemExit(f"git: {missing.reason}")
+    others = peers()
+    here = [peer for peer in others if isinstance(peer, ArchivePeer)]
+    with TemporaryDirectory(prefix="tamias-bench-") as name:
+        folder = Path(name)
+        histories = _histories(place, folder / "histories")
+        with closing(Database(folder / "data")) as database, closing(database.session()) as session:
+            out(
+                _line(
+                    "history",
+                    "versions",
+                    "MB",
+                    "captured",
+                    "repacked",
+                    "git gc",
+                    "ratio",
+                    "read ms",
+                    "git ms",
+                )
+            )
+            rows = [_measured(each, session, here, folder, out) for each in histories]
+    for peer in others:
+        if isinstance(peer, Skipped):
+            out(f"{peer.name}: skipped, {peer.reason}")
+    return {"histories": msgspec.to_builtins(rows), **report_targets(_targets(rows, out), out)}
+
+
+def _histories(place: Path | None, folder: Path) -> list[History]:
+    folder.mkdir()
+    if place is None:
+        for name in KINDS:
+            (folder / name).mkdir()
+            for number, body in enumerate(edited_history(name, VERSIONS)):
+                (folder / name / f"{number:04}.csv").write_bytes(body)
+        place = folder
+    elif place.is_file():
+        with tarfile.open(place) as packed:
+            packed.extractall(folder, filter="data")
+        place = folder
+    folders = sorted({path.parent for path in place.rglob("*") if path.is_file()})
+    found = [(str(each.relative_to(place)), _versions(each)) for each in folders]
+    return [(name, files) for name, files in found if len(files) > 1]
+
+
+def _versions(folder: Path) -> list[Path]:
+    """Each body once."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return list({sha256(path.read_bytes()).digest(): path for path in reversed(files)}.values())[::-1]
+
+
+def _measured(
+    history: History, session: Session, here: Sequence[ArchivePeer], folder: Path, out: Out
+) -> HistoryFigures:
+    name, files = history
+    row = _archived(session, folder / "blobs", name, files)
+    _git(folder / "git", files, row)
+    for peer in here:
+        row.others[peer.name] = peer.keep(files, folder / "peer").stored
+        shutil.rmtree(folder / "peer")
+    row.others["zstd --long"] = _solid(files)
+    shutil.rmtree(folder / "blobs")
+    shutil.rmtree(folder / "git")
+    out(_row(row))
+    return row
+
+
+def _archived(session: Session, folder: Path, name: str, files: Sequence[Path]) -> HistoryFigures:
+    session.transact(lambda cursor: cursor.execute(b"TRUNCATE blob, pack"))
+    packs = LocalPacks(folder)
+    bodies = [spooled(path) for path in files]
+    with closing(BlobWriter(packs, session)) as writer:
+        started = time.process_time()
+        captured = _capture(session, writer, bodies)
+        between = time.process_time()
+        recode_versions(writer, session, [body.sha256 for body in reversed(bodies)])
+        ended = time.process_time()
+    stored = session.fetch_all(b"SELECT sum(length)::int8 FROM blob")[0][0]
+    return HistoryFigures(
+        name=name,
+        versions=len(bodies),
+        bytes=sum(body.size for body in bodies),
+        captured=captured,
+        repacked=int(stored),
+        capture_seconds=between - started,
+        repack_seconds=ended - between,
+        read_seconds=[_read(packs, session, body) for body in bodies],
+    )
+
+
+def _capture(session: Session, writer: BlobWriter, bodies: Sequence[Body]) -> int:
+    captured, before = 0, None
+    for body in bodies:
+        prepared = writer.prepare(body, before)
+        writer.sync()
+        session.transact(partial(insert_blobs, prepared=[prepared]))
+        writer.settled()
+        captured += prepared.written
+        before = body.sha256
+    return captured
+
+
+def _read(packs: LocalPacks, session: Session, body: Body) -> float:
+    started = time.perf_counter()
+    content = BlobReader(packs, session).read(body.sha256)
+    seconds = time.perf_counter() - started
+    assert sha256(content).hexdigest() == body.sha256
+    return seconds
+
+
+def _git(folder: Path, files: Sequence[Path], row: HistoryFigures) -> None:
+    """One file with all its versions as commits, packed as small as git can; then each version read."""
+    words = {**os.environ, "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    for who in ("AUTHOR", "COMMITTER"):
+        words |= {f"GIT_{who}_NAME": "bench", f"GIT_{who}_EMAIL": "bench@example.org"}
+    folder.mkdir()
+
+    def git(*arguments: str) -> bytes:
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, check=True, env=words, timeout=_SECONDS, capture_output=True).stdout
+
+    git("init", "-q")
+    for number, path in enumerate(files):
+        shutil.copyfile(path, folder / f"file{path.suffix}")
+        git("add", ".")
+        git("commit", "-q", "-m", str(number))
+    git("gc", "-q", "--aggressive", "--prune=now")
+    row.git = sum(path.stat().st_size for path in (folder / ".git/objects/pack").glob("*.pack"))
+    for path in files:
+        named = git("hash-object", str(path)).decode().strip()
+        started = time.perf_counter()
+        content = git("cat-file", "blob", named)
+        row.git_seconds.append(time.perf_counter() - started)
+        assert content == path.read_bytes()
+
+
+def _solid(files: Sequence[Path]) -> int:
+    """All versions in one frame: nothing can be read without all before it."""
+    from tamias.archive.blobs.frames import compress_best
+
+    return len(compress_best(b"".join(path.read_bytes() for path in files)))
+
+
+def _targets(rows: Sequence[HistoryFigures], out: Out) -> list[BenchmarkTarget]:
+    stored, git = sum(row.repacked for row in rows), sum(row.git for row in rows)
+    captured = sum(row.captured for row in rows)
+    out(_line("all", str(sum(row.versions for row in rows)), f"{sum(row.bytes for row in rows) / 1e6:.1f}",
+              *(f"{size:,}" for size in (captured, stored, git)), f"{stored / git:.2f}"))  # fmt: skip
+    for name in rows[0].others:
+        out(f"  {name}: {sum(row.others[name] for row in rows):,} bytes")
+    out(f"  CPU: {sum(row.capture_seconds for row in rows):.1f} s to capture, "
+        f"{sum(row.repack_seconds for row in rows):.1f} s to repack")  # fmt: skip
+    slowest = max(max(row.read_seconds) / max(row.git_seconds) for row in rows)
+    mean = _mean(rows, "read_seconds") / _mean(rows, "git_seconds")
+    return [
+        _at_most(MOST_OF_GIT, "repacked bytes beside git gc --aggressive", stored / git),
+        _at_most(MOST_OF_CAT_FILE, "mean time to read a version beside git cat-file", mean),
+        _at_most(MOST_OF_CAT_FILE, "slowest version of a history beside git cat-file's slowest", slowest),
+    ]
+
+
+def _mean(rows: Sequence[HistoryFigures], field: str) -> float:
+    times = [seconds for row in rows for seconds in getattr(row, field)]
+    return float(sum(times) / len(times))
+
+
+def _at_most(most: float, text: str, value: float) -> BenchmarkTarget:
+    return BenchmarkTarget(f"{text}: at most {most:g}", f"{value:.2f}", value <= most)
+
+
+def _row(row: HistoryFigures) -> str:
+    sizes = (f"{size:,}" for size in (row.captured, row.repacked, row.git))
+    times = (f"{1000 * max(seconds):.1f}" for seconds in (row.read_seconds, row.git_seconds))
+    ratio = f"{row.repacked / row.git:.2f}"
+    return _line(row.name[-30:], str(row.versions), f"{row.bytes / 1e6:.1f}", *sizes, ratio, *times)
+
+
+def _line(name: str, *cells: str) -> str:
+    return f"{name:<32}" + "".join(f"{cell:>12}" for cell in cells)
