@@ -28,6 +28,7 @@ from tamias.model.capture import Body
 MOST_OF_GIT = 1.0
 MOST_OF_CAT_FILE = 2.0
 VERSIONS = 60
+TIMES = 3
 _SECONDS = 1800
 
 Out = Callable[[str], object]
@@ -160,11 +161,19 @@ def _capture(session: Session, writer: BlobWriter, bodies: Sequence[Body]) -> in
 
 
 def _read(packs: LocalPacks, session: Session, body: Body) -> float:
-    started = time.perf_counter()
-    content = BlobReader(packs, session).read(body.sha256)
-    seconds = time.perf_counter() - started
+    content, seconds = _best(lambda: BlobReader(packs, session).read(body.sha256))
     assert sha256(content).hexdigest() == body.sha256
     return seconds
+
+
+def _best(read: Callable[[], bytes]) -> tuple[bytes, float]:
+    """What it gives, and the shortest time of some."""
+    times = []
+    for _ in range(TIMES):
+        started = time.perf_counter()
+        content = read()
+        times.append(time.perf_counter() - started)
+    return content, min(times)
 
 
 def _git(folder: Path, files: Sequence[Path], row: HistoryFigures) -> None:
@@ -187,9 +196,8 @@ def _git(folder: Path, files: Sequence[Path], row: HistoryFigures) -> None:
     row.git = sum(path.stat().st_size for path in (folder / ".git/objects/pack").glob("*.pack"))
     for path in files:
         named = git("hash-object", str(path)).decode().strip()
-        started = time.perf_counter()
-        content = git("cat-file", "blob", named)
-        row.git_seconds.append(time.perf_counter() - started)
+        content, seconds = _best(partial(git, "cat-file", "blob", named))
+        row.git_seconds.append(seconds)
         assert content == path.read_bytes()
 
 

@@ -50,11 +50,10 @@ def _body(sha256, records, bodies):
     return bodies[sha256]
 
 
-def _frames(payload, base=None):
-    """The frames of a payload, unpacked; the base belongs to the last."""
+def _frames(payload):
+    """The list of a group, unpacked, and the frame behind it."""
     first = zstandard.ZstdDecompressor().decompressobj()
-    listing = first.decompress(payload)
-    return listing, _unpack(first.unused_data, base)
+    return first.decompress(payload), first.unused_data
 
 
 def _unpack(frame, base=None):
@@ -63,7 +62,8 @@ def _unpack(frame, base=None):
 
 
 def _group(payload, base, _sha256):
-    return b"".join(_frames(payload, base))
+    listing, bodies = _frames(payload)
+    return listing + _unpack(bodies, base)
 
 
 def _part(_payload, group, sha256):

@@ -42,3 +42,53 @@ FROM (
     WHERE source.portal = %(portal)b::text
     GROUP BY resource.resource
 ) AS offered
+
+-- name: datasets_at
+-- The datasets that a portal listed at a time, after a given one.
+SELECT described.record, described.iri, described.title
+FROM portal JOIN described ON described.portal = portal.portal
+WHERE portal.url = %(portal)b::text AND described.record > %(after)b::text
+  AND described.first_seen <= %(at)b::int8 AND coalesce(described.gone_at > %(at)b::int8, true)
+  AND NOT EXISTS (SELECT FROM absence
+                  WHERE absence.portal = described.portal AND absence.record = described.record AND absence.url = ''
+                    AND absence.gone_at <= %(at)b::int8 AND absence.back_at > %(at)b::int8)
+ORDER BY described.record LIMIT %(limit)b::int4
+
+-- name: files_at
+-- The files of these datasets at a time, each with the version that was current, and whether its server had it.
+SELECT offered.record, offered.url, offered.title, offered.format, version.resource || '_' || version.number,
+       version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
+       coalesce(resource.gone_at <= %(at)b::int8, false)
+       OR EXISTS (SELECT FROM resource_absence
+                  WHERE resource_absence.resource = resource.resource AND resource_absence.gone_at <= %(at)b::int8
+                    AND resource_absence.back_at > %(at)b::int8)
+FROM portal JOIN offered ON offered.portal = portal.portal
+     LEFT JOIN resource ON resource.url = offered.url
+     LEFT JOIN LATERAL (SELECT version.* FROM version
+                        WHERE version.resource = resource.resource AND version.captured_at <= %(at)b::int8
+                        ORDER BY version.number DESC LIMIT 1) AS version ON true
+WHERE portal.url = %(portal)b::text AND offered.record = ANY(%(record)b::text[])
+  AND coalesce(offered.first_seen <= %(at)b::int8, true) AND coalesce(offered.gone_at > %(at)b::int8, true)
+  AND NOT EXISTS (SELECT FROM absence
+                  WHERE absence.portal = offered.portal AND absence.record = offered.record
+                    AND absence.url = offered.url
+                    AND absence.gone_at <= %(at)b::int8 AND absence.back_at > %(at)b::int8)
+ORDER BY offered.record, offered.url
+
+-- name: absences
+-- Every time that a dataset or a file of a portal was not there, the latest first; without an end where it lasts.
+SELECT away.record, described.iri, described.title, away.url, away.gone_at, away.back_at
+FROM portal
+     JOIN LATERAL (
+         SELECT absence.record, absence.url, absence.gone_at, absence.back_at FROM absence
+         WHERE absence.portal = portal.portal
+         UNION ALL
+         SELECT gone.record, '', gone.gone_at, NULL FROM described AS gone
+         WHERE gone.portal = portal.portal AND gone.gone_at IS NOT NULL
+         UNION ALL
+         SELECT offered.record, offered.url, offered.gone_at, NULL FROM offered
+         WHERE offered.portal = portal.portal AND offered.gone_at IS NOT NULL
+     ) AS away ON true
+     JOIN described ON described.portal = portal.portal AND described.record = away.record
+WHERE portal.url = %(portal)b::text
+ORDER BY away.gone_at DESC, away.record, away.url LIMIT %(limit)b::int4 OFFSET %(skip)b::int4

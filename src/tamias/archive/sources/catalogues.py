@@ -20,8 +20,10 @@ def note_datasets(cursor: Cursor, portal: str, kind: str, harvest: int, datasets
     if not unique:
         return
     told = {"portal": put_portal(cursor, portal, kind, harvest), "harvest": harvest}
-    cursor.execute(_SQL["put_described"].text, told | _described(list(unique.values())))
+    described = _described(list(unique.values()))
+    cursor.execute(_SQL["put_described"].text, told | described)
     cursor.execute(_SQL["put_offered"].text, told | _offered(list(unique.values())))
+    cursor.execute(_SQL["note_dropped"].text, told | {"record": described["record"]})
 
 
 def put_portal(cursor: Cursor, portal: str, kind: str, harvest: int) -> int:

@@ -17,16 +17,22 @@ DO UPDATE SET iri = excluded.iri, title = excluded.title, gone_at = NULL,
 
 -- name: put_offered
 -- The forms in which they can be had.
-INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, last_seen)
+INSERT INTO offered (portal, record, url, title, format, media_type, byte_size, sha256, modified, first_seen, last_seen)
 SELECT %(portal)b::int8, new.record, new.url, new.title, new.format, new.media_type, new.byte_size, new.sha256,
-       new.modified, %(harvest)b::int8
+       new.modified, %(harvest)b::int8, %(harvest)b::int8
 FROM unnest(%(record)b::text[], %(url)b::text[], %(title)b::text[], %(format)b::text[], %(media_type)b::text[],
             %(byte_size)b::int8[], %(sha256)b::text[], %(modified)b::text[])
      AS new (record, url, title, format, media_type, byte_size, sha256, modified)
 ON CONFLICT (portal, record, url)
 DO UPDATE SET title = excluded.title, format = excluded.format, media_type = excluded.media_type,
               byte_size = excluded.byte_size, sha256 = excluded.sha256, modified = excluded.modified,
-              last_seen = excluded.last_seen
+              last_seen = greatest(offered.last_seen, excluded.last_seen), gone_at = NULL
+
+-- name: note_dropped
+-- Files that these datasets have no longer.
+UPDATE offered SET gone_at = %(harvest)b::int8
+WHERE offered.portal = %(portal)b::int8 AND offered.record = ANY(%(record)b::text[])
+  AND offered.last_seen < %(harvest)b::int8 AND offered.gone_at IS NULL
 
 -- name: note_vanished
 -- A harvest saw the whole catalogue: what it did not see is gone.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from starlette.routing import Route
 
 from tamias.serve.http.endpoints import Endpoint
-from tamias.serve.pages import overview, portal, query, search, sign_in
+from tamias.serve.pages import overview, portal, portal_at, query, search, sign_in
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
 from tamias.serve.pages.datasets import dataset, difference, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
@@ -24,6 +24,7 @@ _PAGES = (
     host.PAGE,
     portal.LIST,
     portal.PAGE,
+    portal_at.PAGE,
     frontier.PAGE,
     crawl.PAGE,
     documents.LIST,

@@ -1,0 +1,82 @@
+"""What a portal listed at a time: its datasets, their files, and when each of them was not there."""
+
+from collections import defaultdict
+
+import msgspec
+
+from tamias.archive.moments import rfc3339
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+
+_SQL = statements("tamias.archive.reader", "library.sql")
+
+
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a dataset, as it was at the time."""
+
+    url: str
+    title: str | None
+    format: str | None
+    version: str | None
+    """The id of the version that was current then; null: none was captured until then."""
+    captured_at: str | None
+    sha256: str | None
+    byte_size: int | None
+    gone: bool
+    """Whether its server said then that it was gone."""
+
+
+class ListedDataset(msgspec.Struct, frozen=True, kw_only=True):
+    """A dataset that a portal listed, and its files."""
+
+    record: str
+    """The portal's own identifier."""
+    iri: str
+    title: str
+    files: list[ListedFile]
+
+
+class Absence(msgspec.Struct, frozen=True, kw_only=True):
+    """A time during which a dataset or a file was not there."""
+
+    record: str
+    iri: str
+    title: str
+    url: str | None
+    """Of the file; null: the dataset as a whole."""
+    gone_at: str
+    back_at: str | None
+    """Null while it lasts."""
+
+
+def datasets_at(session: Session, portal: str, at: int, after: str, limit: int) -> list[ListedDataset]:
+    """So many of those that a portal listed at a time in milliseconds, in the order of their records."""
+    asked = {"portal": portal, "at": at, "after": after, "limit": limit}
+    datasets = session.fetch_all(_SQL["datasets_at"], asked)
+    files: dict[str, list[ListedFile]] = defaultdict(list)
+    named = {"portal": portal, "at": at, "record": [record for record, _, _ in datasets]}
+    for record, *row in session.fetch_all(_SQL["files_at"], named):
+        url, title, form, version, captured_at, sha256, byte_size, gone = row
+        files[record].append(
+            ListedFile(
+                url=url, title=title, format=form, version=version,
+                captured_at=None if captured_at is None else rfc3339(captured_at),
+                sha256=sha256, byte_size=byte_size, gone=gone,
+            )
+        )  # fmt: skip
+    return [
+        ListedDataset(record=record, iri=iri, title=title, files=files[record])
+        for record, iri, title in datasets
+    ]
+
+
+def absences(session: Session, portal: str, skip: int, limit: int) -> list[Absence]:
+    """So many of a portal's, the latest first."""
+    found = session.fetch_all(_SQL["absences"], {"portal": portal, "skip": skip, "limit": limit})
+    return [
+        Absence(
+            record=record, iri=iri, title=title, url=url or None, gone_at=rfc3339(gone_at),
+            back_at=None if back_at is None else rfc3339(back_at),
+        )
+        for record, iri, title, url, gone_at, back_at in found
+    ]  # fmt: skip

@@ -1,0 +1,82 @@
+"""What a portal listed at a time, and every time that a dataset or a file of it was not there."""
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tamias.archive.reader.library import NotArchived
+from tamias.archive.reader.portals import Absence, ListedDataset, absences, datasets_at
+from tamias.serve.http.endpoints import PAGED, URL, Endpoint, Parameter, ResponseSpec
+from tamias.serve.http.params import cursor, limit, parameter, until
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.http.responses import ListPage, page_answer
+from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.service import Service
+
+RECORD_CURSOR = re.compile(r".{1,4096}", re.DOTALL)
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+async def at_a_time(request: Request, service: Service) -> Response:
+    """Datasets and their files as they were."""
+    named, at, most, after = (
+        named_portal(request),
+        until(request, "at"),
+        limit(request),
+        cursor(request, RECORD_CURSOR),
+    )
+    items = await service.pool.run(lambda db: listed_at(db, named, at, after[0] if after else "", most))
+    return page_answer(request, items, items[-1].record if len(items) == most else None)
+
+
+async def missing(request: Request, service: Service) -> Response:
+    """Absences, the latest first."""
+    named, most, after = named_portal(request), limit(request), cursor(request, _NUMBER)
+    skip = int(after[0]) if after else 0
+
+    def read(db: ServiceSession) -> list[Absence]:
+        expect_portal(db, named)
+        return absences(db.session, named, skip, most)
+
+    items = await service.pool.run(read)
+    return page_answer(request, items, str(skip + most) if len(items) == most else None)
+
+
+def named_portal(request: Request) -> str:
+    """The portal that `url` names."""
+    named = parameter(request, "url")
+    if named is None:
+        raise HttpProblem(400, "name a portal: ?url=ADDRESS; /portals lists them")
+    return named
+
+
+def listed_at(db: ServiceSession, portal: str, at: int, after: str, most: int) -> list[ListedDataset]:
+    """So many datasets that it listed at a time. Raises `NotArchived`."""
+    expect_portal(db, portal)
+    return datasets_at(db.session, portal, at, after, most)
+
+
+def expect_portal(db: ServiceSession, portal: str) -> None:
+    """Raises `NotArchived` where its catalogue was never harvested."""
+    if db.session.fetch_one(b"SELECT FROM portal WHERE portal.url = %(url)b::text", {"url": portal}) is None:
+        raise NotArchived(f"the portal {portal[:200]} is not known; /portals lists those that are")
+
+
+_PORTAL = Parameter("url", "the address of the portal", URL, required=True)
+ENDPOINTS = [
+    Endpoint(
+        path="/api/v1/portal/at",
+        handle=at_a_time,
+        about="The datasets that a portal listed at a time, with their files and current versions",
+        parameters=(_PORTAL, Parameter("at", "the time, such as 2026-05-01; default: now"), *PAGED),
+        answers={200: ResponseSpec("Datasets", ListPage[ListedDataset])},
+    ),
+    Endpoint(
+        path="/api/v1/portal/absences",
+        handle=missing,
+        about="Every time that a dataset or a file of a portal was not there, the latest first",
+        parameters=(_PORTAL, *PAGED),
+        answers={200: ResponseSpec("Absences", ListPage[Absence])},
+    ),
+]

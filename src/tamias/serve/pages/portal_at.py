@@ -1,0 +1,65 @@
+"""What a portal listed at a time, and what has left it and come back."""
+
+import msgspec
+from starlette.requests import Request
+
+from tamias.archive.moments import rfc3339
+from tamias.archive.reader.portals import Absence, ListedDataset, absences
+from tamias.serve.api.portals import RECORD_CURSOR, listed_at, named_portal
+from tamias.serve.http.params import LATEST, cursor, limit, parameter, until
+from tamias.serve.pages.html.page import HtmlPage
+from tamias.serve.pages.html.tables import CsvTable
+from tamias.serve.queries.thread_pool import ServiceSession
+from tamias.serve.service import Service
+
+MOST_ABSENCES = 100
+_COLUMNS = (
+    "dataset", "record", "title", "url", "format", "version", "captured_at", "sha256", "byte_size", "gone",
+)  # fmt: skip
+
+
+class PortalAtView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    url: str
+    at: str | None
+    """As it was asked for; null: now."""
+    until: str | None
+    """The same as a time."""
+    datasets: list[ListedDataset]
+    absences: list[Absence]
+    next: str | None
+
+
+async def portal_at(request: Request, service: Service) -> PortalAtView:
+    """The one that `url` names, at the time `at`. Raises `NotArchived`."""
+    named, told, at = named_portal(request), parameter(request, "at"), until(request, "at")
+    most, after = limit(request), cursor(request, RECORD_CURSOR)
+
+    def read(db: ServiceSession) -> PortalAtView:
+        found = listed_at(db, named, at, after[0] if after else "", most)
+        return PortalAtView(
+            url=named,
+            at=told,
+            until=None if at == LATEST else rfc3339(at),
+            datasets=found,
+            absences=absences(db.session, named, 0, MOST_ABSENCES),
+            next=found[-1].record if len(found) == most else None,
+        )
+
+    return await service.pool.run(read)
+
+
+def _table(view: PortalAtView) -> CsvTable:
+    """A line for each file; one without a URL for a dataset that had none."""
+    rows = [
+        [dataset.iri, dataset.record, dataset.title, *(getattr(file, name, None) for name in _COLUMNS[3:])]
+        for dataset in view.datasets
+        for file in dataset.files or (None,)
+    ]
+    return CsvTable(_COLUMNS, rows)
+
+
+PAGE = HtmlPage(
+    path="/portal/at", template="portal_at.html", view=portal_at, data="/portal/at.json", table=_table
+)
