@@ -382,6 +382,9 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _about("where that server accepts graphs or updates; if not set, you must fill it yourself"),
     ] = None
+    public: Annotated[
+        bool, _about("everybody who can connect may read; if false, only with the secret or a token")
+    ] = True
     sparql_seconds: Annotated[float, _about("maximum time for a query, in seconds", ge=1)] = 60.0
     sparql_bytes: Annotated[int, _about("maximum size of a query result, in bytes", ge=1)] = 256 << 20
     sparql_guard: Annotated[bool, _about("run SPARQL queries without network; needs user namespaces")] = True

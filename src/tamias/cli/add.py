@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, printable, say, say_json
 from tamias.cli.crawl import check_kinds
 from tamias.model.errors import UsageError
@@ -103,8 +104,10 @@ def _add(
         closing(database.session()) as session,
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names), delay_ms=delay_ms)
-        added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
-        count = frontier.put(seed_items(settings, harvesters, WATCH))
+        named = [each.url for each in wanted] + [each.address for each in harvesters]
+        with audited(session, place.data, "add", named):
+            added = Watcher(session, frontier, Admission(settings, ())).add(wanted, by_user=True)
+            count = frontier.put(seed_items(settings, harvesters, WATCH))
         added.new += count.new
         added.known += count.known
     return added

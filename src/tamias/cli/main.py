@@ -31,6 +31,8 @@ VERBS = {
     "status": "show what the crawler is doing now",
     "stats": "show statistics of the archive",
     "coverage": "show how much of a list of URLs was reached, by depth",
+    "token": "make, list and withdraw tokens of the service",
+    "audit": "show every writing call",
     "cluster": "distribute the frontier over many servers",
     "check": "verify every stored byte and every reference",
     "repack": "store old versions in less space",

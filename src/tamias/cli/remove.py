@@ -4,6 +4,7 @@ from contextlib import closing
 
 import click
 
+from tamias.cli.console.audited import audited
 from tamias.cli.console.options import CommonOptions, common, say, say_json
 from tamias.model.errors import UsageError
 
@@ -28,7 +29,8 @@ def command(place: CommonOptions, urls: tuple[str, ...]) -> None:
         closing(database.session()) as session,
     ):
         frontier = PostgresFrontier(session, same_url=same_url(names))
-        unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
+        with audited(session, place.data, "remove", urls):
+            unknown = Watcher(session, frontier, Admission(settings, ())).stop(urls)
     stopped = [url for url in urls if url not in unknown]
     if place.json:
         say_json({"stopped": stopped, "unknown": unknown})

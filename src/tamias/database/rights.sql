@@ -51,3 +51,8 @@ GRANT INSERT ON event TO tamias_service;
 GRANT DELETE ON event_news TO tamias_service;
 GRANT INSERT, DELETE, SELECT (webhook, url, kinds, host, portal, resource, made_at, seen, state)
     ON webhook TO tamias_service;
+-- Named tokens are known by their hashes; calls are noted, and no note is changed.
+GRANT SELECT, INSERT, UPDATE (withdrawn_at, withdrawn_by) ON token TO tamias_service;
+GRANT SELECT ON token TO tamias_frontier;
+GRANT SELECT, INSERT ON audit TO tamias_service;
+GRANT INSERT ON audit TO tamias_frontier;

@@ -9,6 +9,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tamias.serve.access import routes as access
+from tamias.serve.access.identify import Identify
 from tamias.serve.api import (
     changes,
     datasets,
@@ -59,6 +61,7 @@ _MODULES = (
     webhooks,
     frontier,
     tags,
+    access,
 )
 
 
@@ -88,6 +91,12 @@ def application(service: Service, endpoints: Sequence[Endpoint] = ()) -> Starlet
         middleware=[
             Middleware(TrafficCounter, traffic=service.traffic),
             Middleware(KnownNames, address=service.settings.serve.address),
+            Middleware(
+                Identify,
+                secret=service.secret,
+                pool=service.pool,
+                public=service.settings.serve.public,
+            ),
             Middleware(Directly, endpoints=direct),
         ],
         exception_handlers={HTTPException: refused_route},

@@ -22,6 +22,7 @@ OWNERS_ALONE = {
     "frontier_urls",
     "links",
     "pages",
+    *("alert", "alert_message", "alert_round"),  # alerts are sent beside the requests
 }
 """Tables and views that neither workers nor services have any use for."""
 _FRONTIER = ("frontier/frontier", "frontier/due/make_due", "frontier/tagging/tag_sets", "frontier/addresses")
@@ -48,7 +49,12 @@ RUNS = {
             "serve/api/frontier",
         ),
         *("serve/events/events", "serve/feeds/feeds", "serve/published/published", "serve/pages/pages"),
-        *("serve/sparql/downloads", "serve/replay/usage", "serve/events/webhooks/webhooks"),
+        *(
+            "serve/sparql/downloads",
+            "serve/replay/usage",
+            "serve/events/webhooks/webhooks",
+            "serve/access/access",
+        ),
     ),
 }
 """Files whose statements are run as a role, some so seldom that no test of a crawl would miss a right."""

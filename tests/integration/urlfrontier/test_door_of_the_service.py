@@ -13,6 +13,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tamias.crawl.remote.client import FrontierClient
 from tamias.crawl.remote.grpc.reconnecting import ReconnectingChannel, ServiceTarget
+from tamias.database.connect import Database
+from tamias.serve.access.audit import list_entries
+from tamias.serve.access.tokens import NewToken, make_token, withdraw_token
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +70,45 @@ def test_without_the_token_no_call_is_answered(guarded, token):
         with pytest.raises(grpc.RpcError) as error:
             client.stats()
         assert error.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_named_tokens_open_the_calls_of_their_scopes(guarded, folder):
+    instance, credentials = guarded
+    with closing(Database(folder / "data")) as database, closing(database.session()) as session:
+        tokens = {
+            scope: make_token(session, NewToken(name=f"of-{scope}", scopes=[scope]), "test")
+            for scope in ("read", "add", "crawl", "admin")
+        }
+        bound = make_token(session, NewToken(name="bound", scopes=["add"], bounds=["a.example"]), "test")
+        calls = {
+            "read": lambda client: client.stats(),
+            "add": lambda client: client.discover("http://scoped.example/"),
+            "crawl": lambda client: client.call("SetDelay", key="scoped.example", delay_requestable=1),
+            "admin": lambda client: client.call("DeleteQueue", key="scoped.example"),
+        }
+        for scope, token in {**tokens, "bound": bound}.items():
+            with closing(Client(instance.address, token=token, credentials=credentials)) as client:
+                opened = {name for name, call in calls.items() if is_answered(call, client)}
+            assert opened == (set(calls) if scope == "admin" else {scope} & set(calls))
+        withdraw_token(session, "of-read", "test")
+        with closing(Client(instance.address, token=tokens["read"], credentials=credentials)) as client:
+            assert not is_answered(calls["read"], client, grpc.StatusCode.UNAUTHENTICATED)
+        noted = [(each.who, each.what, each.outcome) for each in list_entries(session)]
+    assert noted == [
+        ("of-admin", "gRPC DeleteQueue", "ok"),
+        ("of-admin", "gRPC SetDelay", "ok"),
+        ("of-crawl", "gRPC SetDelay", "ok"),
+    ]
+
+
+def is_answered(call, client, refusal=grpc.StatusCode.PERMISSION_DENIED):
+    code = None
+    try:
+        call(client)
+    except grpc.RpcError as error:
+        code = error.code()
+    assert code in (None, refusal)
+    return code is None
 
 
 def test_health_is_told_without_the_token(guarded):

@@ -136,7 +136,7 @@ async def _changes(request: Request, service: Service) -> tuple[list[VersionChan
     words = parameter(request, "q")
     if words is not None and len(words) > LONGEST_SEARCH:
         raise HttpProblem(400, f"'q' may have {LONGEST_SEARCH} characters at most")
-    withheld = feed_words(request, service.secret, search=words is not None)
+    withheld = feed_words(request, search=words is not None)
     rows, hidden = await service.pool.run(partial(_found, asked=asked, words=words, withheld=withheld))
     return page_of(rows, asked["limit"], hidden, base)
 

@@ -75,7 +75,7 @@ async def zip_answer(request: Request, service: Service, wanted: AsyncIterator[F
     headers = {"Content-Disposition": f'attachment; filename="{safe}.zip"', "Cache-Control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type="application/zip")
-    words = zip_words(request, service.secret)
+    words = zip_words(request)
     withheld = partial(service.usages.withheld, words=words) if words else None
     content = await begun(zipped(service.pool, wanted, withheld))
     return StreamingResponse(content, headers=headers, media_type="application/zip")

@@ -14,6 +14,7 @@ from tamias.frontier import crawls as side_by_side
 from tamias.frontier.keys import bucket_of, host_hash
 from tamias.frontier.service.queues import Queues
 from tamias.model.errors import UsageError
+from tamias.serve.access.identify import check_targets, note_targets
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec, path_parameter
 from tamias.serve.http.params import cursor, limit, parameter
 from tamias.serve.http.problems import HttpProblem
@@ -241,6 +242,7 @@ async def _steer_crawl(request: Request, service: Service, change: Any, state: s
     name = _text(request, "crawl")
     if name is None:
         raise HttpProblem(400, "name a crawl: ?crawl=NAME")
+    note_targets(request, [name])
 
     def steer(db: ServiceSession) -> None:
         try:
@@ -257,6 +259,7 @@ async def _steer_host(request: Request, service: Service, until: int) -> str:
     name = _text(request, "host")
     if name is None:
         raise HttpProblem(400, "name a host: ?host=NAME")
+    await check_targets(request, service.pool, [name])
 
     def steer(db: ServiceSession) -> None:
         _host(db, name)
@@ -326,7 +329,7 @@ ENDPOINTS = [
         about="Pause a crawl; visits in progress are finished",
         parameters=(_CRAWL,),
         answers={200: ResponseSpec("It is paused", Steered)},
-        secret=True,
+        scope="crawl",
     ),
     Endpoint(
         method="POST",
@@ -335,7 +338,7 @@ ENDPOINTS = [
         about="Resume a crawl",
         parameters=(_CRAWL,),
         answers={200: ResponseSpec("Resumed", Steered)},
-        secret=True,
+        scope="crawl",
     ),
     Endpoint(
         method="POST",
@@ -344,7 +347,8 @@ ENDPOINTS = [
         about="Pause a host",
         parameters=(_HOST, Parameter("until", "up to this time; without it, indefinitely")),
         answers={200: ResponseSpec("It is paused", Steered)},
-        secret=True,
+        scope="crawl",
+        bounded=True,
     ),
     Endpoint(
         method="POST",
@@ -353,6 +357,7 @@ ENDPOINTS = [
         about="Unblock a host",
         parameters=(_HOST,),
         answers={200: ResponseSpec("Unblocked", Steered)},
-        secret=True,
+        scope="crawl",
+        bounded=True,
     ),
 ]

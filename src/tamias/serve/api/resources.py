@@ -17,6 +17,8 @@ from tamias.model.errors import UsageError
 from tamias.model.resource import State
 from tamias.model.url import is_address
 from tamias.schedule.rules import seconds_of, span_of
+from tamias.serve.access.identify import check_targets
+from tamias.serve.access.tokens import urls_of
 from tamias.serve.api.datasets import ID_CURSOR
 from tamias.serve.http.endpoints import PAGED, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, cursor, json_body, limit, media_type, parameter, stored_text
@@ -131,6 +133,7 @@ async def listing(request: Request, service: Service) -> Response:
 async def add_one(request: Request, service: Service) -> Response:
     """Puts one under watch: 201 where it is new, 200 where it was known."""
     new = await json_body(request, NewResource, MOST_BYTES)
+    await check_targets(request, service.pool, [new.url])
     taken = await service.pool.run(partial(add_wanted, wanted=[new]))
     if taken.refused:
         raise HttpProblem(422, f"not taken: {taken.refused[0].reason}")
@@ -140,6 +143,7 @@ async def add_one(request: Request, service: Service) -> Response:
 async def add_many(request: Request, service: Service) -> Response:
     """Puts many under watch; those that are not taken are named with the reason."""
     new = await json_body(request, NewResources, MOST_BYTES_OF_MANY)
+    await check_targets(request, service.pool, [each.url for each in new])
     return json_answer(request, await service.pool.run(partial(add_wanted, wanted=new)))
 
 
@@ -150,6 +154,8 @@ async def crawl(request: Request, service: Service) -> Response:
         raise HttpProblem(
             400, "name what to visit: ?id=ID for one resource, or ?domain=HOST for all of a host"
         )
+    targets = await service.pool.run(lambda db: urls_of(db.session, [named])) if named else [str(domain)]
+    await check_targets(request, service.pool, targets)
     told = await service.pool.run(partial(_hasten, named=named, host=domain and domain.lower()))
     if not told.resources:
         raise HttpProblem(404, f"nothing is watched as {named or domain}")
@@ -159,6 +165,7 @@ async def crawl(request: Request, service: Service) -> Response:
 async def remove(request: Request, service: Service) -> Response:
     """Stops watching; what is stored stays. 404 where not one of them is watched."""
     named = await json_body(request, UrlList, MOST_BYTES_OF_MANY)
+    await check_targets(request, service.pool, named.urls)
     unknown = await service.pool.run(lambda db: db.watcher.stop(named.urls))
     if len(unknown) == len(named.urls):
         raise HttpProblem(404, "none of these is watched")
@@ -253,7 +260,8 @@ ENDPOINTS = [
             201: ResponseSpec("It is watched now", AddedUrls),
         },
         body=NewResource,
-        secret=True,
+        scope="add",
+        bounded=True,
     ),
     Endpoint(
         method="POST",
@@ -262,7 +270,8 @@ ENDPOINTS = [
         about="Watch many resources",
         answers={200: ResponseSpec("What became of them", AddedUrls)},
         body=NewResources,
-        secret=True,
+        scope="add",
+        bounded=True,
     ),
     Endpoint(
         method="POST",
@@ -271,7 +280,8 @@ ENDPOINTS = [
         about="Stop watching resources; their versions stay",
         answers={200: ResponseSpec("What became of them", StoppedUrls)},
         body=UrlList,
-        secret=True,
+        scope="add",
+        bounded=True,
     ),
     Endpoint(
         method="POST",
@@ -280,6 +290,7 @@ ENDPOINTS = [
         about="Visit a resource, or all resources of a host, as soon as politeness allows",
         parameters=(Parameter("id", "a resource's id"), Parameter("domain", "a host")),
         answers={202: ResponseSpec("They are due now", Hastened)},
-        secret=True,
+        scope="crawl",
+        bounded=True,
     ),
 ]

@@ -14,6 +14,7 @@ from tamias.frontier import crawls as side_by_side
 from tamias.frontier.tagging.tags import TagChange, Tagging, checked_tag
 from tamias.model.errors import UsageError
 from tamias.model.url import fetch_url, is_address, url_key
+from tamias.serve.access.identify import check_targets
 from tamias.serve.api.frontier import rows_of
 from tamias.serve.http.endpoints import URL, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import json_body, parameter
@@ -82,6 +83,7 @@ async def of_url(request: Request, service: Service) -> Response:
 async def change(request: Request, service: Service) -> Response:
     """Gives tags and takes them away."""
     asked = await json_body(request, AskedChange, MOST_BYTES)
+    await check_targets(request, service.pool, [asked.url])
     if not asked.add and not asked.remove:
         raise HttpProblem(400, "name tags to add ('add') or remove ('remove')")
     made = TagChange(add=_checked(asked.add), remove=_checked(asked.remove))
@@ -157,6 +159,7 @@ ENDPOINTS = [
         about="Add or remove tags of a URL in the frontier",
         answers={200: ResponseSpec("Its tags now", UrlTags)},
         body=AskedChange,
-        secret=True,
+        scope="crawl",
+        bounded=True,
     ),
 ]

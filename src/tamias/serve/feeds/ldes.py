@@ -16,7 +16,7 @@ from tamias.serve.events.log import latest_event
 from tamias.serve.http.endpoints import FOR_TRAINING, Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.published.serialisation import MEDIA_TYPES, rdf_answer, wanted_form
 from tamias.serve.queries.thread_pool import ServiceSession
 from tamias.serve.replay.usage import feed_words, usages
@@ -35,13 +35,13 @@ Row = tuple[Any, ...]
 async def stream(request: Request, service: Service) -> Response:
     """One page. The first one is where a client begins."""
     page, bases = number(request, "page", 1, 1, MOST_PAGE), bases_of(service.settings.serve)
-    withheld = feed_words(request, service.secret, search=False)
+    withheld = feed_words(request, search=False)
     latest, rows = await service.pool.run(lambda db: _read(db, page, withheld))
     full = latest >= page * EVENTS_A_PAGE
     quads = [*_about(bases, page, rows, full=full)]
     for row in rows:
         quads += _member(row, bases)
-    kept = "public" if not has_secret(request, service.secret) else "private"
+    kept = "public" if not may_read_all(request) else "private"
     headers = {"Cache-Control": f"{kept}, max-age=604800, immutable"} if full else {}
     return await rdf_answer(request, quads, wanted_form(request) or "ttl", headers)
 

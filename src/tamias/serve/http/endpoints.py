@@ -9,8 +9,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tamias.serve.http.problems import problem_of
-from tamias.serve.http.secret import check_secret
+from tamias.serve.access.audit import record
+from tamias.serve.access.identify import caller_of, check_scope, targets_of
+from tamias.serve.access.tokens import AccessScope
+from tamias.serve.http.problems import HttpProblem, problem_of
 from tamias.serve.service import Service
 
 Handle = Callable[[Request, Service], Awaitable[Response]]
@@ -52,7 +54,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     answers: dict[int, ResponseSpec]
     body: Any = None
-    secret: bool = False
+    scope: AccessScope | None = None
+    """What a caller must be allowed; None: everybody may call it, and it changes nothing."""
+    bounded: bool = False
+    """Whether it checks itself that what it concerns is within the bounds of a caller (`check_targets`)."""
+
+    @property
+    def secret(self) -> bool:
+        """Whether it needs the secret or a token."""
+        return self.scope is not None
 
 
 LIMIT = Parameter(
@@ -148,13 +158,44 @@ def _endpoint(endpoint: Endpoint, service: Service) -> Callable[[Request], Await
     async def answer(request: Request) -> Response:
         request.scope["tamias.route"] = endpoint.path
         try:
-            if endpoint.secret:
-                check_secret(request, service.secret)
-            given = await endpoint.handle(request, service)
+            given = await _call(endpoint, request, service)
             if endpoint.method != "GET":
                 service.histories.kept.forget_all()
-            return given
         except Exception as error:  # noqa: BLE001 - every error has a document
             return problem_of(error).response()
+        return given
 
     return answer
+
+
+async def _call(endpoint: Endpoint, request: Request, service: Service) -> Response:
+    """A call that changes something is noted, however it ends, if its caller is known."""
+    if endpoint.scope is None:
+        return await endpoint.handle(request, service)
+    if endpoint.method == "GET":
+        check_scope(request, endpoint.scope, bounded=True)
+        return await endpoint.handle(request, service)
+    what = f"{endpoint.method} {endpoint.path}"
+    try:
+        check_scope(request, endpoint.scope, bounded=endpoint.bounded)
+        given = await endpoint.handle(request, service)
+    except Exception as error:
+        await note_call(request, service, what, _outcome(error))
+        raise
+    await note_call(request, service, what)
+    return given
+
+
+async def note_call(request: Request, service: Service, what: str, outcome: str = "ok") -> None:
+    """Writes a call into the audit log; those of nobody are only counted, as all requests are."""
+    caller = caller_of(request)
+    if caller is not None:
+        targets = targets_of(request)
+        await service.pool.run(
+            lambda db: record(db.session, service.data, caller.name, what, targets, outcome)
+        )
+
+
+def _outcome(error: Exception) -> str:
+    problem = problem_of(error) if isinstance(error, HttpProblem) else None
+    return f"{problem.status} {problem.detail}"[:200] if problem else type(error).__name__

@@ -67,7 +67,7 @@ def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
         content = {"application/json": {"schema": known[str(endpoint.body)]}}
         told["requestBody"] = {"required": True, "content": content}
     if endpoint.secret:
-        told["security"] = [{"bearer": []}, {"secret": []}]
+        told["security"] = [{"bearer": [endpoint.scope]}, {"secret": []}]
     return told
 
 

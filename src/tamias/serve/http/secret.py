@@ -14,10 +14,12 @@ from starlette.requests import Request
 
 from tamias.database.disk import make_data_folder
 from tamias.model.errors import ConfigError
-from tamias.serve.http.problems import UNREAD, HttpProblem
+from tamias.serve.access.tokens import SECRET_NAME, Caller
 
 VARIABLE = "TAMIAS_SECRET"
 COOKIE = "tamias_session"
+CALLER = "tamias.caller"
+"""Where the scope of a request has whom it comes from (`tamias.serve.access.identify`)."""
 SESSION_SECONDS = 12 * 3600
 _LONGEST = 1024
 
@@ -52,21 +54,10 @@ def find_secret(data: Path, file: Path | None) -> Secret:
     return Secret(_kept(data / "secret"), str(data / "secret"), chosen=False)
 
 
-def check_secret(request: Request, secret: Secret) -> None:
-    """Raises `HttpProblem` unless the request has it, as bearer token or as `?secret=`."""
-    told = _told(request)
-    if not told:
-        detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
-        raise HttpProblem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
-    if not secret.matches(told):
-        challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
-        raise HttpProblem(401, "this is not the secret of this service", challenge)
-
-
-def has_secret(request: Request, secret: Secret) -> bool:
-    """Whether the request has it, or is of a session: for what all may ask for and the owner gets more of."""
-    told = _told(request)
-    return secret.matches(told) if told else session_of(request, secret) is not None
+def may_read_all(request: Request) -> bool:
+    """Whether the caller has the scope `read`: for what all may ask for and they get more of."""
+    caller: Caller | None = request.scope.get(CALLER)
+    return caller is not None and caller.may("read")
 
 
 class SignedIn(msgspec.Struct, frozen=True):
@@ -74,25 +65,34 @@ class SignedIn(msgspec.Struct, frozen=True):
 
     token: str
     """What its forms send along, so that no other site can send them in its name."""
+    caller: Caller
 
 
-def new_session(secret: Secret, now: float) -> str:
-    """The value of the cookie of a new session."""
-    name = f"{int(now) + SESSION_SECONDS}.{secrets.token_hex(16)}"
+def new_session(secret: Secret, now: float, who: str = SECRET_NAME) -> str:
+    """The value of the cookie of a new session. `who` is the id of a token, or the secret's name."""
+    name = f"{int(now) + SESSION_SECONDS}.{secrets.token_hex(16)}.{who}"
     return f"{name}.{secret.sign(f'session {name}')}"
 
 
-def session_of(request: Request, secret: Secret, now: float | None = None) -> SignedIn | None:
-    """The session that a request belongs to; None without one, or when it is over."""
+def session_of(request: Request, secret: Secret) -> SignedIn | None:
+    """The session that a request belongs to; None without one, or when it or its token is over."""
+    caller: Caller | None = request.scope.get(CALLER)
+    name = session_name(request, secret)
+    if caller is None or name is None or told_secret(request):
+        return None
+    return SignedIn(secret.sign(f"form {name}"), caller)
+
+
+def session_name(request: Request, secret: Secret) -> str | None:
+    """What the cookie names, if we signed it and it is not over; who it is for stands behind the last dot."""
     name, _, signature = request.cookies.get(COOKIE, "")[:_LONGEST].rpartition(".")
     if not hmac.compare_digest(secret.sign(f"session {name}").encode(), signature.encode("utf-8", "replace")):
         return None
-    if float(name.partition(".")[0]) < (time.time() if now is None else now):
-        return None
-    return SignedIn(secret.sign(f"form {name}"))
+    return None if float(name.partition(".")[0]) < time.time() else name
 
 
-def _told(request: Request) -> str:
+def told_secret(request: Request) -> str:
+    """What is given as bearer token or as `?secret=`; empty if nothing is."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else request.query_params.get("secret", "")
 

@@ -12,7 +12,7 @@ from tamias.crawl.catalogue.catalogue import Catalogue
 from tamias.serve.http.endpoints import Endpoint, Parameter, ResponseSpec
 from tamias.serve.http.params import base_of, body
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.mcp.protocol import LARGEST_MESSAGE, VERSIONS, answer_bytes
 from tamias.serve.mcp.tools import Tool
 from tamias.serve.service import Service
@@ -47,7 +47,7 @@ async def _posted(run: RunFor, request: Request, service: Service) -> Response:
     if spoken is not None and spoken not in VERSIONS:
         raise HttpProblem(400, f"MCP-Protocol-Version is one of {', '.join(VERSIONS)}")
     content = await body(request, LARGEST_MESSAGE)
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     answered = await answer_bytes(content, partial(run, service, owner))
     if answered is None:
         return Response(status_code=202)

@@ -1,11 +1,14 @@
 """All pages and what belongs to them, as routes of the application."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from tamias.serve.http.endpoints import Endpoint
-from tamias.serve.pages import overview, portal, portal_at, query, search, sign_in
+from tamias.serve.http.endpoints import Endpoint, note_call
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.pages import access, overview, portal, portal_at, query, search, sign_in
 from tamias.serve.pages.crawl import add, crawl, documents, frontier, graph, host, hosts
 from tamias.serve.pages.datasets import dataset, difference, preview, version, watching
 from tamias.serve.pages.html.page import Answered, guarded, page_routes
@@ -33,6 +36,7 @@ _PAGES = (
     query.PAGE,
     add.PAGE,
     sign_in.PAGE,
+    access.PAGE,
 )
 
 
@@ -43,12 +47,31 @@ def routes_of_pages(service: Service, endpoints: Sequence[Endpoint]) -> list[Rou
         Route("/query/send", guarded("/query/send", query.sent), methods=["GET"]),
         Route("/overview/live", guarded("/overview/live", overview.live_part(service)), methods=["GET"]),
         *page_routes([*_PAGES, reference_page(endpoints)], service),
-        _form(add.PAGE.path, add.adding(service)),
-        _form(sign_in.PAGE.path, sign_in.signing_in(service)),
-        _form("/sign-out", sign_in.signing_out(service)),
-        _form(watching.PATH, watching.changing(service)),
+        *(_form(path, make(service), service) for path, make in FORMS.items()),
     ]
 
 
-def _form(path: str, answered: Answered) -> Route:
-    return Route(path, guarded(path, answered), methods=["POST"])
+FORMS: dict[str, Callable[[Service], Answered]] = {
+    add.PAGE.path: add.adding,
+    sign_in.PAGE.path: sign_in.signing_in,
+    "/sign-out": sign_in.signing_out,
+    watching.PATH: watching.changing,
+    access.PAGE.path: access.changing,
+}
+"""What pages send. Each finds out who sends it (`form_caller`) and what they may do (`check_form`)."""
+
+
+def _form(path: str, answered: Answered, service: Service) -> Route:
+    """A form, noted in the audit log if its sender is known."""
+
+    async def noted(request: Request) -> Response:
+        try:
+            answer = await answered(request)
+        except HttpProblem as refusal:
+            await note_call(request, service, f"POST {path}", f"{refusal.status} {refusal.detail}"[:200])
+            raise
+        outcome = "ok" if answer.status_code < 400 else str(answer.status_code)
+        await note_call(request, service, f"POST {path}", outcome)
+        return answer
+
+    return Route(path, guarded(path, noted), methods=["POST"])

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from tamias.archive.moments import rfc3339
 from tamias.serve.http.params import parameter
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable, table_of
 from tamias.serve.pages.queries import rows
@@ -58,7 +58,7 @@ async def search(request: Request, service: Service) -> Search:
         raise HttpProblem(400, f"'q' may have {MOST_WORDS} words at most")
     if not words:
         return Search(words="", hits=[], more=False)
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     return await service.pool.run(lambda db: find(db, words, owner=owner))
 
 

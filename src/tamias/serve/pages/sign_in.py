@@ -7,10 +7,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from tamias.serve.access.identify import find_caller
+from tamias.serve.access.tokens import SECRET_NAME
 from tamias.serve.http.params import parameter
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import COOKIE, SESSION_SECONDS, new_session
-from tamias.serve.pages.html.forms import form_fields, may_write
+from tamias.serve.http.secret import CALLER, COOKIE, SESSION_SECONDS, new_session
+from tamias.serve.pages.html.forms import form_caller, form_fields
 from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
 from tamias.serve.service import Service
@@ -38,14 +40,16 @@ def signing_in(service: Service) -> Answered:
     async def answer(request: Request) -> Response:
         fields = await form_fields(request)
         following = _own_page(fields.get("next", "/"))
-        if not service.secret.matches(fields.get("secret", "")):
+        caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
+        request.scope[CALLER] = caller
+        if caller is None:
             await asyncio.sleep(_PAUSE)
-            view = SignIn(next=following, error="This is not the secret of this service.")
+            view = SignIn(next=following, error="This is neither the secret of this service nor a token.")
             return html(PAGE.template, {"view": view, "here": PAGE.path, "data": None}, 403)
         found = RedirectResponse(following, 303)
         found.set_cookie(
             COOKIE,
-            new_session(service.secret, time.time()),
+            new_session(service.secret, time.time(), caller.token or SECRET_NAME),
             max_age=SESSION_SECONDS,
             secure=request.url.scheme == "https",
             httponly=True,
@@ -60,7 +64,7 @@ def signing_out(service: Service) -> Answered:
     """Forgets the cookie."""
 
     async def answer(request: Request) -> Response:
-        if not may_write(request, await form_fields(request), service):
+        if await form_caller(request, await form_fields(request), service) is None:
             raise HttpProblem(403, "this form was not sent by a page of this service; load it again")
         found = RedirectResponse("/", 303)
         found.delete_cookie(COOKIE, httponly=True, samesite="strict")

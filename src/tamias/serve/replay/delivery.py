@@ -36,7 +36,7 @@ async def deliver(
     """The bytes of a version, or what the client wants to have of them. Raises `HttpProblem`."""
     told = {**_headers(version), **(headers or {})}
     if reason := await service.usages.withheld(version):
-        check_owner(request, service.secret, reason)
+        check_owner(request, reason)
         told["Cache-Control"] = FOR_NOBODY
     refusal = _refusal(request, version, told)
     if refusal is not None:

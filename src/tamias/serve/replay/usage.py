@@ -16,7 +16,7 @@ from tamias.model.resource import Version
 from tamias.model.site import Signal
 from tamias.model.usage import BULK, SHOWING, TRAINING, UsageVerdict, reasons, refusal, verdict
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import Secret, has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.queries.thread_pool import ServiceSession, SessionPool
 
 MOST_KEPT: Final = 20_000
@@ -86,21 +86,21 @@ def check_open(
     return said
 
 
-def check_owner(request: Request, secret: Secret, reason: str) -> None:
-    """Raises `HttpProblem` unless the request has the secret: what it wants is withheld from others."""
-    if not has_secret(request, secret):
+def check_owner(request: Request, reason: str) -> None:
+    """Raises `HttpProblem` unless the caller may read all: what it wants is withheld from others."""
+    if not may_read_all(request):
         raise _withheld(reason)
 
 
-def zip_words(request: Request, secret: Secret) -> tuple[str, ...]:
+def zip_words(request: Request) -> tuple[str, ...]:
     """By which words of the verdict a zip leaves files out. The owner gets all, except for training."""
-    words = () if has_secret(request, secret) else (*SHOWING, *BULK)
+    words = () if may_read_all(request) else (*SHOWING, *BULK)
     return (*words, *TRAINING) if wants_training(request) else words
 
 
-def feed_words(request: Request, secret: Secret, *, search: bool) -> tuple[str, ...]:
+def feed_words(request: Request, *, search: bool) -> tuple[str, ...]:
     """By which words of the verdict a feed leaves resources out; one that searches, more of them."""
-    words = () if has_secret(request, secret) else (*(SEARCH if search else ()), *BULK)
+    words = () if may_read_all(request) else (*(SEARCH if search else ()), *BULK)
     return (*words, *TRAINING) if wants_training(request) else words
 
 

@@ -59,7 +59,7 @@ class QueryFeeds:
             )
         wanted = await self._wanted(query)
         names = {"version": wanted.versions, "dataset": wanted.datasets, "address": wanted.addresses}
-        withheld = feed_words(request, service.secret, search=True)
+        withheld = feed_words(request, search=True)
         rows, hidden = await service.pool.run(partial(_found, asked={**asked, **names}, withheld=withheld))
         changes, after = page_of(rows, asked["limit"], hidden, base_of(request))
         about = f"query {blake2b(query.encode(), digest_size=4).hexdigest()}"

@@ -21,6 +21,9 @@ from tamias.database.connect import Database
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.frontier.service import state as service
 from tamias.model.errors import ConfigError, TamiasError
+from tamias.serve.access.audit import record
+from tamias.serve.access.tokens import OWNER, Caller, caller_with, is_token
+from tamias.serve.urlfrontier.call_scopes import ANYBODY, CALL_SCOPES, EVERYBODY, NOBODY, NOTED_CALLS
 from tamias.serve.urlfrontier.control import Answerer, ControlCalls
 from tamias.serve.urlfrontier.gets import Gets
 from tamias.serve.urlfrontier.grpc.calls import Call
@@ -118,19 +121,43 @@ class FrontierServer:
 
     async def _dispatch(self, call: Call) -> None:
         route = self._routes.get(call.path)
-        if not call.path.startswith(f"/{messages.HEALTH}/"):
-            self._check_token(call)
+        scope = CALL_SCOPES.get(call.path)
+        caller = NOBODY if scope == EVERYBODY else await self._caller(call)
         if route is None:
             raise CallError(Code.UNIMPLEMENTED, f"there is no call {call.path[:200]}")
-        await route(call)
-
-    def _check_token(self, call: Call) -> None:
-        wanted = self._options.token
-        told = call.metadata.get("authorization", "")
-        if wanted is not None and not hmac.compare_digest(told.encode(), f"Bearer {wanted}".encode()):
+        if scope is None or (scope != EVERYBODY and (caller.bounds or not caller.may(scope))):
             raise CallError(
-                Code.UNAUTHENTICATED, "this service requires a token: authorization: Bearer TOKEN"
+                Code.PERMISSION_DENIED,
+                f"the token '{caller.name}' needs the scope '{scope}', and no bounds, for {call.path}",
             )
+        if call.path not in NOTED_CALLS:
+            await route(call)
+            return
+        try:
+            await route(call)
+        except CallError as error:
+            await self._note(caller, call, f"{error.code.name} {error}"[:200])
+            raise
+        await self._note(caller, call, "ok")
+
+    async def _note(self, caller: Caller, call: Call, outcome: str) -> None:
+        data, what = self._options.data, f"gRPC {call.path.rpartition('/')[2]}"
+        await self._threads.run(lambda db: record(db.session, data, caller.name, what, (), outcome))
+
+    async def _caller(self, call: Call) -> Caller:
+        """Who calls: whoever has the service's own token, a named one, or anybody if it has none."""
+        wanted = self._options.token
+        if wanted is None:
+            return ANYBODY
+        told = call.metadata.get("authorization", "")
+        if hmac.compare_digest(told.encode(), f"Bearer {wanted}".encode()):
+            return OWNER
+        named = told.removeprefix("Bearer ")
+        if is_token(named):
+            caller = await self._threads.run(lambda db: caller_with(db.session, named))
+            if caller is not None:
+                return caller
+        raise CallError(Code.UNAUTHENTICATED, "this service requires a token: authorization: Bearer TOKEN")
 
     def _routed(self) -> dict[str, Route]:
         workers = Workers(self._registry, self._threads)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from tamias.model.url import is_address
 from tamias.permit.addresses import forbidden
+from tamias.serve.access.identify import note_targets
 from tamias.serve.events.log import KINDS, EventFilter, Kind, latest_event
 from tamias.serve.events.webhooks.post import new_key, read_key, told_key
 from tamias.serve.events.webhooks.store import (
@@ -67,6 +68,7 @@ class Webhooks(msgspec.Struct, frozen=True):
 async def make(request: Request, service: Service) -> Response:
     """Makes one. Raises `HttpProblem` for an address that is none, or is our own network's."""
     asked = await json_body(request, AskedWebhook, MOST_BYTES)
+    note_targets(request, [asked.url])
     await _check_address(asked.url, allow_private=service.settings.permit.allow_private)
     key = read_key(asked.secret) if asked.secret else new_key()
     found = await service.histories.find(asked.dataset) if asked.dataset else None
@@ -98,6 +100,7 @@ async def one(request: Request, service: Service) -> Response:
 async def take_away(request: Request, service: Service) -> Response:
     """Takes one away, with what it was not told yet."""
     named = _named(request)
+    note_targets(request, [named])
     if not await service.pool.run(lambda db: delete_webhook(db.session, named)):
         raise HttpProblem(404, f"there is no webhook {named}")
     return Response(status_code=204)
@@ -145,14 +148,14 @@ ENDPOINTS = [
         about="Receive events as signed POSTs, in order, repeated until they are accepted",
         answers={201: ResponseSpec("Created; its secret is shown only this once", MadeWebhook)},
         body=AskedWebhook,
-        secret=True,
+        scope="admin",
     ),
     Endpoint(
         path=_PATH,
         handle=listing,
         about="All webhooks and the status of their deliveries",
         answers={200: ResponseSpec("Webhooks", Webhooks)},
-        secret=True,
+        scope="admin",
     ),
     Endpoint(
         path=_PATH + "/{id}",
@@ -160,7 +163,7 @@ ENDPOINTS = [
         about="One webhook",
         parameters=(_BY_ID,),
         answers={200: ResponseSpec("It", Webhook)},
-        secret=True,
+        scope="admin",
     ),
     Endpoint(
         method="DELETE",
@@ -169,6 +172,6 @@ ENDPOINTS = [
         about="Delete a webhook",
         parameters=(_BY_ID,),
         answers={204: ResponseSpec("Deleted")},
-        secret=True,
+        scope="admin",
     ),
 ]

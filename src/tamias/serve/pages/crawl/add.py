@@ -9,9 +9,10 @@ from starlette.responses import Response
 from tamias.serve.api import resources
 from tamias.serve.api.resources import NewResource
 from tamias.serve.http.params import parameter
+from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.secret import session_of
 from tamias.serve.pages.crawl.add_preview import AddPreview, account
-from tamias.serve.pages.html.forms import form_fields, may_write
+from tamias.serve.pages.html.forms import check_form, form_caller, form_fields
 from tamias.serve.pages.html.page import Answered, HtmlPage
 from tamias.serve.pages.html.rendering import html
 from tamias.serve.service import Service
@@ -63,8 +64,12 @@ async def _added(request: Request, told: dict[str, str], service: Service) -> tu
     if told.get("only") == "account":
         said = await service.pool.run(lambda db: account(db, shown.url[:_LONGEST_URL]))
         return 200, msgspec.structs.replace(shown, account=said)
-    if not may_write(request, told, service):
+    if await form_caller(request, told, service) is None:
         return 403, _with_error(shown, "Sign in first. Nothing was added.")
+    try:
+        await check_form(request, service, "add", [shown.url])
+    except HttpProblem as refusal:
+        return 403, _with_error(shown, f"Nothing was added: {refusal.detail}.")
     try:
         new = msgspec.convert(
             {"url": shown.url, "title": shown.title or None, "format": shown.format or None}, NewResource

@@ -16,7 +16,7 @@ from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Source, State, Version
 from tamias.model.url import host
 from tamias.schedule.rules import span_of
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.datasets.reasons import Schedule, reason
 from tamias.serve.pages.html.page import HtmlPage
@@ -122,7 +122,7 @@ class DatasetView(msgspec.Struct, frozen=True, kw_only=True):
 async def dataset(request: Request, service: Service) -> DatasetView:
     """All that is known of one resource. Raises `NotArchived`."""
     named = request.path_params["id"]
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     return await service.pool.run(lambda db: _dataset(db, resource_named(db, named), owner=owner))
 
 

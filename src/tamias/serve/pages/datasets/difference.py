@@ -15,7 +15,7 @@ from tamias.archive.versions.resources import read_versions
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable
 from tamias.serve.pages.queries import resource_named
@@ -55,7 +55,7 @@ async def difference(request: Request, service: Service) -> Difference:
     """Of the versions with the numbers `a` and `b`; without them, of the last two."""
     named = request.path_params["id"]
     a, b = (number(request, name, 0, 1, _MOST_NUMBER) for name in "ab")
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     async with turns:
         return await service.pool.run(
             lambda db: _difference(db, resource_named(db, named), a, b, owner=owner)

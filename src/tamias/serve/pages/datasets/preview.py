@@ -23,7 +23,7 @@ from tamias.model.document import Document
 from tamias.model.finding import Quads
 from tamias.model.resource import Resource, Version
 from tamias.serve.http.params import number
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.datasets.star import Star, star
 from tamias.serve.pages.html.page import HtmlPage
 from tamias.serve.pages.html.tables import CsvTable
@@ -78,7 +78,7 @@ class PreviewPage(msgspec.Struct, frozen=True, kw_only=True):
 async def preview_page(request: Request, service: Service) -> PreviewPage:
     """Of the version with the number `version`; without it, of the newest."""
     named, wanted = request.path_params["id"], number(request, "version", 0, 1, _MOST_NUMBER)
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     return await service.pool.run(lambda db: _page(db, resource_named(db, named), wanted, owner=owner))
 
 

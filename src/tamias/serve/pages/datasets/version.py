@@ -12,7 +12,7 @@ from tamias.archive.reader.library import NotArchived
 from tamias.archive.versions.resources import read_versions
 from tamias.model.profile import Profile
 from tamias.model.resource import Resource, Version
-from tamias.serve.http.secret import has_secret
+from tamias.serve.http.secret import may_read_all
 from tamias.serve.pages.datasets.difference import compared, turns
 from tamias.serve.pages.datasets.preview import AT_ONCE, Preview, preview
 from tamias.serve.pages.html.page import HtmlPage
@@ -75,7 +75,7 @@ class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
 async def version_page(request: Request, service: Service) -> VersionPage:
     """Of the version with that number. Raises `NotArchived`."""
     named, number = request.path_params["id"], request.path_params["number"]
-    owner = has_secret(request, service.secret)
+    owner = may_read_all(request)
     view, pair = await service.pool.run(partial(_version, named=named, number=number, owner=owner))
     if pair is None:
         return view

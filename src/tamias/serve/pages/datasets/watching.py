@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from tamias.model.item import Seed
 from tamias.serve.api.resources import NewResource, add_wanted
 from tamias.serve.http.problems import HttpProblem
-from tamias.serve.pages.html.forms import form_fields, may_write
+from tamias.serve.pages.html.forms import check_form, form_caller, form_fields
 from tamias.serve.pages.html.page import Answered
 from tamias.serve.pages.queries import resource_named
 from tamias.serve.queries.thread_pool import ServiceSession
@@ -23,9 +23,11 @@ def changing(service: Service) -> Answered:
 
     async def answer(request: Request) -> Response:
         fields = await form_fields(request)
-        if not may_write(request, fields, service):
+        if await form_caller(request, fields, service) is None:
             raise HttpProblem(403, "sign in first, and send the form from the page of the dataset")
         named = request.path_params["id"]
+        url = (await service.pool.run(lambda db: resource_named(db, named))).url
+        await check_form(request, service, "crawl" if fields.get("do") == "visit" else "add", [url])
         await service.pool.run(partial(_change, named=named, fields=fields))
         service.histories.kept.forget_all()
         return RedirectResponse(f"/dataset/{named}", 303)

@@ -1,13 +1,16 @@
 """Forms that change something: what they send, and whether who sends them may write."""
 
 import hmac
+from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from tamias.serve.access.identify import check_caller, check_targets, find_caller
+from tamias.serve.access.tokens import AccessScope, Caller
 from tamias.serve.http.params import body
 from tamias.serve.http.problems import UNREAD, HttpProblem
-from tamias.serve.http.secret import session_of
+from tamias.serve.http.secret import CALLER, session_of
 from tamias.serve.service import Service
 
 _FORM = "application/x-www-form-urlencoded"
@@ -28,9 +31,18 @@ async def form_fields(request: Request) -> dict[str, str]:
     return {name: value.replace("\0", "").strip() for name, value in pairs}
 
 
-def may_write(request: Request, fields: dict[str, str], service: Service) -> bool:
-    """Whether a form comes from a page of ours that a signed-in user sees, or has the secret in it."""
+async def form_caller(request: Request, fields: dict[str, str], service: Service) -> Caller | None:
+    """Who sends a form: a signed-in user by a page of ours, or who writes the secret or a token into it."""
     session = session_of(request, service.secret)
     if session is None:
-        return service.secret.matches(fields.get("secret", ""))
-    return hmac.compare_digest(session.token.encode(), fields.get("token", "").encode())
+        caller = await find_caller(fields.get("secret", ""), service.secret, service.pool)
+        request.scope[CALLER] = caller
+        return caller
+    ours = hmac.compare_digest(session.token.encode(), fields.get("token", "").encode())
+    return session.caller if ours else None
+
+
+async def check_form(request: Request, service: Service, scope: AccessScope, targets: Sequence[str]) -> None:
+    """Raises `HttpProblem` unless the caller whom `form_caller` found may do this to these URLs or names."""
+    check_caller(request.scope[CALLER], scope, bounded=True)
+    await check_targets(request, service.pool, targets)

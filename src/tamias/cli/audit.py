@@ -1,0 +1,35 @@
+"""`tamias audit`: every writing call to the service, and of commands."""
+
+from contextlib import closing
+
+import click
+
+from tamias.cli.console.options import CommonOptions, common, say, say_json
+
+
+@click.command()
+@click.option("--who", help="Only calls of this token, 'secret', or 'command:USER'.")
+@click.option("--since", metavar="TIME", help="Only calls since this time.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
+@common
+def command(place: CommonOptions, who: str | None, since: str | None, limit: int) -> None:
+    """Shows who wrote what, when, and how it ended; the latest last.
+
+    Example: tamias audit --who alice --since 2026-11-01
+    """
+    from tamias.archive.moments import first_millisecond
+    from tamias.database.connect import Database
+    from tamias.serve.access.audit import list_entries
+
+    begin = first_millisecond(since) if since else 0
+    with (
+        closing(Database(place.data, place.db, create=False)) as database,
+        closing(database.session()) as session,
+    ):
+        found = list_entries(session, since=begin, who=who, limit=limit)
+    for each in reversed(found):
+        if place.json:
+            say_json(each)
+        else:
+            more = f" and {each.count - len(each.targets)} more" if each.count > len(each.targets) else ""
+            say(f"{each.at}  {each.who:16} {each.outcome:8} {each.what}  {' '.join(each.targets)}{more}")

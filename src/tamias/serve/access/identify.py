@@ -1,0 +1,164 @@
+"""Finds out whom a request comes from before it is answered, and what they may do.
+
+Where reading is not public, it also keeps out those who may not read.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tamias.serve.access.tokens import (
+    OWNER,
+    SECRET_NAME,
+    AccessScope,
+    Caller,
+    caller_of_token,
+    caller_with,
+    is_token,
+    uncovered,
+)
+from tamias.serve.http.problems import UNREAD, HttpProblem, problem_of
+from tamias.serve.http.secret import CALLER, COOKIE, Secret, session_name, told_secret
+from tamias.serve.queries.thread_pool import SessionPool
+
+_BY_COOKIE = "tamias.by_cookie"
+_TARGETS = "tamias.targets"
+_OPEN = ("/healthz", "/sign-in", "/static/", "/robots.txt")
+"""What everybody may ask for, also where reading is not public."""
+
+
+class Identify:
+    """Around the application: puts the caller into the scope of a request that names one."""
+
+    def __init__(self, app: ASGIApp, secret: Secret, pool: SessionPool, *, public: bool) -> None:
+        self._app = app
+        self._secret = secret
+        self._pool = pool
+        self._public = public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (not self._public or _names_somebody(scope)):
+            request = Request(scope)
+            try:
+                await self._identify(request)
+            except Exception as error:  # noqa: BLE001 - every error has a document
+                await problem_of(error).response()(scope, receive, send)
+                return
+            caller = caller_of(request)
+            if not (self._public or (caller and caller.may("read")) or scope["path"].startswith(_OPEN)):
+                await _shut(request, caller)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _identify(self, request: Request) -> None:
+        told = told_secret(request)
+        if told:
+            request.scope[CALLER] = await self.caller_with(told)
+            return
+        name = session_name(request, self._secret)
+        if name is None:
+            return
+        request.scope[_BY_COOKIE] = True
+        who = name.rpartition(".")[2]
+        if who == SECRET_NAME:
+            request.scope[CALLER] = OWNER
+        else:
+            request.scope[CALLER] = await self._pool.run(lambda db: caller_of_token(db.session, who))
+
+    async def caller_with(self, told: str) -> Caller | None:
+        """Who has this secret or token."""
+        return await find_caller(told, self._secret, self._pool)
+
+
+async def find_caller(told: str, secret: Secret, pool: SessionPool) -> Caller | None:
+    """Who has this secret or token; None if it is neither."""
+    if secret.matches(told):
+        return OWNER
+    return await pool.run(lambda db: caller_with(db.session, told)) if is_token(told) else None
+
+
+def caller_of(request: Request) -> Caller | None:
+    """Whom the request comes from, by secret, token or session."""
+    caller: Caller | None = request.scope.get(CALLER)
+    return caller
+
+
+def check_scope(request: Request, scope: AccessScope, *, bounded: bool) -> Caller:
+    """The caller of a REST route, which takes no session. Raises `HttpProblem` unless they have the scope.
+
+    `bounded`: whether the route checks what it concerns itself (`check_targets`).
+    """
+    if not told_secret(request):
+        detail = "writing needs the secret: send 'Authorization: Bearer SECRET' or ?secret=SECRET"
+        raise HttpProblem(401, detail, {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'})
+    caller = caller_of(request)
+    if caller is None:
+        challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias", error="invalid_token"'}
+        raise HttpProblem(401, "this is not the secret of this service, nor a token in use", challenge)
+    check_caller(caller, scope, bounded=bounded)
+    return caller
+
+
+def check_caller(caller: Caller, scope: AccessScope, *, bounded: bool) -> None:
+    """Raises `HttpProblem` unless they have the scope, and no bounds where a call concerns everything."""
+    if not caller.may(scope):
+        challenge = f'Bearer realm="tamias", error="insufficient_scope", scope="{scope}"'
+        detail = f"the token '{caller.name}' has no scope '{scope}', only {', '.join(sorted(caller.scopes))}"
+        raise HttpProblem(403, detail, {**UNREAD, "WWW-Authenticate": challenge})
+    if caller.bounds and not bounded:
+        detail = (
+            f"the token '{caller.name}' is bound to {_shown(caller.bounds)}; this call concerns everything"
+        )
+        raise HttpProblem(403, detail, UNREAD)
+
+
+async def check_targets(request: Request, pool: SessionPool, targets: Sequence[str]) -> None:
+    """Notes which URLs, hosts or names a call concerns; raises `HttpProblem` for those out of bounds."""
+    note_targets(request, targets)
+    caller = caller_of(request)
+    if caller is None or not caller.bounds:
+        return
+    outside = await pool.run(lambda db: uncovered(db.session, caller, list(targets)))
+    if outside:
+        raise HttpProblem(
+            403, f"the token '{caller.name}' is bound to {_shown(caller.bounds)}, not {_shown(outside)}"
+        )
+
+
+def note_targets(request: Request, targets: Sequence[str]) -> None:
+    """For the audit log."""
+    request.scope.setdefault(_TARGETS, []).extend(targets)
+
+
+def targets_of(request: Request) -> list[str]:
+    """What was noted."""
+    noted: list[str] = request.scope.get(_TARGETS, [])
+    return noted
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(each[:200] for each in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _names_somebody(scope: Scope) -> bool:
+    if b"secret=" in scope["query_string"]:
+        return True
+    cookie = COOKIE.encode()
+    return any(
+        name == b"authorization" or (name == b"cookie" and cookie in value)
+        for name, value in scope["headers"]
+    )
+
+
+def _shut(request: Request, caller: Caller | None) -> Response:
+    if caller is not None:
+        return HttpProblem(403, f"the token '{caller.name}' has no scope 'read'").response()
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(f"/sign-in?next={quote(request.url.path)}", 303)
+    challenge = {**UNREAD, "WWW-Authenticate": 'Bearer realm="tamias"'}
+    return HttpProblem(
+        401, "reading here needs the secret or a token with the scope 'read'", challenge
+    ).response()

@@ -1,0 +1,70 @@
+"""Every way to change something needs a scope: a new route, form, call or tool without one fails here."""
+
+import ast
+import inspect
+
+from tamias.crawl.remote.grpc import messages
+from tamias.serve.app import all_endpoints
+from tamias.serve.events import stream
+from tamias.serve.mcp.tools import TOOLS
+from tamias.serve.pages.routes import FORMS
+from tamias.serve.urlfrontier.call_scopes import CALL_SCOPES, NOTED_CALLS
+from tamias.serve.urlfrontier.grpc.public import SERVICES
+
+READ_BY_POST = {"/sparql", "/mcp"}
+"""Queries are sent as bodies; neither can change anything (SPARQL updates are refused, tools only read)."""
+OPEN_FORMS = {"/sign-in", "/sign-out"}
+"""They change nothing that is stored."""
+
+
+def test_every_writing_route_has_a_scope():
+    writing = [each for each in (*all_endpoints(), *stream.ENDPOINTS) if each.method != "GET"]
+    assert writing
+    assert [each.path for each in writing if each.scope is None and each.path not in READ_BY_POST] == []
+
+
+def test_every_route_that_says_it_checks_bounds_does():
+    bounded = [each for each in all_endpoints() if each.bounded]
+    assert bounded
+    for each in bounded:
+        module = inspect.getmodule(each.handle)
+        assert "check_targets" in calls(module, each.handle.__name__), each.path
+
+
+def test_every_form_checks_who_sends_it_and_what_they_may():
+    for path, make in FORMS.items():
+        found = calls(inspect.getmodule(make), make.__name__)
+        assert "form_caller" in found or path == "/sign-in", path
+        assert "check_form" in found or path in OPEN_FORMS, path
+
+
+def test_every_call_of_the_frontier_service_has_a_scope():
+    methods = {
+        f"/{service}/{name}"
+        for service in SERVICES
+        for name in messages.method_types(service.replace("v1alpha", "v1"))
+    }
+    assert methods == set(CALL_SCOPES)
+    assert set(CALL_SCOPES) >= NOTED_CALLS
+
+
+def test_every_tool_for_assistants_only_reads():
+    assert [tool.described()["annotations"]["readOnlyHint"] for tool in TOOLS.values()]
+    assert all(tool.described()["annotations"]["readOnlyHint"] for tool in TOOLS.values())
+
+
+def calls(module, name):
+    """The names that a function of a module calls, and those that these call in turn."""
+    tree = ast.parse(inspect.getsource(module))
+    functions = {
+        node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    found, todo = set(), [name]
+    while todo:
+        node = functions.get(todo.pop())
+        if node is None:
+            continue
+        called = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        todo += [each for each in called - found if each in functions]
+        found |= called
+    return found
