@@ -117,6 +117,7 @@ def harvested(tmp_path_factory):
     with service(folder) as base:
         yield portal, base
     portal.server.shutdown()
+    portal.server.server_close()
 
 
 def taken(url):

@@ -14,6 +14,7 @@ from lxml import etree
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tamias.harvesters.kit.mapping import FIELDS, MOST_SEARCHED
+from tamias.harvesters.portals import dcat_records
 from tamias.model.finding import SourceRecord
 
 _TOKEN = re.compile(r"[-+]?\w[\w.+-]*")
@@ -65,6 +66,8 @@ def source_values(source: SourceRecord) -> Iterator[tuple[str, str]]:
     """Each value of a source with the name of its field."""
     if source.media_type == "application/json":
         yield from _json_values(msgspec.json.decode(source.body), "")
+    elif source.media_type == dcat_records.NTRIPLES:
+        yield from dcat_records.values_of(source)
     else:
         parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
         root = etree.fromstring(source.body, parser)

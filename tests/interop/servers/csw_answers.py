@@ -76,6 +76,7 @@ def iso_record(name, title, abstract, stamp):
         text("edition", "2.1"),
         gmd("identifier", gmd("MD_Identifier", text("code", f"urn:x:{name}"))),
     )
+    distance = '<gco:Distance uom="m">25</gco:Distance>'
     how_often = code("maintenanceAndUpdateFrequency", "MD_MaintenanceFrequencyCode", "annually")
     about = gmd(
         "MD_DataIdentification",
@@ -85,7 +86,7 @@ def iso_record(name, title, abstract, stamp):
         gmd("resourceMaintenance", gmd("MD_MaintenanceInformation", how_often)),
         gmd("descriptiveKeywords", gmd("MD_Keywords", text("keyword", "trees"), text("keyword", "parks"))),
         gmd("resourceConstraints", gmd("MD_LegalConstraints", gmd("otherConstraints", anchor))),
-        gmd("spatialResolution", gmd("distance", '<gco:Distance uom="m">25</gco:Distance>')),
+        gmd("spatialResolution", gmd("MD_Resolution", gmd("distance", distance))),
         code("language", "LanguageCode", "ger"),
         gmd("topicCategory", gmd("MD_TopicCategoryCode", "environment")),
         extent(),
@@ -96,7 +97,9 @@ def iso_record(name, title, abstract, stamp):
         online("https://maps.example.org/wms", "OGC:WMS", "Map"),
     )
     lineage = gmd("LI_Lineage", text("statement", "Counted on foot."))
-    locale = f'<gmd:PT_Locale id="FR">{code("languageCode", "LanguageCode", "fre")}</gmd:PT_Locale>'
+    encoding = code("characterEncoding", "MD_CharacterSetCode", "utf8")
+    french_code = code("languageCode", "LanguageCode", "fre")
+    locale = f'<gmd:PT_Locale id="FR">{french_code}{encoding}</gmd:PT_Locale>'
     inside = (
         text("fileIdentifier", name),
         code("language", "LanguageCode", "ger"),

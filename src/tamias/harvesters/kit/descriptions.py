@@ -50,6 +50,17 @@ class Descriptions:
         """The nodes of which this is said, whatever its value."""
         return [node for node, said in self._of.items() if predicate in said]
 
+    def nodes(self) -> list[Node]:
+        """All nodes of which anything is said, in the order in which they came."""
+        return list(self._of)
+
+    def statements(self, node: Term) -> list[Triple]:
+        """All that is said of a node."""
+        if isinstance(node, Literal) or node not in self._of:
+            return []
+        said = self._of[node].items()
+        return [Triple(node, NamedNode(name), value) for name, values in said for value in values]
+
     def knows(self, node: Term) -> bool:
         """Whether anything is said of it."""
         return node in self._of

@@ -34,14 +34,19 @@ def datasets_in(quads: Iterable[Quad] | Descriptions, catalogue: str | None = No
     One that has neither name nor identifier cannot be told apart, and is left out.
     """
     said = quads if isinstance(quads, Descriptions) else Descriptions(quads)
+    return list(datasets_by_node(said, catalogue).values())
+
+
+def datasets_by_node(said: Descriptions, catalogue: str | None = None) -> dict[Node, Dataset]:
+    """The same, by the nodes that are the datasets."""
     listed = (
         value for node in said.saying(DCAT + "dataset") for value in said.values(node, DCAT + "dataset")
     )
     nodes = dict.fromkeys(said.of_type(DCAT + "Dataset"))
     nodes.update((node, None) for node in listed if not isinstance(node, Literal) and said.knows(node))
     records = _records(said)
-    found = (_dataset(said, node, records.get(node), catalogue) for node in nodes)
-    return [dataset for dataset in found if dataset is not None]
+    found = {node: _dataset(said, node, records.get(node), catalogue) for node in nodes}
+    return {node: dataset for node, dataset in found.items() if dataset is not None}
 
 
 def unread_in(said: Descriptions) -> list[str]:

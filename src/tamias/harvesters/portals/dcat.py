@@ -4,20 +4,34 @@ The catalogue's own statements are kept as they stand; of its blank nodes only t
 """
 
 from collections.abc import AsyncIterator, Iterator
+from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from itertools import islice
+from urllib.parse import urlencode
 
 import msgspec
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Quad
 
+from tamias.harvesters.kit.dated import DatedBookmark, a_little_before, read_bookmark
 from tamias.harvesters.kit.descriptions import MOST_STATEMENTS, Descriptions, is_iri, is_web
 from tamias.harvesters.kit.from_dcat import addresses_in, datasets_in, unread_in
+from tamias.harvesters.kit.paging import as_stamp
 from tamias.harvesters.kit.records import failure, links
 from tamias.harvesters.kit.terms import Labels
 from tamias.harvesters.kit.validators import file_bookmark, request_if_changed, unchanged_end
-from tamias.model.capture import Capture, Outcome
+from tamias.harvesters.portals.dcat_records import catalogue_records
+from tamias.model.capture import Capture, Outcome, Request
 from tamias.model.dataset import Dataset
-from tamias.model.finding import Datasets, Finding, Harvest, HarvestEnd, HarvestStep, Problem, Quads
+from tamias.model.finding import (
+    Datasets,
+    Finding,
+    Harvest,
+    HarvestEnd,
+    HarvestStep,
+    Problem,
+    Quads,
+    SourceRecords,
+)
 from tamias.model.vocabulary import RDF_TYPE
 from tamias.protocols import PoliteClient
 
@@ -46,6 +60,21 @@ class _CatalogueState(msgspec.Struct, kw_only=True):
     sha256: str = ""
     kept: int = 0
     """Findings of the page that were kept, where it is too large for one step."""
+    records: int = 0
+    """Datasets that are kept as documents."""
+    apart: bool = True
+    """Whether each record can be said without the others."""
+    begun_at: str | None = None
+    """When the harvest began, by the catalogue's clock."""
+    counted: int | None = None
+    """What the catalogue counts, where only changes are read."""
+    first: bytes = b""
+    """The mark of what is on the first page, where only changes are read."""
+    since: str | None = None
+    """Only datasets that changed since are asked for; None reads everything."""
+    harvests: int = 0
+    why: str = ""
+    """Why everything is read, where changes were not enough."""
 
 
 class CatalogueHarvester:
@@ -59,6 +88,13 @@ class CatalogueHarvester:
             if harvest.state
             else _CatalogueState(page=harvest.url)
         )
+        if not harvest.state and (mark := read_bookmark(harvest.bookmark, DatedBookmark)):
+            state.since, state.harvests = _naive(a_little_before(mark.latest)), mark.harvests + 1
+        if state.since is not None:
+            async for step in _changes(state, harvest.url, client):
+                yield step
+            if state.since is not None:
+                return
         end: HarvestEnd | None = None
         while end is None:
             known = None if harvest.state or state.pages else harvest.bookmark
@@ -69,7 +105,9 @@ class CatalogueHarvester:
             if end is not None:
                 yield _step(state, end=end)
                 return
-            page, held = _CataloguePage(state, capture), list[Finding]()
+            if not state.pages:
+                state.begun_at = _date_of(capture)
+            page, held = _CataloguePage(state, capture, harvest.url), list[Finding]()
             for findings in page.parts(client):
                 if held:
                     yield _step(state, held)
@@ -78,19 +116,24 @@ class CatalogueHarvester:
             end = page.turn()
             if end is not None and end.complete and state.pages == 1:
                 end = msgspec.structs.replace(end, bookmark=file_bookmark(capture))
+            elif end is not None and end.complete:
+                end = msgspec.structs.replace(end, bookmark=_bookmark(state))
             yield _step(state, held, end)
 
 
 class _CataloguePage:
     """One page of the catalogue; how to go on from it is told into the state."""
 
-    def __init__(self, state: _CatalogueState, capture: Capture) -> None:
+    def __init__(self, state: _CatalogueState, capture: Capture, catalogue: str) -> None:
         self._state = state
+        self._catalogue = catalogue
         self._url = capture.final_url
         self._capture = capture
         self._said = Descriptions()
         self._labels = Labels(f"p{state.pages + 1}")
         self._names: list[str] = []
+        self.rest: list[Quad] = []
+        """What the page says of no dataset."""
 
     def parts(self, client: PoliteClient) -> Iterator[list[Finding]]:
         """Its statements as they stand, then the datasets that they describe; without what was kept before.
@@ -113,13 +156,13 @@ class _CataloguePage:
     def turn(self) -> HarvestEnd | None:
         """Turns the page; an end where there is none to turn to, or no use in it."""
         state = self._state
-        content = _mark("\n".join(sorted(self._names)))
+        content = self.mark or _mark("")
         if self._names and content in _marks(state.seen):
             return _ended(state, f"page {state.page} says what a page before it said")
         state.seen += _mark(state.page) + content
         state.pages += 1
         state.datasets += len(self._names)
-        state.total = self._total() or state.total
+        state.total = self.total() or state.total
         following = self._following()
         if following is None:
             return _ended(state, None)
@@ -143,9 +186,28 @@ class _CataloguePage:
                 f"{self._url}: of more than {MOST_STATEMENTS} statements on one page the rest "
                 "is kept, but no datasets are read from it"
             )
-        datasets = datasets_in(self._said, self._url)
+        if self._said.full:
+            datasets = datasets_in(self._said, self._url)
+        else:
+            found = catalogue_records(self._said, self._url, self._catalogue)
+            datasets = [dataset for dataset, _ in found.records]
+            self._state.records += len(datasets)
+            self._state.apart = self._state.apart and not found.shared
+            self.rest = [Quad(each.subject, each.predicate, each.object) for each in found.rest]
+            for start in range(0, len(datasets), _DATASETS_A_FINDING):
+                part = found.records[start : start + _DATASETS_A_FINDING]
+                yield SourceRecords([record for _, record in part])
         self._names = [dataset.iri for dataset in datasets]
         yield from catalogue_findings(self._said, datasets, self._url)
+
+    def changes(self, client: PoliteClient) -> list[Finding]:
+        """What it says of changes; the document is written again from what is stored."""
+        return [each for each in self._findings(client) if not isinstance(each, Quads)]
+
+    @property
+    def mark(self) -> bytes:
+        """Of the datasets on it; empty without any."""
+        return _mark("\n".join(sorted(self._names))) if self._names else b""
 
     def _following(self) -> str | None:
         """The next page, as this page's own view says it, or the only view there is."""
@@ -156,9 +218,88 @@ class _CataloguePage:
         found = (url for view in views for url in self._said.words(view, *_NEXT))
         return next(filter(is_web, found), None)
 
-    def _total(self) -> int | None:
+    def total(self) -> int | None:
+        """What the catalogue counts."""
         texts = (text for node in self._said.saying(_TOTAL) for text in self._said.texts(node, _TOTAL))
         return max((int(text) for text in texts if text.isascii() and text.isdigit()), default=None)
+
+
+async def _changes(state: _CatalogueState, url: str, client: PoliteClient) -> AsyncIterator[HarvestStep]:
+    """The steps of a harvest of changes, by `modified_since` as CKAN has it.
+
+    Without an end, everything is to be read: the state begins again, and says why.
+    """
+    if state.counted is None:
+        capture = await client.ask(Request(url=url))
+        if end := _trouble(capture):
+            yield _step(state, end=end)
+            return
+        page = _CataloguePage(state, capture, url)
+        page.changes(client)
+        state.counted, state.first, state.begun_at = page.total() or 0, page.mark, _date_of(capture)
+        state.page = f"{url}{'&' if '?' in url else '?'}{urlencode({'modified_since': state.since})}"
+        yield _step(state, [Quads(page.rest)])
+    end = None
+    while end is None:
+        capture = await client.ask(Request(url=state.page))
+        if end := _trouble(capture):
+            yield _step(state, end=end)
+            return
+        page = _CataloguePage(state, capture, url)
+        findings = page.changes(client) if capture.outcome is Outcome.OK else []
+        if capture.outcome is not Outcome.OK or (page.mark and page.mark == state.first):
+            _read_everything(state, url, "the catalogue does not take modified_since")
+            return
+        end = page.turn()
+        yield _step(state, findings)
+    held = await client.records_held()
+    if held != state.counted or not state.apart:
+        _read_everything(
+            state, url, f"{held:,} datasets are known, and the catalogue counts {state.counted:,}"
+        )
+        return
+    reason = f"{state.datasets} of {held} datasets read, those changed since {state.since} by modified_since"
+    end = HarvestEnd(
+        outcome=Outcome.OK,
+        reason=f"{reason}; the catalogue counts as many as are known",
+        bookmark=_bookmark(state),
+    )
+    yield _step(state, end=end)
+
+
+def _trouble(capture: Capture) -> HarvestEnd | None:
+    """The end where another try can help; any other failure shows that changes cannot be asked for."""
+    end = failure(capture, "the changes of the catalogue,", MOST_BYTES)
+    return end if end is not None and end.retry else None
+
+
+def _read_everything(state: _CatalogueState, url: str, why: str) -> None:
+    fresh = _CatalogueState(page=url, why=f"everything was read: {why}")
+    for name in msgspec.structs.asdict(fresh):
+        setattr(state, name, getattr(fresh, name))
+
+
+def _bookmark(state: _CatalogueState) -> bytes | None:
+    """None where the next harvest has to read everything."""
+    total = state.counted if state.since is not None else state.total
+    read = state.records if state.since is None else total
+    if not state.apart or not state.begun_at or total is None or read != total:
+        return None
+    return msgspec.msgpack.encode(DatedBookmark(latest=state.begun_at, harvests=state.harvests))
+
+
+def _date_of(capture: Capture) -> str | None:
+    """When a page was sent, by the server's clock."""
+    said = capture.hops[-1].header("date") if capture.hops else None
+    try:
+        return as_stamp(parsedate_to_datetime(said or "").isoformat())
+    except ValueError:
+        return None
+
+
+def _naive(stamp: str) -> str:
+    """A time in UTC that does not say so: CKAN takes no other."""
+    return stamp[: len("2024-01-31T12:00:00")]
 
 
 def catalogue_findings(said: Descriptions, datasets: list[Dataset], base: str) -> Iterator[Finding]:
@@ -177,7 +318,7 @@ def _marks(seen: bytes) -> set[bytes]:
 
 
 def _ended(state: _CatalogueState, why: str | None) -> HarvestEnd:
-    told = f"{state.datasets} datasets on {state.pages} pages"
+    told = f"{state.datasets} datasets on {state.pages} pages" + (f"; {state.why}" if state.why else "")
     if state.total is not None:
         told += f", of {state.total} that the catalogue counts"
     doubts = [why] if why else []
@@ -194,4 +335,6 @@ def _ended(state: _CatalogueState, why: str | None) -> HarvestEnd:
 def _step(
     state: _CatalogueState, findings: list[Finding] | None = None, end: HarvestEnd | None = None
 ) -> HarvestStep:
+    if end is not None and state.since is not None:
+        end = msgspec.structs.replace(end, changes_only=True)
     return HarvestStep(state=msgspec.msgpack.encode(state), findings=findings or [], end=end)

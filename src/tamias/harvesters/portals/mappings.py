@@ -11,6 +11,7 @@ from tamias.harvesters.portals import (
     arcgis,
     ckan_records,
     csw_records,
+    dcat_records,
     dkan,
     opendatasoft,
     socrata,
@@ -48,6 +49,8 @@ _XML: Final = {
 
 def mapping_of(source: SourceRecord) -> RecordMapping:
     """The mapping that a record is read by. Raises `KeyError` for one that is not known."""
+    if source.mapping == dcat_records.MAPPING.name:
+        return dcat_records.MAPPING
     if source.mapping == "dataverse":
         return export_mapping(source.record)
     return _JSON[source.mapping] if source.mapping in _JSON else _XML[source.mapping]
@@ -56,6 +59,8 @@ def mapping_of(source: SourceRecord) -> RecordMapping:
 def map_again(source: SourceRecord) -> list[Quad]:
     """What a record says that was kept, by the mapping as it is now. May raise what reading it raised."""
     mapping = mapping_of(source)
+    if mapping is dcat_records.MAPPING:
+        return dcat_records.record_quads(source)
     if mapping.name not in _XML:
         return map_record(mapping, source.body, source.catalogue).quads
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)

@@ -76,13 +76,14 @@ def _brief(resource: Resource, versions: Sequence[Version], bases: CatalogueBase
         told.add(node, "dcat:distribution", NamedNode(current.value + "#distribution"))
     made = resource_quads(resource, versions[-1:], bases=bases)
     left_out = {(node, word("dct:issued")), (node, word("dcat:hasVersion"))}
-    return told.quads + [
+    kept = [
         quad
         for quad in made
         if quad.subject != current
         and (quad.subject, quad.predicate) not in left_out
         and (quad.predicate == _TYPE or _is_under(quad, node) or _is_under(quad, bases.catalogue()))
     ]
+    return kept + told.quads
 
 
 def _is_under(quad: Quad, node: NamedNode) -> bool:

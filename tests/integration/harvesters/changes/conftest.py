@@ -37,7 +37,8 @@ class Server:
                 server.log.append(self.path)
                 status, headers, body = server.answer(split.path, query, self.headers)
                 with contextlib.suppress(ConnectionError):
-                    self.send_response(status)
+                    self.send_response_only(status)
+                    self.send_header("Date", headers.pop("Date", None) or self.date_time_string())
                     for name, value in headers.items():
                         self.send_header(name, value)
                     self.send_header("Content-Length", str(len(body)))

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def _kinds():
 KINDS = _kinds()
 
 
+def unlabelled(quads):
+    return {re.sub(r"_:\w+", "_", str(quad)) for quad in quads}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_dcat_out_of_a_portal_breaks_no_rule_of_the_profile(portal, harvest, violations, kind):
     harvester, path, portal.serve, _ = KINDS[kind]
@@ -41,7 +46,7 @@ def test_every_record_of_a_portal_becomes_a_dataset(portal, harvest, kind):
     assert (len(harvested.datasets), len(told), harvested.problems) == (number, number, [])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dcat"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_record_is_kept_and_says_the_same_when_it_is_read_again(portal, harvest, kind):
     harvester, path, portal.serve, number = KINDS[kind]
     harvested = harvest(harvester(), path)
@@ -52,7 +57,7 @@ def test_every_record_is_kept_and_says_the_same_when_it_is_read_again(portal, ha
         coverage.add(source, quads, mapping_of(source).dropped)
         again.update(quads)
     assert len(harvested.sources) == number
-    assert again <= set(harvested.quads)
+    assert unlabelled(again) <= unlabelled(harvested.quads)
     assert [(each.field, each.lost) for each in coverage.fields.values() if each.lost] == []
     assert coverage.dropped <= 0.03 * coverage.values
 
