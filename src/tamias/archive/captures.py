@@ -16,6 +16,9 @@ from tamias.model.lease import Lease, Task
 _ROWS = RowSchema(CaptureRecord, "capture")
 _SQL = _ROWS.statements("tamias.archive", "captures.sql")
 
+_LATEST = (1 << 48) - 1
+_ID_SLACK = 3_600_000
+
 Attempt = tuple[Lease, Task, CaptureRecord]
 Passes = Callable[[str], bool]
 """Whether what a capture brought, by its id, may be read on."""
@@ -95,6 +98,47 @@ def some_captures(session: Session, bucket: int, ids: Sequence[UUID]) -> list[Ca
     asked = {"bucket": bucket, "ids": Uuids(ids)}
     rows = session.transact(lambda cursor: cursor.execute(_SQL["some_captures"].text, asked).fetchall())
     return [_record(row) for row in rows]
+
+
+class CaptureFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which attempts are asked for; without anything, all."""
+
+    capture: str | None = None
+    since: int = 0
+    until: int = _LATEST
+    """By the times when they started, both included."""
+    url: str | None = None
+    """As it was requested, or an IRI that is written so."""
+    qid: int | None = None
+    """The number of its host; needed with `url`."""
+    outcome: Outcome | None = None
+    crawl: str | None = None
+
+
+def asked_captures(
+    session: Session, asked: CaptureFilter, buckets: int, limit: int
+) -> Iterator[CaptureRecord]:
+    """The attempts that fit, so many at most, in no order."""
+    first, last = (UUID(asked.capture),) * 2 if asked.capture else _ids_between(asked.since, asked.until)
+    words = {
+        "first": first,
+        "last": last,
+        "since": asked.since,
+        "until": asked.until,
+        "url": asked.url,
+        "qid": asked.qid,
+        "outcome": asked.outcome,
+        "crawl": asked.crawl,
+    }
+    for bucket in range(buckets):
+        rows = session.rows(_SQL["asked_captures"].text, {**words, "bucket": bucket, "limit": limit})
+        yield from map(_record, rows)
+
+
+def _ids_between(since: int, until: int) -> tuple[UUID, UUID]:
+    """Ids of attempts that started then; an id may have been made somewhat earlier or later."""
+    low, high = max(0, since - _ID_SLACK), min(_LATEST, until + _ID_SLACK)
+    return UUID(int=low << 80), UUID(int=high << 80 | (1 << 80) - 1)
 
 
 def corpus_figures(session: Session) -> CorpusFigures:

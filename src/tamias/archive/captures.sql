@@ -122,6 +122,21 @@ FROM capture JOIN crawl ON crawl.crawl = capture.crawl
 WHERE capture.bucket = %(bucket)b::int2 AND capture.capture = ANY(%(ids)b::uuid[])
 ORDER BY capture.started_at, capture.capture
 
+-- name: asked_captures
+-- Attempts of a bucket that fit all that is named; null fits all. Ids begin with the time of the attempt, so that those
+-- of a time are found by the primary key. An address may be written otherwise where it has characters that no IRI has.
+SELECT crawl.name, capture.url, {selected}
+FROM capture JOIN crawl ON crawl.crawl = capture.crawl
+WHERE capture.bucket = %(bucket)b::int2
+  AND capture.capture >= %(first)b::uuid AND capture.capture <= %(last)b::uuid
+  AND capture.started_at BETWEEN %(since)b::int8 AND %(until)b::int8
+  AND (%(qid)b::int8 IS NULL OR capture.qid = %(qid)b::int8)
+  AND (%(url)b::text IS NULL OR capture.url = %(url)b::text
+       OR capture.url ~ '[^]!#$%%&''()*+,./:;=?@~0-9A-Za-z_[-]|%%(?![0-9A-Fa-f]{2})|[][]')
+  AND (%(outcome)b::int2 IS NULL OR capture.outcome = %(outcome)b::int2)
+  AND (%(crawl)b::text IS NULL OR crawl.name = %(crawl)b::text)
+LIMIT %(limit)b::int8
+
 -- name: corpus_figures
 -- Attempts by outcome, and what they brought.
 SELECT capture.outcome, count(*), sum(capture.quads)::int8, sum(capture.bytes)::int8 FROM capture

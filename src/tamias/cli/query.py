@@ -62,7 +62,7 @@ def _ask(place: CommonOptions, query: str, accept: str, at: str | None) -> "Answ
         past = PastQueries(archive, settings, options)
         if at is not None:
             return past.ask_at(query, accept, at)
-        with Catalogue(place.data, options) as catalogue:
+        with Catalogue(place.data, options, archive.database) as catalogue:
             if catalogue.is_filled_by_us:
                 with closing(catalogue.refresher(archive.session, bases_of(settings.serve))) as refresher:
                     refresher.round()

@@ -143,7 +143,8 @@ def corpus(shared_corpus):
 
 @pytest.fixture(scope="session")
 def shared_catalogue(shared_corpus):
-    with Catalogue(shared_corpus.data, CatalogueOptions(seconds=SECONDS, bytes=1 << 20)) as catalogue:
+    options = CatalogueOptions(seconds=SECONDS, bytes=1 << 20)
+    with Catalogue(shared_corpus.data, options, shared_corpus.database) as catalogue:
         yield catalogue
 
 

@@ -8,16 +8,18 @@ import io
 import os
 import resource
 import socket
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
-from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples
+from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat, Store
 
 from tamias.crawl.catalogue.messages import DONE, QueryOrder, QueryReply, receive, send
 from tamias.crawl.catalogue.query_text import names_graphs
 from tamias.crawl.catalogue.result_formats import result_format
 from tamias.crawl.catalogue.snapshots import OpenSnapshot, newest_mark, open_newest
+from tamias.model.vocabulary import METADATA_GRAPH
 
 QUERY_MEMORY = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 """Bytes that one query may take: one that sorts the whole store ends its process, not the machine."""
@@ -35,7 +37,7 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
     keeper.settimeout(_IDLE_SECONDS)
     while True:
         try:
-            word, descriptors, _, _ = socket.recv_fds(keeper, 1, 2)
+            word, descriptors, _, _ = socket.recv_fds(keeper, 1, 3)
         except TimeoutError:
             snapshots.leave_old()
             continue
@@ -43,17 +45,32 @@ def answer_queries(keeper: socket.socket, folder: Path) -> NoReturn:
             os._exit(0)
         line, spool = socket.socket(fileno=descriptors[0]), os.fdopen(descriptors[1], "wb", buffering=0)
         with line, spool:
-            _serve(line, spool, keeper, snapshots)
+            _serve(line, spool, keeper, _store_of(snapshots, descriptors[2:]))
 
 
-def _serve(
-    line: socket.socket, spool: io.FileIO, keeper: socket.socket, snapshots: "_NewestSnapshot"
-) -> None:
+Open = Callable[[], Store]
+
+
+def _store_of(snapshots: "_NewestSnapshot", files: list[int]) -> Open:
+    """The newest snapshot, or the graph of fetches, where whoever asked has brought one."""
+    if not files:
+        return lambda: snapshots.get().store
+
+    def fetches() -> Store:
+        store = Store()
+        with os.fdopen(files[0], "rb") as file:
+            store.bulk_load(file, RdfFormat.N_TRIPLES, to_graph=METADATA_GRAPH, lenient=True)
+        return store
+
+    return fetches
+
+
+def _serve(line: socket.socket, spool: io.FileIO, keeper: socket.socket, opens: Open) -> None:
     reply = None
     try:
         line.settimeout(_ORDER_SECONDS)
         order, _ = receive(line, QueryOrder)
-        reply = _reply(snapshots, order, spool)
+        reply = _reply(opens, order, spool)
     except (OSError, EOFError):
         pass  # whoever asked has gone
     # The keeper must know before whoever asked does: one that leaves earlier has given up.
@@ -83,9 +100,9 @@ class _NewestSnapshot:
             self._open = None
 
 
-def _reply(snapshots: _NewestSnapshot, order: QueryOrder, spool: io.FileIO) -> QueryReply:
+def _reply(opens: Open, order: QueryOrder, spool: io.FileIO) -> QueryReply:
     try:
-        store = snapshots.get().store
+        store = opens()
     except (OSError, RuntimeError) as error:
         return _damaged(error)
     try:

@@ -10,7 +10,8 @@ from contextlib import closing
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Self
+from tempfile import TemporaryFile
+from typing import BinaryIO, Self, cast
 
 import msgspec
 from pyoxigraph import Quad
@@ -19,9 +20,10 @@ from tamias.archive.catalogue import PREFIXES, CatalogueBases, catalogue_quads
 from tamias.crawl.catalogue.dialect import as_asked
 from tamias.crawl.catalogue.documents import replace_all
 from tamias.crawl.catalogue.errors import QueryRefused, StoreAway, StoreError
-from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient
+from tamias.crawl.catalogue.exchange import ANSWER_BYTES, Answer, Limits, SparqlClient, too_long
 from tamias.crawl.catalogue.kept import QUERY_SECONDS, Asking, KeptGraphs, KeptStore
 from tamias.crawl.catalogue.messages import QueryOrder
+from tamias.crawl.catalogue.provenance import AskedFetches, asked_fetches, names_metadata, write_fetches
 from tamias.crawl.catalogue.query_text import asks_elsewhere
 from tamias.crawl.catalogue.refresh import Refresher, by_graph, ntriples
 from tamias.crawl.catalogue.snapshots import make_store
@@ -126,8 +128,12 @@ def bases_of(settings: ServeSettings) -> CatalogueBases:
 class Catalogue:
     """Asked by any number of threads. The server starts when it is first needed."""
 
-    def __init__(self, data: Path, options: CatalogueOptions | None = None) -> None:
+    def __init__(
+        self, data: Path, options: CatalogueOptions | None = None, database: Database | None = None
+    ) -> None:
+        """The database is needed for queries about fetches, which are not in the store."""
         self.data = data
+        self._database = database
         self.options = options or CatalogueOptions()
         self._kept: KeptStore | None = None
         if self.options.server is None:
@@ -151,7 +157,31 @@ class Catalogue:
             raise QueryRefused("SERVICE is not supported: other servers are not queried")
         if self._kept is None:
             return self._client.ask(text, accept, limits, graphs)
-        return self._kept.ask(QueryOrder(text, accept, graphs or {}, limits.bytes), limits, asking)
+        order = QueryOrder(text, accept, graphs or {}, limits.bytes)
+        if names_metadata(query, order.graphs):
+            fetches = asked_fetches(text, order.graphs)
+            if fetches is not None:
+                return self._ask_of(fetches, order, limits, asking)
+        return self._kept.ask(order, limits, asking)
+
+    def _ask_of(
+        self, fetches: AskedFetches, order: QueryOrder, limits: Limits, asking: Asking | None
+    ) -> Answer:
+        assert self._kept is not None
+        if self._database is None:
+            raise QueryRefused("there is no database to read the fetches from")
+        deadline = time.monotonic() + limits.seconds
+
+        def go_on() -> None:
+            if time.monotonic() > deadline:
+                raise too_long(limits)
+            if asking is not None:
+                asking.check()
+
+        with TemporaryFile() as file:
+            write_fetches(self._database, fetches, cast("BinaryIO", file), go_on)
+            file.seek(0)
+            return self._kept.ask(order, limits, asking, file.fileno())
 
     def refresher(
         self,

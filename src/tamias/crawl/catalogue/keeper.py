@@ -305,7 +305,7 @@ class StoreKeeper:
             user = asked.accept()[0]
             try:
                 user.settimeout(1.0)
-                word, descriptors, _, _ = socket.recv_fds(user, 1, 2)
+                word, descriptors, _, _ = socket.recv_fds(user, 1, 3)
                 user.settimeout(None)
                 if word == QUERY and descriptors:
                     self._queries.take(user, descriptors)

@@ -62,9 +62,13 @@ class Asking:
     def begin(self, line: socket.socket) -> None:
         """It is asked over this line."""
         with self._lock:
-            if self._given_up:
-                raise StoreAway("the query was given up")
+            self.check()
             self._line = line
+
+    def check(self) -> None:
+        """Raises `StoreAway` if it was given up."""
+        if self._given_up:
+            raise StoreAway("the query was given up")
 
     def end(self) -> None:
         """There is nothing to give up any more."""
@@ -101,15 +105,21 @@ class KeptStore(ServerUse):
         except FileNotFoundError as error:
             raise StoreAway(f"the SPARQL server of {self.folder} has just ended; try again") from error
 
-    def ask(self, order: QueryOrder, limits: Limits, asking: Asking | None = None) -> Answer:
-        """The whole answer, or none. Asked again, once, when the process is lost. Raises `StoreError`."""
+    def ask(
+        self, order: QueryOrder, limits: Limits, asking: Asking | None = None, fetches: int | None = None
+    ) -> Answer:
+        """The whole answer, or none. Asked again, once, when the process is lost. Raises `StoreError`.
+
+        `fetches` is an open file of N-Triples: then the query is about the graph of fetches, and this is it.
+        """
         deadline = time.monotonic() + limits.seconds
+        files = () if fetches is None else (fetches,)
         try:
-            return self._ask(order, limits, asking or Asking())
+            return self._ask(order, limits, asking or Asking(), files)
         except StoreAway:
             if time.monotonic() >= deadline:
                 raise
-            return self._ask(order, limits, asking or Asking())
+            return self._ask(order, limits, asking or Asking(), files)
 
     def line_to_writer(self) -> socket.socket:
         """A line over which graphs can be written. Raises `StoreAway`."""
@@ -132,10 +142,10 @@ class KeptStore(ServerUse):
             if is_free(self.folder / "keeper.lock"):
                 shutil.rmtree(self.folder / "store", ignore_errors=True)
 
-    def _ask(self, order: QueryOrder, limits: Limits, asking: Asking) -> Answer:
+    def _ask(self, order: QueryOrder, limits: Limits, asking: Asking, files: tuple[int, ...]) -> Answer:
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, or by whoever asked
         try:
-            with self._connect(QUERY, spool.fileno()) as line:
+            with self._connect(QUERY, spool.fileno(), *files) as line:
                 asking.begin(line)
                 try:
                     reply = _reply(line, order, limits)

@@ -42,7 +42,7 @@ class Archive(ArchiveOfVersions):
         `StoreError` when the answer takes too long or is too large.
         """
         if self._catalogue is None:
-            self._catalogue = Catalogue(self.data, options_of(resolve().settings.serve))
+            self._catalogue = Catalogue(self.data, options_of(resolve().settings.serve), self.database)
         if at is None and self._catalogue.is_filled_by_us:
             with closing(self._catalogue.refresher(self.session)) as refresher:
                 refresher.round()

@@ -56,7 +56,7 @@ class LazyArchive:
     def _catalogue(self) -> Catalogue:
         """Brought up to now, once."""
         serve = self._settings.serve
-        catalogue = self._stack.enter_context(Catalogue(self._data, options_of(serve)))
+        catalogue = self._stack.enter_context(Catalogue(self._data, options_of(serve), self._database))
         if catalogue.is_filled_by_us:
             with (
                 closing(self._database.session()) as session,

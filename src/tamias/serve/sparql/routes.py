@@ -130,7 +130,7 @@ class SparqlSide:
     """From now until `close`. The server itself starts when it is first needed."""
 
     def __init__(self, data: Path, database: Database, settings: ServeSettings) -> None:
-        self.catalogue = Catalogue(data, options_of(settings))
+        self.catalogue = Catalogue(data, options_of(settings), database)
         self._endpoint = SparqlEndpoint(self.catalogue)
         self._following: CatalogueFollower | None = None
         if self.catalogue.is_filled_by_us:

@@ -1,0 +1,171 @@
+"""The graph of fetches: what is asked of it is answered from the database as from the whole graph."""
+
+import json
+
+import pytest
+from pyoxigraph import Store
+
+from tamias.archive.captures import all_captures, insert_captures
+from tamias.archive.catalogue import PREFIXES
+from tamias.crawl.catalogue import provenance
+from tamias.crawl.catalogue.catalogue import Catalogue, CatalogueOptions
+from tamias.crawl.catalogue.errors import QueryRefused
+from tamias.frontier.keys import host_hash
+from tamias.model.capture import CaptureRecord, Extent, Hop, Outcome, new_capture_id
+from tamias.model.lease import Lease, Task
+from tamias.model.url import host
+from tamias.sinks.metadata import activity_quads
+
+START = 1_767_225_600_000
+HOUR = 3_600_000
+PAGE = "http://a.example/page"
+ODD = "http://a.example/a?b[]={c}"
+G = "GRAPH <urn:tamias:metadata>"
+LATE = '"2026-01-01T02:00:00Z"^^xsd:dateTime'
+
+
+@pytest.fixture
+def fetched(corpus):
+    """Visits to three hosts at different times, with every outcome, redirects and documents."""
+    hop = Hop(url=PAGE, status=301, address="192.0.2.1", location="http://a.example/new")
+    last = Hop(url="http://a.example/new", status=200, address="192.0.2.2")
+    urls = [PAGE, ODD, "http://b.example/", "http://c.example/x"]
+    for number in range(24):
+        url, outcome = urls[number % 4], list(Outcome)[1 + number % 6]
+        started = START + number * HOUR // 4
+        record = CaptureRecord(
+            id=str(new_capture_id(started)), crawl=1, url=url, started_at=started, ended_at=started + 7,
+            outcome=outcome, reason="because", depth=number % 3, status=200 + number % 2,
+            hops=(hop, last) if url == PAGE else (last,), final_url=last.url if url == PAGE else url,
+            sha256="ab" * 32 if outcome is Outcome.OK else None, worker=f"w{number % 2}", agent="Tamias",
+            extent=Extent(1, 0, 0, 9) if outcome is Outcome.OK else None, quads=number,
+        )  # fmt: skip
+        lease = Lease(
+            host=host(url), qid=host_hash(host(url)), bucket=0, token=1, ends_at=0, delay_ms=0, tasks=()
+        )
+        task = Task(uid=number, url=url, crawl=1, depth=0, score=0.0)
+        corpus.session.transact(lambda cursor, it=(lease, task, record): insert_captures(cursor, [it]))
+    return corpus
+
+
+@pytest.fixture
+def asked(fetched):
+    """The rows of a query, and those of the same query to the whole graph."""
+    store = Store()
+    for record in all_captures(fetched.session):
+        store.extend(activity_quads(record))
+    options = CatalogueOptions(seconds=60)
+
+    with Catalogue(fetched.data, options, fetched.database) as catalogue:
+
+        def rows(query, graphs=None):
+            with catalogue.ask(query, "application/sparql-results+json", graphs).content as content:
+                found = json.load(content)["results"]["bindings"]
+            ours = sorted(sorted((name, term["value"]) for name, term in row.items()) for row in found)
+            solutions = store.query(query, prefixes=PREFIXES)
+            names = [variable.value for variable in solutions.variables]
+            whole = [[(name, row[name].value) for name in sorted(names) if row[name]] for row in solutions]
+            return ours, sorted(whole)
+
+        yield rows
+
+
+QUERIES = {
+    "everything": f"SELECT * {{ {G} {{ ?s ?p ?o }} }}",
+    "count": f"SELECT ?o (COUNT(*) AS ?n) {{ {G} {{ ?a tamias:outcome ?o }} }} GROUP BY ?o",
+    "outcome": f'SELECT ?a ?u {{ {G} {{ ?a tamias:outcome "failed" ; tamias:requestedUrl ?u }} }}',
+    "url": f"SELECT ?a ?o {{ {G} {{ ?a tamias:requestedUrl <{PAGE}> ; tamias:outcome ?o }} }}",
+    "odd url": f"SELECT ?a {{ {G} {{ ?a tamias:requestedUrl <http://a.example/a?b%5B%5D=%7Bc%7D> }} }}",
+    "crawl": f'SELECT ?a {{ {G} {{ ?a tamias:crawl "default" ; tamias:outcome ?o }} }}',
+    "no such crawl": f'SELECT ?a {{ {G} {{ ?a tamias:crawl "other" }} }}',
+    "time inside": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t >= {LATE}) }} }}",
+    "time outside": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t }} FILTER(?t < {LATE} && ?t > "
+    '"2026-01-01T01:00:00+00:00"^^xsd:dateTime) }',
+    "time turned round": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER({LATE} <= ?t) }} }}",
+    "time or not": f"SELECT ?a {{ {G} {{ ?a prov:startedAtTime ?t FILTER(?t < {LATE} || true) }} }}",
+    "time of an optional": f"SELECT ?a ?t {{ {G} {{ ?a tamias:outcome ?o OPTIONAL "
+    f"{{ ?a prov:startedAtTime ?t FILTER(?t < {LATE}) }} }} }}",
+    "hops": f'SELECT ?l {{ {G} {{ ?a tamias:outcome "ok" ; tamias:hop ?h . ?h tamias:location ?l }} }}',
+    "hop by a path": f'SELECT ?l {{ {G} {{ ?a tamias:outcome "ok" ; tamias:hop/tamias:location ?l }} }}',
+    "a document's other fetches": f'SELECT ?b {{ {G} {{ ?a tamias:depth 0 ; tamias:outcome "ok" ; '
+    "prov:generated ?d . ?d prov:wasGeneratedBy ?b } }",
+    "the same by a path": f'SELECT ?b {{ {G} {{ ?a tamias:outcome "ok" ; '
+    "prov:generated/prov:wasGeneratedBy ?b } }",
+    "two fetches": f'SELECT ?a ?b {{ {G} {{ ?a tamias:outcome "ok" ; tamias:requestedUrl ?u . '
+    '?b tamias:outcome "gone" ; tamias:requestedUrl ?u } }',
+    "two blocks": f'SELECT ?a ?b {{ {G} {{ ?a tamias:outcome "ok" ; tamias:depth ?d }} '
+    f'{G} {{ ?b tamias:outcome "gone" ; tamias:depth ?d }} }}',
+    "union": f'SELECT ?a {{ {G} {{ {{ ?a tamias:outcome "ok" }} UNION {{ ?a tamias:outcome "gone" }} }} }}',
+    "minus": f'SELECT ?a {{ {G} {{ ?a tamias:outcome "ok" MINUS {{ ?a tamias:depth 0 }} }} }}',
+    "not exists": f'SELECT ?a {{ {G} {{ ?a tamias:outcome "ok" ; tamias:requestedUrl ?u FILTER NOT EXISTS '
+    '{ ?b tamias:requestedUrl ?u ; tamias:outcome "gone" } } }',
+    "a query inside": f'SELECT ?a ?n {{ {G} {{ ?a tamias:outcome "ok" '
+    "{ SELECT (COUNT(?a) AS ?n) { ?a tamias:outcome ?o } } } }",
+    "prefixed": 'PREFIX m: <urn:tamias:meta> SELECT ?a { GRAPH m:data { ?a tamias:outcome "ok" } }',
+    "escaped": "SELECT ?a { GRAPH <\\u0075rn:tamias:metadata> { ?a tamias:depth 1 } }",
+    "from": 'SELECT ?a FROM <urn:tamias:metadata> { ?a tamias:outcome "refused" }',
+    "agents": f"SELECT ?l {{ {G} {{ ?a tamias:depth 1 ; prov:wasAssociatedWith ?w . ?w rdfs:label ?l }} }}",
+    "brackets": f'SELECT ?u {{ {G} {{ [] tamias:outcome "ok" ; tamias:requestedUrl ?u . }} }}',
+    "text with braces": f'SELECT ?a {{ {G} {{ ?a tamias:reason "}} {{" ; tamias:outcome "ok" }} }} # }} {{',
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_a_query_is_answered_as_from_the_whole_graph(asked, query):
+    ours, whole = asked(query)
+    assert ours == whole
+
+
+def test_a_fetch_by_its_iri_is_found(asked, fetched):
+    record = next(iter(all_captures(fetched.session)))
+    ours, whole = asked(f"SELECT ?p ?o {{ {G} {{ <urn:uuid:{record.id}> ?p ?o }} }}")
+    assert ours == whole
+    assert len(ours) > 10
+
+
+def test_what_is_restricted_is_not_read_whole(asked, monkeypatch):
+    """Of a large crawl only that is read which the query can be about."""
+    monkeypatch.setattr(provenance, "MOST_FETCHES", 12)
+    for name in ("outcome", "url", "odd url", "time inside"):
+        ours, whole = asked(QUERIES[name].replace(LATE, '"2026-01-01T05:00:00Z"^^xsd:dateTime'))
+        assert ours == whole
+    with pytest.raises(QueryRefused, match="more than 12 fetches"):
+        asked(QUERIES["count"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT * {{ {G} {{ ?a tamias:requestedUrl ?u }} ?u dct:title ?t }}",
+        f"SELECT * {{ {G} {{ ?a tamias:requestedUrl ?u }} GRAPH ?g {{ ?u dct:title ?t }} }}",
+        "SELECT * FROM <urn:tamias:metadata> FROM <http://a.example/> { ?s ?p ?o }",
+        "SELECT * { VALUES ?g { <urn:tamias:metadata> } GRAPH ?g { ?s ?p ?o } }",
+        "DESCRIBE ?a { GRAPH <urn:tamias:metadata> { ?a tamias:depth 0 } }",
+        f"SELECT * {{ {G} {{ ?a tamias:depth (1 2) }} }}",
+    ],
+)
+def test_what_cannot_be_answered_is_an_error(asked, query):
+    with pytest.raises(QueryRefused, match="urn:tamias:metadata cannot be answered"):
+        asked(query)
+
+
+def test_what_is_no_query_is_told_as_ever(asked):
+    with pytest.raises(QueryRefused, match="error at"):
+        asked(f"SELECT * {{ {G} {{ ?a }}")
+
+
+def test_fetches_are_not_among_other_statements(fetched, refresher, client):
+    refresher.round()
+    answer = client.get("/sparql", params={"query": "SELECT * { ?s ?p ?o }"})
+    assert answer.json()["results"]["bindings"] == []
+
+
+def test_the_graph_is_answered_over_http(fetched, client):
+    query = f'SELECT ?u {{ {G} {{ ?a tamias:outcome "gone" ; tamias:requestedUrl ?u }} }}'
+    rows = client.get("/sparql", params={"query": query}).json()["results"]["bindings"]
+    assert {row["u"]["value"] for row in rows} == {"http://b.example/", PAGE}
+
+
+def test_a_refusal_is_a_problem_document(fetched, client):
+    answer = client.get("/sparql", params={"query": f"SELECT * {{ {G} {{ ?a ?p ?o }} ?s ?p ?o }}"})
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
