@@ -71,7 +71,7 @@ interop: setup
 	$(BIN)/python -m benchmarks.faults.postgres_17
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
-	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py
+	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

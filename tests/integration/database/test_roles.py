@@ -60,7 +60,9 @@ RUNS = {
 """Files whose statements are run as a role, some so seldom that no test of a crawl would miss a right."""
 NOT_THEIRS = {
     "archive/sources/revisits": {"set_importances"},
-    "archive/blobs/blobs": {"make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks"},
+    "archive/blobs/blobs": {
+        *("make_wanted", "want", "delete_unwanted", "delete_unwanted_in_chunks", "delete_empty_groups"),
+    },
     "serve/events/webhooks/webhooks": {
         *("behind", "note_seen", "put_delivery", "claim", "settle", "stop_webhook", "forget_deliveries"),
     },

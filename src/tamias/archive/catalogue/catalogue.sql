@@ -20,3 +20,18 @@ SELECT portal.portal, portal.url, portal.first_seen, portal.walked_at FROM porta
 SELECT described.record, described.iri FROM described
 WHERE described.portal = %(portal)b::int8 AND described.record > %(after)b::text
 ORDER BY described.record LIMIT %(limit)b::int4
+
+-- name: read_listings
+-- When datasets of a portal and their files were first seen, when each left and came back, and when it left for good.
+SELECT told.record, told.url, told.first_seen, told.gone_at, coalesce(away.gone_at, '{}'), coalesce(away.back_at, '{}')
+FROM (SELECT described.portal, described.record, '' AS url, described.first_seen, described.gone_at FROM described
+      WHERE described.portal = %(portal)b::int8 AND described.record = ANY(%(record)b::text[])
+      UNION ALL
+      SELECT offered.portal, offered.record, offered.url, coalesce(offered.first_seen, offered.last_seen), offered.gone_at
+      FROM offered
+      WHERE offered.portal = %(portal)b::int8 AND offered.record = ANY(%(record)b::text[])) AS told
+     LEFT JOIN LATERAL (SELECT array_agg(absence.gone_at ORDER BY absence.gone_at) AS gone_at,
+                               array_agg(absence.back_at ORDER BY absence.gone_at) AS back_at
+                        FROM absence WHERE absence.portal = told.portal AND absence.record = told.record
+                                       AND absence.url = told.url) AS away ON true
+ORDER BY told.record, told.url

@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
+from tamias.archive.catalogue.listed import Listing, describe_listings, read_listings
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.resource import head_quads, resource_quads, version_quads
 from tamias.archive.catalogue.terms import (
@@ -192,23 +193,32 @@ def _portals(session: Session, only: Collection[str] | None = None) -> Iterator[
         )
         describe_measures(told, node, read_measures(session, [url])[url])
         yield told.quads
-        yield from _descriptions(session, portal, url)
+        yield from _descriptions(session, portal, url, node)
 
 
-def _descriptions(session: Session, portal: int, url: str) -> Iterator[list[Quad]]:
+def _descriptions(session: Session, portal: int, url: str, node: NamedNode) -> Iterator[list[Quad]]:
     after = ""
     while page := session.fetch_all(
         _SQL["page_described"], {"portal": portal, "after": after, "limit": AT_ONCE}
     ):
-        names = {record_id(url, record): iri for record, iri in page}
-        measures = read_measures(session, list(names))
-        yield [quad for name, iri in names.items() for quad in _description(name, iri, measures[name])]
+        measures = read_measures(session, [record_id(url, record) for record, _ in page])
+        listings = read_listings(session, portal, [record for record, _ in page])
+        yield [
+            quad
+            for record, iri in page
+            for name in [record_id(url, record)]
+            for quad in _description(name, iri, measures[name], node, listings[record])
+        ]
         after = page[-1][0]
 
 
-def _description(name: str, iri: str, measures: Sequence[Measure]) -> list[Quad]:
-    told = GraphBuilder(catalogue_graph("record", name))
+def _description(
+    name: str, iri: str, measures: Sequence[Measure], portal: NamedNode, listings: Sequence[Listing]
+) -> list[Quad]:
+    graph = catalogue_graph("record", name)
+    told = GraphBuilder(graph)
     node = address(iri)
     if node is not None:
         describe_measures(told, node, measures, scope=name)
+        describe_listings(told, node, portal, graph.value, listings)
     return told.quads

@@ -13,6 +13,7 @@ from tamias.archive.catalogue import (
     stream,
 )
 from tamias.archive.quality import METRICS, measure_portals, measure_resources
+from tamias.archive.sources.catalogues import note_datasets, note_whole
 from tamias.model.dataset import Dataset, Distribution
 
 BASES = CatalogueBases(service="https://archive.example.org")
@@ -135,3 +136,35 @@ def test_the_quality_of_a_portal_is_said_of_it(filled):
 def test_a_table_of_a_version_is_told(filled):
     query = "SELECT ?rows ?name WHERE { ?it arc:rows ?rows ; csvw:tableSchema/csvw:column/csvw:name ?name }"
     assert asked(everything(filled), query) == ["2 a"]
+
+
+LISTED_ON = """SELECT ?what WHERE {{
+    ?what arc:listed ?time . ?time arc:hasPortal <http://c.example/> ; dcat:startDate ?from .
+    OPTIONAL {{ ?time dcat:endDate ?until }}
+    FILTER (?from <= "{0}"^^xsd:dateTime && (!BOUND(?until) || ?until > "{0}"^^xsd:dateTime)) }}"""
+
+
+def test_a_query_tells_what_a_portal_listed_at_any_time(corpus):
+    day = 86_400_000
+    harvests = [{"x": "xy", "z": "z"}, {"x": "x"}, {"x": "xy", "z": "z"}, {"x": "y"}, {"z": "z"}]
+
+    def dataset(name, files):
+        forms = tuple(Distribution(url=f"http://f.example/{each}") for each in files)
+        return Dataset(iri=f"http://c.example/{name}", record=name, title=name, distributions=forms)
+
+    for number, seen in enumerate(harvests):
+
+        def note(cursor, number=number, seen=seen):
+            datasets = [dataset(*each) for each in seen.items()]
+            note_datasets(cursor, "http://c.example/", "ckan", number * day, datasets)
+            note_whole(cursor, "http://c.example/", number * day)
+
+        corpus.session.transact(note)
+    quads = everything(corpus)
+    for number, seen in enumerate(harvests):
+        found = asked(quads, LISTED_ON.format(f"1970-01-{number + 1:02}T12:00:00Z"))
+        datasets = [f"http://c.example/{name}" for name in seen]
+        files = {f"http://f.example/{each}" for name in seen for each in seen[name]}
+        assert [iri for iri in found if "c.example" in iri] == datasets
+        # Files of a dataset that is away as a whole are still its files: their own times go on.
+        assert files <= {iri for iri in found if "f.example" in iri}

@@ -1,0 +1,65 @@
+"""When portals listed datasets and files: a period of time for each time that one was there."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+from pyoxigraph import NamedNode
+
+from tamias.archive.catalogue.terms import GraphBuilder, address, moment
+from tamias.database.connect import Session
+from tamias.database.sql import statements
+
+_SQL = statements("tamias.archive.catalogue", "catalogue.sql")
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """When a dataset, or a file of it, was listed. Times are milliseconds UTC."""
+
+    url: str
+    """Of the file; empty: the dataset as a whole."""
+    first_seen: int
+    gone_at: int | None
+    absences: tuple[tuple[int, int], ...]
+    """From and until, oldest first."""
+
+    def periods(self) -> list[tuple[int, int | None]]:
+        """From and until; the last has no end while it lasts.
+
+        >>> Listing("", 1, 9, ((3, 5),)).periods()
+        [(1, 3), (5, 9)]
+        """
+        starts = [self.first_seen, *(back for _, back in self.absences)]
+        return list(zip(starts, [*(gone for gone, _ in self.absences), self.gone_at], strict=True))
+
+
+def read_listings(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[Listing]]:
+    """Of datasets of a portal, each with its files."""
+    found: dict[str, list[Listing]] = defaultdict(list)
+    for record, url, first_seen, gone_at, gone, back in session.fetch_all(
+        _SQL["read_listings"], {"portal": portal, "record": list(records)}
+    ):
+        found[record].append(Listing(url, first_seen, gone_at, tuple(zip(gone, back, strict=True))))
+    return found
+
+
+def describe_listings(
+    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[Listing]
+) -> None:
+    """A dct:PeriodOfTime for each time; `scope` is what their names begin with."""
+    for place, listing in enumerate(listings):
+        node = address(listing.url) if listing.url else dataset
+        if node is None:
+            continue
+        for number, (start, end) in enumerate(listing.periods()):
+            period = NamedNode(f"{scope}:listed:{place}:{number}")
+            told.typed(node, "arc:listed", period, "dct:PeriodOfTime")
+            told.each(
+                period,
+                {
+                    "arc:hasPortal": portal,
+                    "dct:isPartOf": dataset if listing.url else None,
+                    "dcat:startDate": moment(start),
+                    "dcat:endDate": None if end is None else moment(end),
+                },
+            )
