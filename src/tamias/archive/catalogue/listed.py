@@ -13,7 +13,7 @@ from tamias.database.sql import statements
 _SQL = statements("tamias.archive.catalogue", "catalogue.sql")
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ListedTimes(msgspec.Struct, frozen=True):
     """When a dataset, or a file of it, was listed. Times are milliseconds UTC."""
 
     url: str
@@ -26,25 +26,25 @@ class Listing(msgspec.Struct, frozen=True):
     def periods(self) -> list[tuple[int, int | None]]:
         """From and until; the last has no end while it lasts.
 
-        >>> Listing("", 1, 9, ((3, 5),)).periods()
+        >>> ListedTimes("", 1, 9, ((3, 5),)).periods()
         [(1, 3), (5, 9)]
         """
         starts = [self.first_seen, *(back for _, back in self.absences)]
         return list(zip(starts, [*(gone for gone, _ in self.absences), self.gone_at], strict=True))
 
 
-def read_listings(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[Listing]]:
+def read_listings(session: Session, portal: int, records: Sequence[str]) -> dict[str, list[ListedTimes]]:
     """Of datasets of a portal, each with its files."""
-    found: dict[str, list[Listing]] = defaultdict(list)
+    found: dict[str, list[ListedTimes]] = defaultdict(list)
     for record, url, first_seen, gone_at, gone, back in session.fetch_all(
         _SQL["read_listings"], {"portal": portal, "record": list(records)}
     ):
-        found[record].append(Listing(url, first_seen, gone_at, tuple(zip(gone, back, strict=True))))
+        found[record].append(ListedTimes(url, first_seen, gone_at, tuple(zip(gone, back, strict=True))))
     return found
 
 
 def describe_listings(
-    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[Listing]
+    told: GraphBuilder, dataset: NamedNode, portal: NamedNode, scope: str, listings: Sequence[ListedTimes]
 ) -> None:
     """A dct:PeriodOfTime for each time; `scope` is what their names begin with."""
     for place, listing in enumerate(listings):

@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tamias.archive.catalogue.declared import declared_quads
 from tamias.archive.catalogue.joins import joins_of
-from tamias.archive.catalogue.listed import Listing, describe_listings, read_listings
+from tamias.archive.catalogue.listed import ListedTimes, describe_listings, read_listings
 from tamias.archive.catalogue.measures import describe_measures, metric_quads
 from tamias.archive.catalogue.resource import head_quads, resource_quads, version_quads
 from tamias.archive.catalogue.terms import (
@@ -213,7 +213,7 @@ def _descriptions(session: Session, portal: int, url: str, node: NamedNode) -> I
 
 
 def _description(
-    name: str, iri: str, measures: Sequence[Measure], portal: NamedNode, listings: Sequence[Listing]
+    name: str, iri: str, measures: Sequence[Measure], portal: NamedNode, listings: Sequence[ListedTimes]
 ) -> list[Quad]:
     graph = catalogue_graph("record", name)
     told = GraphBuilder(graph)
