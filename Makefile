@@ -70,6 +70,8 @@ interop: setup
 	.venv/croissant/bin/pip install --quiet mlcroissant==1.1.1
 	$(BIN)/python -m benchmarks.faults.postgres_17
 	test -d /usr/lib/postgresql/15 || apt-get -qq install --no-install-recommends postgresql-15
+	$(BIN)/pip install --quiet aiosmtpd==1.4.6
+	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
 	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py
 

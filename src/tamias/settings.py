@@ -390,6 +390,34 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     sparql_guard: Annotated[bool, _about("run SPARQL queries without network; needs user namespaces")] = True
 
 
+class AlertsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told of what needs attention, when, and from which point on."""
+
+    mail_to: Annotated[tuple[str, ...], _about("e-mail addresses that get alerts")] = ()
+    mail_from: Annotated[str, _about("the sender of these mails")] = "tamias@localhost"
+    smtp: Annotated[str, _about("HOST:PORT of the mail server; the password is in TAMIAS_SMTP_PASSWORD")] = ""
+    smtp_user: Annotated[str, _about("user at the mail server; empty: no login")] = ""
+    smtp_tls: Annotated[
+        Literal["starttls", "tls", "none"], _about("how the connection to the mail server is encrypted")
+    ] = "starttls"
+    smtp_ca: Annotated[str, _about("file of certificates to trust for it; empty: the system's")] = ""
+    webhook: Annotated[str, _about("URL that gets alerts as JSON")] = ""
+    digest: Annotated[float, _about("hours between digests of all that needs attention; 0: none", ge=0)] = (
+        24.0
+    )
+    quiet: Annotated[
+        str,
+        _about("hours of the day, UTC, without alerts, such as 22-7", pattern=r"^([0-9]{1,2}-[0-9]{1,2})?$"),
+    ] = ""
+    failing: Annotated[float, _about("days without a usable answer before a resource is reported", ge=0)] = (
+        3.0
+    )
+    disk: Annotated[float, _about("megabytes; less free disk space is reported", ge=0)] = 1000.0
+    catalogue: Annotated[
+        float, _about("minutes that the catalogue may be behind before it is reported", ge=0)
+    ] = 60.0
+
+
 class StrategySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The order of visits, by your own SQL."""
 
@@ -420,6 +448,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     archive: ArchiveSettings = ArchiveSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     serve: ServeSettings = ServeSettings()
+    alerts: AlertsSettings = AlertsSettings()
     strategy: StrategySettings = StrategySettings()
 
 

@@ -6,11 +6,13 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
 from tamias.cli.main import cli
+from tamias.serve.alerts.attention import AlertKind
 from tamias.serve.http import health
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,3 +155,13 @@ def test_every_metric_of_the_dashboard_is_exported():
     exported = set(re.findall(r'"((?:tamias|process)_\w+)"', Path(health.__file__).read_text()))
     assert len(wanted) > 15
     assert wanted <= exported
+
+
+def test_every_metric_of_the_alerting_rules_is_exported():
+    rules = yaml.safe_load((DEPLOY / "prometheus" / "tamias.rules.yaml").read_text())["groups"][0]["rules"]
+    used = {name for rule in rules for name in re.findall(r"tamias_\w+", rule["expr"])}
+    source = Path(health.__file__).read_text()
+    assert used
+    assert [name for name in used if f'"{name}"' not in source] == []
+    kinds = {kind for rule in rules for kind in re.findall(r'kind="(\w+)"', rule["expr"])}
+    assert kinds == set(get_args(AlertKind))

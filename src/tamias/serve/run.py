@@ -25,6 +25,7 @@ from tamias.database.connect import Database
 from tamias.database.roles import Role
 from tamias.model.errors import TamiasError, UsageError
 from tamias.model.faults import refuse_faults
+from tamias.serve.alerts.sender import AlertSender
 from tamias.serve.app import application
 from tamias.serve.events.webhooks.sender import Sender
 from tamias.serve.http.secret import VARIABLE, Secret
@@ -153,9 +154,13 @@ async def _run(
     web = asyncio.create_task(server.serve())
     other = asyncio.create_task(_crawled(plan, service, background, crawls) if crawls else _stopped())
     sender = Sender(background, allow_private=plan.settings.permit.allow_private)
+    alerts = AlertSender(
+        background, plan.data, plan.settings.alerts, allow_private=plan.settings.permit.allow_private
+    )
     sending = asyncio.create_task(sender.run())
+    alerting = asyncio.create_task(alerts.run())
     await asyncio.wait([web, other], return_when="FIRST_COMPLETED")
-    for task in (sending, other):
+    for task in (sending, alerting, other):
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

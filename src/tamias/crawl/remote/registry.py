@@ -17,7 +17,7 @@ from tamias.crawl.remote.wire import VERSION, Greeting, Renewal, Renewed, WirePo
 from tamias.database.connect import Database, Session
 from tamias.frontier.lease_filter import LeaseFilter
 from tamias.model.errors import UsageError
-from tamias.settings import ArchiveSettings, ServeSettings, Settings
+from tamias.settings import AlertsSettings, ArchiveSettings, ServeSettings, Settings
 
 Ask = Callable[[Callable[[Session], WirePolicy]], Awaitable[WirePolicy]]
 """Runs a function with a session, in a thread that may wait for the database."""
@@ -105,7 +105,10 @@ class WorkerRegistry:
 
     def _made(self, told: policies.CrawlPolicy, now: int) -> WirePolicy:
         settings = msgspec.structs.replace(
-            self._configure(told.flags), archive=ArchiveSettings(), serve=ServeSettings()
+            self._configure(told.flags),
+            archive=ArchiveSettings(),
+            serve=ServeSettings(),
+            alerts=AlertsSettings(),
         )
         rules = tuple(
             (path.name, path.read_text(encoding="utf-8"))

@@ -1,9 +1,12 @@
 """Whether the service is healthy, and its figures for Prometheus."""
 
 import asyncio
+import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 from starlette.requests import Request
@@ -13,6 +16,7 @@ from tamias import __version__
 from tamias.archive.figures import Basic, basic_figures
 from tamias.filters.blocked import Blocked, blocked_figures
 from tamias.model.lease import FrontierStats
+from tamias.serve.alerts.attention import Alert, AlertKind, needing_attention
 from tamias.serve.http.endpoints import Endpoint, ResponseSpec
 from tamias.serve.http.problems import HttpProblem
 from tamias.serve.http.responses import json_answer
@@ -50,10 +54,14 @@ async def healthz(request: Request, service: Service) -> Response:
 async def metrics(_: Request, service: Service) -> Response:
     """Figures in Prometheus' text format."""
     basic, frontier, blocked = await service.pool.run(_figures)
+    alerts = await service.pool.run(
+        lambda db: needing_attention(db.session, service.data, service.settings.alerts)
+    )
     lines = [
         *_archive(basic),
         *_frontier(frontier),
         *_blocked(blocked),
+        *_attention(alerts, service.data),
         *_traffic(service.traffic),
         *_process(),
     ]
@@ -95,6 +103,14 @@ def _frontier(figures: FrontierStats) -> Iterator[str]:
 def _blocked(lists: list[Blocked]) -> Iterator[str]:
     counts = {f'{{list="{_label(each.list)}"}}': float(each.urls) for each in lists}
     yield from _many("tamias_blocked_total", "counter", "URLs that block lists kept out", counts)
+
+
+def _attention(alerts: list[Alert], data: Path) -> Iterator[str]:
+    counts = Counter(each.kind for each in alerts)
+    by_kind = {f'{{kind="{kind}"}}': float(counts[kind]) for kind in get_args(AlertKind)}
+    yield from _many("tamias_attention", "gauge", "What needs attention, as alerts say it", by_kind)
+    free = shutil.disk_usage(data).free
+    yield from _one("tamias_disk_free_bytes", "gauge", "Free space on the disk of the data directory", free)
 
 
 def _crawl(now: "CrawlSnapshot") -> Iterator[str]:

@@ -1,0 +1,70 @@
+"""Sends one mail through the mail server that the operator set."""
+
+import os
+import smtplib
+import ssl
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tamias.model.errors import ConfigError, TamiasError
+
+SECONDS = 30
+PASSWORD_VARIABLE = "TAMIAS_SMTP_PASSWORD"  # noqa: S105 (a name)
+Tls = Literal["starttls", "tls", "none"]
+
+
+class NotSent(TamiasError):
+    """The mail server did not take it."""
+
+    retry_can_help = True
+
+
+class MailServer(msgspec.Struct, frozen=True, kw_only=True):
+    """How the mail server is reached."""
+
+    host: str
+    port: int
+    tls: Tls = "starttls"
+    user: str = ""
+    ca_file: str | None = None
+    """The certificates to trust instead of the system's."""
+
+
+def send_mail(server: MailServer, message: EmailMessage, password: str | None = None) -> None:
+    """Sends it, over TLS unless the operator said otherwise. Raises `NotSent`, without any password."""
+    context = ssl.create_default_context(cafile=server.ca_file)
+    try:
+        with _connected(server, context) as client:
+            if server.tls == "starttls":
+                client.starttls(context=context)
+            if server.user:
+                client.login(server.user, password or "")
+            client.send_message(message)
+    except smtplib.SMTPResponseException as error:
+        told = error.smtp_error
+        said = (told if isinstance(told, str) else told.decode("utf-8", "replace"))[:200]
+        raise NotSent(f"{server.host}:{server.port} answered {error.smtp_code} {said}") from None
+    except (smtplib.SMTPException, OSError) as error:
+        raise NotSent(f"{server.host}:{server.port}: {type(error).__name__} {error}"[:300]) from None
+
+
+def smtp_password() -> str | None:
+    """From the environment, or from the file that the variable with `_FILE` names."""
+    if (told := os.environ.get(PASSWORD_VARIABLE)) is not None:
+        return told
+    place = os.environ.get(f"{PASSWORD_VARIABLE}_FILE")
+    if not place:
+        return None
+    try:
+        return Path(place).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the file that {PASSWORD_VARIABLE}_FILE names cannot be read: {place}") from error
+
+
+def _connected(server: MailServer, context: ssl.SSLContext) -> smtplib.SMTP:
+    if server.tls == "tls":
+        return smtplib.SMTP_SSL(server.host, server.port, timeout=SECONDS, context=context)
+    return smtplib.SMTP(server.host, server.port, timeout=SECONDS)

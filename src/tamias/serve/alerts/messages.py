@@ -1,0 +1,138 @@
+"""Messages of alerts: made in one transaction with what they say, so that each is said once, then sent."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from tamias.archive.moments import rfc3339
+from tamias.database.connect import Cursor, Session
+from tamias.serve.alerts.attention import SQL, Alert, needing_attention
+from tamias.settings import AlertsSettings
+
+LOOK_MS = 60_000
+MOST_ATTEMPTS = 12
+"""With pauses that double up to six hours: about two days."""
+_CLAIM_MS = 120_000
+_FIRST_PAUSE_MS = 30_000
+_LONGEST_PAUSE_MS = 6 * 3_600_000
+_KEPT_MS = 30 * 86_400_000
+MAIL, WEBHOOK = "mail", "webhook"
+
+
+class ClaimedMessage(msgspec.Struct, frozen=True):
+    """A message that is ours to send."""
+
+    message: str
+    target: str
+    subject: str
+    body: str
+    attempts: int
+
+
+def targets_of(settings: AlertsSettings) -> list[str]:
+    """Where messages go."""
+    mail = [MAIL] if settings.mail_to and settings.smtp else []
+    return [*mail, WEBHOOK] if settings.webhook else mail
+
+
+def is_quiet(settings: AlertsSettings, hour: int) -> bool:
+    """Whether nothing is sent in this hour of the day, UTC.
+
+    >>> nights = AlertsSettings(quiet="22-7")
+    >>> [is_quiet(nights, hour) for hour in (21, 22, 6, 7)]
+    [False, True, True, False]
+    """
+    if not settings.quiet:
+        return False
+    begin, end = (int(each) % 24 for each in settings.quiet.split("-"))
+    return begin <= hour < end if begin <= end else hour >= begin or hour < end
+
+
+def look(session: Session, data: Path, settings: AlertsSettings, pause_ms: int = LOOK_MS) -> None:
+    """Puts what is new into messages, and a digest when it is time; not in quiet hours, and one process."""
+    now = session.now()
+    if is_quiet(settings, now // 3_600_000 % 24) or not _begins(session, "look", now, pause_ms):
+        return
+    alerts = needing_attention(session, data, settings)
+    session.transact(lambda cursor: _note(cursor, alerts, settings, now))
+    if settings.digest and _begins(session, "digest", now, int(settings.digest * 3_600_000)):
+        session.transact(lambda cursor: _digest(cursor, settings, now))
+    session.execute(SQL["forget_messages"], {"before": now - _KEPT_MS})
+
+
+def claim_messages(session: Session) -> list[ClaimedMessage]:
+    """Messages that are due, ours for a while."""
+    now = session.now()
+    rows = session.fetch_all(SQL["claim_messages"], {"now": now, "until": now + _CLAIM_MS})
+    return [ClaimedMessage(*row) for row in rows]
+
+
+def settle_message(session: Session, claimed: ClaimedMessage, trouble: str | None) -> None:
+    """How it went: sent, tried again later, or given up."""
+    now = session.now()
+    pause = min(_FIRST_PAUSE_MS * 2 ** (claimed.attempts - 1), _LONGEST_PAUSE_MS)
+    over = trouble is None or claimed.attempts >= MOST_ATTEMPTS
+    row = {
+        "message": claimed.message,
+        "sent_at": now if over else None,
+        "due": now + pause,
+        "trouble": trouble,
+    }
+    session.execute(SQL["settle_message"], row)
+
+
+def _begins(session: Session, kind: str, now: int, pause_ms: int) -> bool:
+    asked = {"kind": kind, "now": now, "pause": pause_ms}
+    return (
+        session.transact(lambda cursor: cursor.execute(SQL["begin_round"].text, asked).fetchone()) is not None
+    )
+
+
+def _note(cursor: Cursor, alerts: Sequence[Alert], settings: AlertsSettings, now: int) -> None:
+    known = {row[0] for row in cursor.execute(SQL["known"].text).fetchall()}
+    for each in alerts:
+        row = {"alert": each.key, "kind": each.kind, "text": each.text, "now": now}
+        cursor.execute(SQL["put_alert"].text, row)
+    cursor.execute(SQL["forget_alerts"].text, {"now_known": [each.key for each in alerts]})
+    new = [each for each in alerts if each.key not in known]
+    if new:
+        subject = f"Tamias: {_summed_up([each.kind for each in new])}"
+        _put(cursor, settings, now, subject, [(each.kind, each.text, now) for each in new])
+
+
+def _digest(cursor: Cursor, settings: AlertsSettings, now: int) -> None:
+    rows = cursor.execute(SQL["standing"].text).fetchall()
+    if rows:
+        subject = f"Tamias digest: {_summed_up([row[1] for row in rows])}"
+        _put(cursor, settings, now, subject, [(kind, text, since) for _, kind, text, since in rows])
+
+
+def _put(
+    cursor: Cursor, settings: AlertsSettings, now: int, subject: str, said: Sequence[tuple[str, str, int]]
+) -> None:
+    for target in targets_of(settings):
+        body = _as_json(subject, said) if target == WEBHOOK else _as_text(said)
+        row: dict[str, Any] = {"message": uuid4().hex, "target": target, "subject": subject, "body": body}
+        cursor.execute(SQL["put_message"].text, {**row, "now": now})
+
+
+def _summed_up(kinds: Sequence[str]) -> str:
+    """How many of each.
+
+    >>> _summed_up(["gone", "disk", "gone"])
+    'disk 1, gone 2'
+    """
+    return ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds)))
+
+
+def _as_text(said: Sequence[tuple[str, str, int]]) -> str:
+    lines = [f"[{kind}, since {rfc3339(since)}] {text}" for kind, text, since in said]
+    return "\n".join(lines) + "\n\nEach is reported once, and again only if it was over in between.\n"
+
+
+def _as_json(subject: str, said: Sequence[tuple[str, str, int]]) -> str:
+    alerts = [{"kind": kind, "text": text, "since": rfc3339(since)} for kind, text, since in said]
+    return msgspec.json.encode({"subject": subject, "alerts": alerts}).decode()

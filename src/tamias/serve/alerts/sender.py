@@ -1,0 +1,109 @@
+"""Sends alerts beside the service; any number of instances share the work."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from email.message import EmailMessage
+from email.utils import format_datetime, localtime
+from functools import partial
+from pathlib import Path
+
+from tamias.mail_client import MailServer, NotSent, send_mail, smtp_password
+from tamias.model.errors import ConfigError, TamiasError
+from tamias.permit.addresses import forbidden
+from tamias.serve.alerts.messages import (
+    MAIL,
+    ClaimedMessage,
+    claim_messages,
+    look,
+    settle_message,
+    targets_of,
+)
+from tamias.serve.events.webhooks.post import post
+from tamias.serve.http.problems import HttpProblem
+from tamias.serve.queries.thread_pool import SessionPool
+from tamias.settings import AlertsSettings
+
+_ROUND_SECONDS = 5.0
+_log = logging.getLogger(__name__)
+
+
+class AlertSender:
+    """Runs until it is cancelled."""
+
+    def __init__(
+        self, pool: SessionPool, data: Path, settings: AlertsSettings, *, allow_private: bool
+    ) -> None:
+        """Raises `ConfigError` for settings of mail that cannot be used."""
+        self._pool = pool
+        self._data = data
+        self._settings = settings
+        self._forbidden: Callable[[str], str | None] = (lambda _: None) if allow_private else forbidden
+        self._server = mail_server(settings) if settings.smtp else None
+
+    async def run(self) -> None:
+        """Looks for what needs attention and sends what is due, again and again."""
+        if not targets_of(self._settings):
+            return
+        while True:
+            try:
+                await self._round()
+            except (HttpProblem, TamiasError, OSError) as error:
+                _log.warning("alerts wait: %s", error)
+            await asyncio.sleep(_ROUND_SECONDS)
+
+    async def _round(self) -> None:
+        await self._pool.run(lambda db: look(db.session, self._data, self._settings))
+        for claimed in await self._pool.run(lambda db: claim_messages(db.session)):
+            trouble = await asyncio.to_thread(self._send, claimed)
+            if trouble is not None:
+                _log.warning("an alert could not be sent (%s): %s", claimed.target, trouble)
+            await self._pool.run(partial(_settle, claimed, trouble))
+
+    def _send(self, claimed: ClaimedMessage) -> str | None:
+        """Why it could not be sent, if so."""
+        if claimed.target == MAIL:
+            return self._mail(claimed)
+        headers = {"webhook-id": claimed.message}
+        posted = post(self._settings.webhook, claimed.body.encode(), headers, self._forbidden)
+        return None if posted.is_taken else posted.trouble
+
+    def _mail(self, claimed: ClaimedMessage) -> str | None:
+        if self._server is None:
+            return "alerts.smtp is not set"
+        try:
+            send_mail(self._server, _message(claimed, self._settings), smtp_password())
+        except (NotSent, ConfigError) as error:
+            return str(error)
+        return None
+
+
+def mail_server(settings: AlertsSettings) -> MailServer:
+    """How the settings say that the mail server is reached. Raises `ConfigError`."""
+    host, colon, port = settings.smtp.rpartition(":")
+    if not colon or not host or not port.isdigit():
+        raise ConfigError(f"alerts.smtp must be HOST:PORT, not '{settings.smtp}'")
+    return MailServer(
+        host=host.strip("[]"),
+        port=int(port),
+        tls=settings.smtp_tls,
+        user=settings.smtp_user,
+        ca_file=settings.smtp_ca or None,
+    )
+
+
+def _settle(claimed: ClaimedMessage, trouble: str | None, db: object) -> None:
+    settle_message(db.session, claimed, trouble)  # type: ignore[attr-defined]
+
+
+def _message(claimed: ClaimedMessage, settings: AlertsSettings) -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"] = " ".join(claimed.subject.split())
+    message["From"] = settings.mail_from
+    message["To"] = ", ".join(settings.mail_to)
+    message["Date"] = format_datetime(localtime())
+    # The same at every attempt, so that a mail server can drop a second copy.
+    message["Message-ID"] = f"<{claimed.message}@tamias.invalid>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(claimed.body)
+    return message

@@ -1,0 +1,249 @@
+"""Alerts: what needs attention is sent once, by mail and webhook, whatever number of services runs."""
+
+import email
+import email.policy
+import http.server
+import json
+import subprocess
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from tamias.database.connect import Database
+from tamias.mail_client import MailServer, NotSent, send_mail
+from tamias.serve.alerts.attention import needing_attention
+from tamias.serve.alerts.messages import claim_messages, look, settle_message
+from tamias.serve.alerts.sender import mail_server
+from tamias.settings import AlertsSettings
+
+from .conftest import Filled
+from .smtp_server import MailReceiver
+
+DAY = 86_400_000
+PASSWORD = "let-me-in-42"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tmp_path_factory.mktemp("alerts")
+
+
+@pytest.fixture
+def archive(data):
+    """An archive with a resource that is gone, one that fails for days, one for hours, one that is fine."""
+    with closing(Filled(data)) as filled:
+        filled.run("TRUNCATE tamias.resource, tamias.alert, tamias.alert_message, tamias.alert_round CASCADE")
+        filled.run("TRUNCATE tamias.catalogue_news")
+        now = filled.session.now()
+        for name, state, trouble, visited in (
+            ("gone", "gone", "gone", now - DAY),
+            ("failing", "active", "the last visit gave no usable answer", now - 5 * DAY),
+            ("hiccup", "active", "the last visit gave no usable answer", now - DAY // 24),
+            ("fine", "active", None, now),
+            ("stopped", "stopped", "gone", now - 9 * DAY),
+        ):
+            filled.put(f"http://alerts.example/{name}")
+            filled.run(
+                "UPDATE tamias.resource SET state = %s, trouble = %s, visited_at = %s WHERE url = %s",
+                *(state, trouble, visited, f"http://alerts.example/{name}"),
+            )
+        filled.run("TRUNCATE tamias.catalogue_news")
+        yield filled
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificate")
+    make = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    )
+    alternative = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*make.split(), *alternative], cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.fixture
+def mailbox(certificate):
+    made = []
+
+    def make(**words):
+        made.append(MailReceiver(certificate, **words))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def settings(**words):
+    return AlertsSettings(**{"webhook": "http://hook.example/", "disk": 0.0, "digest": 0.0, **words})
+
+
+def said(archive, **words):
+    """What the messages say that a look makes; they count as sent."""
+    look(archive.session, archive.data, settings(**words), pause_ms=0)
+    claimed = claim_messages(archive.session)
+    for each in claimed:
+        settle_message(archive.session, each, None)
+    return [[alert["text"].split()[0] for alert in json.loads(each.body)["alerts"]] for each in claimed]
+
+
+def test_what_needs_attention_is_what_the_first_page_says_from_the_set_point_on(archive):
+    found = needing_attention(archive.session, archive.data, settings())
+    assert {(each.kind, each.text.split()[0]) for each in found} == {
+        ("gone", "http://alerts.example/gone"),
+        ("failing", "http://alerts.example/failing"),
+    }
+    sooner = needing_attention(archive.session, archive.data, settings(failing=0.01))
+    assert len(sooner) == 3
+
+
+def test_disk_catalogue_and_suspicious_responses_are_reported(archive):
+    now = archive.session.now()
+    archive.run(
+        "INSERT INTO tamias.catalogue_news (kind, name, noted_at) VALUES ('resource', 'x', 'yesterday')"
+    )
+    archive.run(
+        "INSERT INTO tamias.suspect (resource, seen_at, sha256, byte_size, reason, capture)"
+        " SELECT resource, %s, '', 1, 'a login page', gen_random_uuid() FROM tamias.resource"
+        " WHERE url LIKE '%%/fine'",
+        now,
+    )
+    found = {
+        each.kind: each.text for each in needing_attention(archive.session, archive.data, settings(disk=1e12))
+    }
+    assert "fewer than alerts.disk (1e+12)" in found["disk"]
+    assert "The catalogue lacks 1 changes" in found["catalogue"]
+    assert found["suspicious"].startswith("http://alerts.example/fine gave a suspicious response")
+
+
+def test_each_thing_is_said_once_and_again_only_after_it_was_over(archive):
+    (news,) = said(archive)
+    assert sorted(news) == ["http://alerts.example/failing", "http://alerts.example/gone"]
+    assert said(archive) == []
+    archive.run("UPDATE tamias.resource SET trouble = NULL WHERE url LIKE '%%/failing'")
+    assert said(archive) == []
+    archive.run("UPDATE tamias.resource SET trouble = 'nothing' WHERE url LIKE '%%/failing'")
+    assert said(archive) == [["http://alerts.example/failing"]]
+
+
+def test_a_digest_repeats_what_still_needs_attention(archive):
+    assert len(said(archive, digest=24.0)) == 2, "the news, and the first digest"
+    assert said(archive, digest=24.0) == []
+    archive.run("UPDATE tamias.alert_round SET at = at - 25 * 3600000 WHERE kind = 'digest'")
+    (digest,) = said(archive, digest=24.0)
+    assert sorted(digest) == ["http://alerts.example/failing", "http://alerts.example/gone"]
+
+
+def test_in_quiet_hours_nothing_is_said_and_later_all_of_it(archive):
+    hour = archive.session.now() // 3_600_000 % 24
+    assert said(archive, quiet=f"{hour}-{(hour + 2) % 24}") == []
+    assert len(said(archive, quiet=f"{(hour + 2) % 24}-{(hour + 3) % 24}")) == 1
+
+
+def test_many_processes_say_it_once(archive):
+    """Each with a session of its own, all at the same moment."""
+    found, begin = [], threading.Barrier(8)
+
+    def one():
+        with closing(Database(archive.data)) as database, closing(database.session()) as session:
+            begin.wait()
+            look(session, archive.data, settings())
+            found.extend(claim_messages(session))
+
+    threads = [threading.Thread(target=one) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(found) == 1
+
+
+def test_what_cannot_be_sent_is_tried_again_later_and_at_last_given_up(archive):
+    look(archive.session, archive.data, settings(), pause_ms=0)
+    for attempt in range(1, 13):
+        (claimed,) = claim_messages(archive.session)
+        assert claimed.attempts == attempt
+        settle_message(archive.session, claimed, "the receiver answered 500")
+        assert claim_messages(archive.session) == []
+        archive.run("UPDATE tamias.alert_message SET due = 0")
+    assert claim_messages(archive.session) == []
+    [(trouble,)] = archive.rows("SELECT trouble FROM tamias.alert_message")
+    assert trouble == "the receiver answered 500"
+
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    """A webhook that remembers."""
+
+    def do_POST(self):
+        self.server.received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_two_services_send_one_mail_by_tls_and_one_post(archive, starting, mailbox, certificate):
+    """The first attempt is turned away by the mail server. The password is in no log and in no file."""
+    mails = mailbox(login=("archive", PASSWORD))
+    hook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    hook.received = []
+    threading.Thread(target=hook.serve_forever, args=(0.05,), daemon=True).start()
+    words = {
+        "TAMIAS_ALERTS__MAIL_TO": "a@example.org,b@example.org",
+        "TAMIAS_ALERTS__SMTP": mails.place,
+        "TAMIAS_ALERTS__SMTP_USER": "archive",
+        "TAMIAS_ALERTS__SMTP_CA": str(certificate[0]),
+        "TAMIAS_SMTP_PASSWORD": PASSWORD,
+        "TAMIAS_ALERTS__WEBHOOK": f"http://127.0.0.1:{hook.server_port}/",
+        "TAMIAS_ALERTS__DISK": "0",
+        "TAMIAS_ALERTS__DIGEST": "0",
+        "TAMIAS_PERMIT__ALLOW_PRIVATE": "true",
+    }
+    running = [starting(archive.data, "--no-crawl", "-v", **words) for _ in range(2)]
+    deadline = time.monotonic() + 60
+    while not (mails.mails and hook.received):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(6)  # longer than a round: a second copy would be there
+    ended = [each.stop() for each in running]
+    hook.shutdown()
+    hook.server_close()
+    assert (len(mails.mails), len(hook.received)) == (1, 1)
+    mail = email.message_from_bytes(mails.mails[0], policy=email.policy.default)
+    assert (mail["Subject"], mail["To"]) == ("Tamias: failing 1, gone 1", "a@example.org, b@example.org")
+    assert "http://alerts.example/gone is gone." in mail.get_content()
+    assert hook.received[0]["subject"] == "Tamias: failing 1, gone 1"
+    assert mails.logins == [("archive", PASSWORD)]
+    assert not any(b"MAIL" in line or b"AUTH" in line for line in mails.in_clear), "only after STARTTLS"
+    assert PASSWORD not in repr(ended)
+    kept = b"".join(path.read_bytes() for path in archive.data.rglob("*") if path.is_file())
+    assert PASSWORD.encode() not in kept
+
+
+def test_a_mail_server_without_encryption_or_with_a_strange_certificate_gets_nothing(mailbox, certificate):
+    message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
+    strange = mailbox()
+    with pytest.raises(NotSent, match="certificate"):
+        send_mail(mail_server(AlertsSettings(smtp=strange.place)), message)
+    plain = MailReceiver()
+    with closing(plain), pytest.raises(NotSent, match="STARTTLS"):
+        send_mail(mail_server(AlertsSettings(smtp=plain.place, smtp_ca=str(certificate[0]))), message)
+    assert (strange.mails, plain.mails) == ([], [])
+
+
+def test_a_mail_server_that_turns_mail_or_the_login_away_is_quoted(mailbox, certificate):
+    message = email.message_from_string("Subject: x\nFrom: a@b\nTo: c@d\n\nx", policy=email.policy.default)
+    busy = mailbox(refusals=1, login=("archive", PASSWORD))
+    port = busy.server_address[1]
+    server = MailServer(host="localhost", port=port, user="archive", ca_file=str(certificate[0]))
+    with pytest.raises(NotSent, match="451 try later"):
+        send_mail(server, message, PASSWORD)
+    with pytest.raises(NotSent, match="535") as refused:
+        send_mail(server, message, "wrong-password-1")
+    assert "wrong-password-1" not in str(refused.value)
+    send_mail(server, message, PASSWORD)
+    assert len(busy.mails) == 1
