@@ -321,6 +321,14 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True):
         float,
         _about("maximum CPU time that `tamias serve` spends on repacking in ten minutes, in seconds", gt=0),
     ] = 60.0
+    patience: Annotated[
+        float,
+        _about(
+            "seconds that a worker waits for a store that cannot be reached, and leases nothing;"
+            " then it gives its hosts back, and the crawl waits for up to crawl.max_wait",
+            ge=0,
+        ),
+    ] = 60.0
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True):

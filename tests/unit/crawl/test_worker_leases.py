@@ -22,6 +22,7 @@ class Store:
 
     number = 1
     tally = Tally()
+    waits_for = None
 
     def __init__(self, *lent):
         self.asked = []

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
 from tamias.archive.blobs.packs import Pack, PackError, PackMissing
@@ -19,8 +20,14 @@ _ENDING = ".pack"
 class LocalPacks:
     """`FOLDER/PACK.pack`; the folder is made when the first pack is."""
 
+    is_elsewhere: ClassVar[bool] = False
+    waits_for: str | None = None
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def probe(self) -> None:
+        """A folder is always there."""
 
     def create(self, pack: UUID) -> "LocalWriter":
         with failures_told(self.folder):

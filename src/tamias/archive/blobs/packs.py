@@ -1,7 +1,7 @@
 """Where packs are kept: the interface of `local` and `s3`."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import ClassVar, Protocol
 from uuid import UUID
 
 import msgspec
@@ -11,6 +11,12 @@ from tamias.model.errors import TamiasError
 
 class PackError(TamiasError):
     """A pack cannot be read or written."""
+
+
+class StoreUnavailable(PackError):
+    """The store cannot be reached at this moment."""
+
+    retry_can_help = True
 
 
 class PackMissing(PackError):
@@ -58,6 +64,18 @@ class PackWriter(Protocol):
 
 class Packs(Protocol):
     """All packs of an archive. Raises `PackError`, and `DiskFull` when there is no room."""
+
+    is_elsewhere: ClassVar[bool]
+    """Whether it is another machine's, which may have to be waited for."""
+
+    @property
+    def waits_for(self) -> str | None:
+        """What is waited for, in a sentence, while it cannot be reached. For any thread."""
+        ...
+
+    def probe(self) -> None:
+        """Raises `StoreUnavailable` at once where the store cannot be reached."""
+        ...
 
     def create(self, pack: UUID) -> PackWriter:
         """A new pack."""

@@ -6,13 +6,14 @@ AWS Signature Version 4, by pure functions without a clock or a socket.
 
 import hashlib
 import hmac
+import logging
 import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 from urllib.parse import quote, urlsplit
 from uuid import UUID
 
@@ -20,10 +21,11 @@ import msgspec
 from lxml import etree
 
 from tamias.archive.blobs.local import failures_told, write_all
-from tamias.archive.blobs.packs import Pack, PackError, PackMissing
+from tamias.archive.blobs.packs import Pack, PackError, PackMissing, StoreUnavailable
 from tamias.model.errors import ConfigError, DiskFull
 from tamias.service_client import NoResponse, Response, ServiceClient
 
+_log = logging.getLogger(__name__)
 EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
@@ -89,6 +91,9 @@ def _key(credentials: S3Credentials, day: str) -> bytes:
 
 _TRIES = 4
 _PAUSE = 0.2
+_LONGEST_PAUSE = 5.0
+PATIENCE_SECONDS = 60.0
+"""How long a store is waited for that cannot be reached."""
 _PASSING = {429, 500, 502, 503, 504}
 _NO_ROOM = 507
 _IDLE_SECONDS = 30
@@ -144,8 +149,11 @@ def s3_address(url: str, environment: Mapping[str, str]) -> S3Address:
 class S3Client:
     """Not for two threads at once."""
 
-    def __init__(self, address: S3Address) -> None:
+    def __init__(self, address: S3Address, patience: float = PATIENCE_SECONDS) -> None:
+        """Requests are repeated for so many seconds, and a few times in any case."""
         self._address = address
+        self._patience = patience
+        self.waits_for: str | None = None
         self._client = ServiceClient(idle_seconds=_IDLE_SECONDS, proxied=True)
 
     def close(self) -> None:
@@ -206,17 +214,28 @@ class S3Client:
             sha256=upload.sha256 if upload else EMPTY_SHA256,
         )
         what = f"{method} {self._address.endpoint}{asked.path}"
-        for attempt in range(_TRIES):
-            time.sleep(_PAUSE * (2**attempt - 1))
-            try:
-                answer = self._once(asked, upload, max(most, _MOST_ANSWER))
-            except NoResponse as error:
-                trouble = str(error)
-            else:
-                if answer.status not in _PASSING:
+        deadline, tries = time.monotonic() + self._patience, 0
+        try:
+            while tries < _TRIES or time.monotonic() < deadline:
+                time.sleep(min(_LONGEST_PAUSE, _PAUSE * (2 ** min(tries, 6) - 1)))
+                tries += 1
+                answer, trouble = self._try(asked, upload, max(most, _MOST_ANSWER))
+                if answer is not None:
                     return _refusals_raised(answer, what)
-                trouble = f"it answered {answer.status}"
-        raise PackError(f"the store cannot be reached ({what}): {trouble}")
+                if tries == _TRIES:
+                    self.waits_for = f"the store cannot be reached ({what}): {trouble}"
+                    _log.warning("%s; trying for %.0f s", self.waits_for, self._patience)
+        finally:
+            self.waits_for = None
+        raise StoreUnavailable(f"the store cannot be reached ({what}): {trouble}")
+
+    def _try(self, asked: S3Request, upload: Upload | None, most: int) -> tuple[Response | None, str]:
+        """The answer, or why there is none."""
+        try:
+            answer = self._once(asked, upload, most)
+        except NoResponse as error:
+            return None, str(error)
+        return (None if answer.status in _PASSING else answer), f"it answered {answer.status}"
 
     def _once(self, asked: S3Request, upload: Upload | None, most: int) -> Response:
         headers = signed(asked, self._address.credentials, datetime.now(UTC))
@@ -270,15 +289,31 @@ def _parser() -> etree.XMLParser:
 HELD_SECONDS = 3600.0
 """A younger pack may be waiting for its rows. Whoever brings rows for an older one finds it sealed."""
 _ENDING = ".pack"
+_PROBE = "probe"
+"""An object that need not be there."""
 
 
 class S3Packs:
     """`PREFIX/PACK.pack`. What is not yet sent stands in files of a spool folder."""
 
-    def __init__(self, address: S3Address, spool: Path) -> None:
-        self._client = S3Client(address)
+    is_elsewhere: ClassVar[bool] = True
+
+    def __init__(self, address: S3Address, spool: Path, patience: float = PATIENCE_SECONDS) -> None:
+        self._address = address
+        self._client = S3Client(address, patience)
         self._spool = spool
         self._unsent: dict[UUID, S3Writer] = {}
+
+    @property
+    def waits_for(self) -> str | None:
+        return self._client.waits_for
+
+    def probe(self) -> None:
+        client = S3Client(self._address, 0.0)
+        try:
+            client.size(_PROBE)
+        finally:
+            client.close()
 
     def close(self) -> None:
         """Lets go of the connection."""

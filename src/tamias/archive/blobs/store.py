@@ -15,14 +15,14 @@ from tamias.model.errors import ConfigError
 _FIGURE = "blob_store"
 
 
-def packs_of(session: Session, data: Path) -> Packs:
-    """The packs of an archive, wherever they are."""
+def packs_of(session: Session, data: Path, patience: float = 60.0) -> Packs:
+    """The packs of an archive; a store that cannot be reached is waited for so many seconds."""
     place = elsewhere(session)
     if place is None:
         return LocalPacks(data / "blobs")
     from tamias.archive.blobs.s3 import S3Packs, s3_address
 
-    return S3Packs(s3_address(place, os.environ), data / "spool" / "s3")
+    return S3Packs(s3_address(place, os.environ), data / "spool" / "s3", patience)
 
 
 def elsewhere(session: Session) -> str | None:

@@ -119,6 +119,7 @@ class Committer:
         if self._schedule is not None and visits:
             await self._thread.run(self._plan, self._schedule, visits)
         # A parked visit has no lease to lose: `finish_apart` sees whether its URL is still put off for it.
+        await self._sync_elsewhere(visits)
         ours = _newest([*(each.held for each in visits if each.parked_until is None), *released])
         committed: list[Visit] = []
         parked = [each for each in visits if each.parked_until is not None]
@@ -138,13 +139,19 @@ class Committer:
         async with self._room:
             self._room.notify_all()
 
+    async def _sync_elsewhere(self, visits: list[Visit]) -> None:
+        """Sends bodies to a store. It may have to be waited for, and leases must be renewed meanwhile."""
+        archiver = self._sinks.archiver
+        if archiver is not None and archiver.is_elsewhere and any(each.archived for each in visits):
+            await asyncio.to_thread(archiver.sync)
+
     def _commit_all(self, visits: list[Visit], released: list[HeldLease], parked: list[Visit]) -> list[Visit]:
         """Returns what became true. A visit that cannot be committed must not stop the others."""
         # Bytes first: a row that is committed must not refer to any that a crash can take away.
         with step("sync"):
             durable = self._segments.sync()
             reached("segments-synced")
-            if self._sinks.archiver is not None:
+            if self._sinks.archiver is not None and not self._sinks.archiver.is_elsewhere:
                 self._sinks.archiver.sync()
             reached("blobs-synced")
         try:

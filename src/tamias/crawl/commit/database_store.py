@@ -91,7 +91,13 @@ class DatabaseStore:
         await self.thread.run(self.quads.reserve)
         await self.maintain()
 
+    @property
+    def waits_for(self) -> str | None:
+        return self.sinks.archiver.waits_for if self.sinks.archiver is not None else None
+
     async def lease(self, hosts: int, per_host: int, seconds: float) -> list[Lease]:
+        if self.waits_for is not None:
+            return []
         return await self.thread.run(self._lease, hosts, per_host, seconds)
 
     async def renew(self, leases: Iterable[Lease], seconds: float) -> list[Lease] | None:

@@ -44,6 +44,7 @@ class RemoteStore:
     """Carries out `WorkerStore` at a frontier service. What takes many requests is not lent to it."""
 
     sinks = Sinks()
+    waits_for: str | None = None
 
     def __init__(
         self,

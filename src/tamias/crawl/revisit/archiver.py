@@ -268,6 +268,16 @@ class Archiver:
             self._unsettled -= 1
             return self._unsettled
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether bodies are sent to a store."""
+        return self._writer.reader.packs.is_elsewhere
+
+    @property
+    def waits_for(self) -> str | None:
+        """The store, in a sentence, while it cannot be reached."""
+        return self._writer.reader.packs.waits_for
+
     def sync(self) -> None:
         """Makes durable what was written; before the transactions that rely on it."""
         if self._unsettled:

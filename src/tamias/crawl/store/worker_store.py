@@ -105,6 +105,11 @@ class WorkerStore(Protocol):
         """What was committed so far."""
         ...
 
+    @property
+    def waits_for(self) -> str | None:
+        """Why nothing is leased at the moment, in a sentence."""
+        ...
+
     def now(self) -> int:
         """The frontier's time."""
         ...

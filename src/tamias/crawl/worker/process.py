@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 
+from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.crawl.worker.fork_server import is_fork
 from tamias.crawl.worker.worker import Progress, Replaced, Worker
 from tamias.model.errors import DiskFull, TamiasError
@@ -66,6 +67,7 @@ async def _main(assemble: Assemble) -> int:
     end = worker.progress() if worker else Progress()
     if trouble is not None:
         end.error, end.exit_code = str(trouble), trouble.exit_code
+        end.retry_can_help = isinstance(trouble, StoreUnavailable)
     _tell(end)
     return end.exit_code
 

@@ -95,19 +95,20 @@ class ProcessPool:
             code = await self._one(index, share, stopping)
             progress = self._progress.pop(index, Progress())
             self._finished.append(progress)
-            full = self._pause.is_to_blame(progress.exit_code)
-            if progress.error is not None and not (full and await self._room_again(progress, stopping)):
+            passing = progress.retry_can_help or self._pause.is_to_blame(progress.exit_code)
+            if progress.error is not None and not (passing and await self._wait(progress, stopping)):
                 self._fail(progress)
             if code == 0 or self.stopped:
                 return
-            if not full:
+            if not passing:
                 self._count_death(progress)
             visited = await self._put_right(progress, share is not None)
             await asyncio.wait([stopping], timeout=self._deaths * DEATH_SECONDS)
             if share is not None:
                 share -= visited
 
-    async def _room_again(self, ended: Progress, stopping: Stopping) -> bool:
+    async def _wait(self, ended: Progress, stopping: Stopping) -> bool:
+        """Whether it is worth another try: there is room on the disk, or the store may be back."""
         why = ended.error or "no disk space left"
         return await self._pause.over(why, stopping, progress=bool(ended.tally.visited))
 

@@ -112,8 +112,10 @@ def _warc(plan: WorkerPlan, number: int) -> WarcWriter:
 def _archiver(plan: WorkerPlan, database: Database, admission: Admission) -> Archiver:
     session = database.session()
     choose_store(session, plan.settings.archive.store)
+    packs = packs_of(session, Path(plan.data), plan.settings.archive.patience)
+    packs.probe()  # before anything is leased whose body could not be kept
     return Archiver(
-        BlobWriter(packs_of(session, Path(plan.data)), session),
+        BlobWriter(packs, session),
         session,
         policy_from(plan.settings.schedule),
         key=admission.key,

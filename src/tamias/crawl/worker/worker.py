@@ -30,8 +30,10 @@ class Progress(msgspec.Struct, kw_only=True):
     tally: Tally = msgspec.field(default_factory=Tally)
     in_flight: int = 0
     paused: str | None = None
-    """Why it waits: there is no network."""
+    """Why it waits: there is no network, or the store of bodies is away."""
     error: str | None = None
+    retry_can_help: bool = False
+    """Whether the error is of a kind that passes."""
     exit_code: int = 0
 
 
@@ -190,7 +192,7 @@ class Worker:
             worker=self._store.number,
             tally=self._store.tally,
             in_flight=len(self._held) + self._visitor.parked(),
-            paused=self._network.words,
+            paused=self._network.words or self._store.waits_for,
         )
 
     async def _end(self, committing: asyncio.Task[None], background: list[asyncio.Task[None]]) -> None:

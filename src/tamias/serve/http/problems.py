@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tamias.archive.blobs import BlobDamaged, BlobMissing
+from tamias.archive.blobs.packs import StoreUnavailable
 from tamias.archive.reader.library import NotArchived
 from tamias.model.errors import DatabaseUnavailable, TamiasError, UrlError, UsageError
 
@@ -56,7 +57,7 @@ def problem_of(error: Exception) -> HttpProblem:
             return HttpProblem(404, str(error))
         case UsageError() | UrlError() | msgspec.DecodeError():
             return HttpProblem(400, str(error))
-        case DatabaseUnavailable():
+        case DatabaseUnavailable() | StoreUnavailable():
             return HttpProblem(503, str(error), {"Retry-After": "5"})
         case BlobDamaged() | BlobMissing():
             _LOG.error("%s", error)

@@ -26,6 +26,8 @@ T = TypeVar("T")
 THREADS = 6
 MOST_WAITING = 1000
 """Requests that wait for a thread; more are sent away."""
+STORE_SECONDS = 5.0
+"""How long a request waits for a store of bodies that is away."""
 CACHE_BYTES = 32 * 1024 * 1024
 SQL = statements("tamias.serve.queries", "queries.sql")
 
@@ -35,7 +37,7 @@ class ServiceSession:
 
     def __init__(self, database: Database, data: Path, settings: Settings) -> None:
         self.session = database.session()
-        self.reader = BlobReader(packs_of(self.session, data), self.session, CACHE_BYTES)
+        self.reader = BlobReader(packs_of(self.session, data, STORE_SECONDS), self.session, CACHE_BYTES)
         self.settings = settings
         self.data = data
         self._connection: Connection | None = None

@@ -108,11 +108,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving():
+def serving(port=0, objects=None):
     """The server; its `objects` are what it holds, its `answers` what it says before it works again."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
-    server.objects, server.answers = {}, []
+    server.objects, server.answers = {} if objects is None else objects, []
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

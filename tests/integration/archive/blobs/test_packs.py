@@ -33,7 +33,7 @@ def loopback():
 
 def at_loopback(server, tmp_path, credentials=s3_server.CREDENTIALS):
     address = S3Address(f"http://127.0.0.1:{server.server_port}", "bucket", "some/where/", credentials)
-    return S3Packs(address, tmp_path / "spool")
+    return S3Packs(address, tmp_path / "spool", patience=0.0)
 
 
 @pytest.fixture(scope="session")
@@ -247,7 +247,7 @@ class TestStores:
             nobody.bind(("127.0.0.1", 0))
             address = S3Address(f"http://127.0.0.1:{nobody.getsockname()[1]}", "b", "", s3_server.CREDENTIALS)
             with pytest.raises(PackError, match="cannot be reached"):
-                S3Packs(address, tmp_path).read(ONE, 0, 1)
+                S3Packs(address, tmp_path, patience=0.0).read(ONE, 0, 1)
 
     def test_a_failed_sync_makes_nothing_true_and_all_can_come_again(self, loopback, make_store, tmp_path):
         store = make_store(at_loopback(loopback, tmp_path))
