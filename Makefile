@@ -1,5 +1,5 @@
 # Everything rests on `make setup`, which needs python3, python3-venv and make.
-.PHONY: setup browser screenshots demo test once-more check docs interop audit fuzz mutations lock clean
+.PHONY: setup browser screenshots demo test once-more check docs interop cluster-test audit fuzz mutations lock clean
 
 PYTHON ?= python3
 BIN = .venv/bin
@@ -74,6 +74,11 @@ interop: setup
 	command -v promtool >/dev/null || apt-get -qq install --no-install-recommends prometheus
 	command -v rapper >/dev/null || apt-get -qq install --no-install-recommends raptor2-utils
 	TAMIAS_INTEROP=1 $(BIN)/pytest tests/interop tests/integration/strategy/test_escapes.py tests/integration/archive/test_repack.py
+
+# A real Citus cluster (built once, for minutes, in the user's cache), PostgreSQL 15 to 18, and PgBouncer. The
+# packages are unpacked there, not installed.
+cluster-test: setup
+	TAMIAS_CLUSTER=1 $(BIN)/pytest tests/integration/cluster
 
 # Made anew after a change of dependencies in pyproject.toml; uv is only needed for this.
 lock: setup

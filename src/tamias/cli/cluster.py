@@ -42,6 +42,7 @@ def init(place: CommonOptions, shards: int) -> None:
         return
     say(f"distributed by bucket: {', '.join(done.distributed) or 'nothing new'}")
     say(f"on every node: {', '.join(done.referenced) or 'nothing new'}")
+    say(f"on the coordinator: {', '.join(done.on_coordinator) or 'nothing new'}")
     if done.buckets < 16:
         say(f"the data has {done.buckets} buckets, which is few for a cluster: see 'tamias cluster rebucket'")
 

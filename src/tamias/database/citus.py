@@ -1,79 +1,112 @@
 """The tables on a Citus cluster: those with a bucket distributed by it, small ones on every node.
 
-The archive's own tables stay on the coordinator: they have triggers, and grow with resources, not with URLs.
+All others stay on the coordinator, and every node knows them: they have triggers and foreign keys, and grow
+with resources, not with URLs. What a migration adds to a cluster is placed with it (`place_new_tables`).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tamias.database.connect import Cursor, Session
+from tamias.database.sql import statements
 from tamias.model.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from tamias.database.connect import Cursor, Session
 
 REFERENCED = ("meta", "crawl", "lane", "service")
 """Read together with the frontier; some rows each."""
 FIRST = "host"
 """The table whose shards the others lie beside."""
 
-_EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
-_BY_BUCKET = """
-SELECT constrained.relname::text
-FROM pg_constraint AS rule JOIN pg_class AS constrained ON constrained.oid = rule.conrelid
-JOIN pg_attribute AS part ON part.attrelid = rule.conrelid AND part.attnum = rule.conkey[1]
-WHERE rule.contype = 'p' AND rule.connamespace = 'tamias'::regnamespace AND part.attname = 'bucket'
-ORDER BY constrained.relname
-"""
-_THERE = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'tamias' AND tablename = ANY(%s::text[])"
-_DONE = "SELECT logicalrelid::regclass::text FROM pg_dist_partition"
-_DISTRIBUTE = "SELECT create_distributed_table(%s::text::regclass, 'bucket', shard_count => %s::int)"
-_BESIDE = "SELECT create_distributed_table(%s::text::regclass, 'bucket', colocate_with => %s::text)"
-_REFERENCE = "SELECT create_reference_table(%s::text::regclass)"
+_SQL = statements("tamias.database", "citus.sql")
 
 
 class Distributed(msgspec.Struct, frozen=True):
-    """What was done; a table that was distributed before is not named again."""
+    """What was done; a table that was placed before is not named again."""
 
     version: str
     buckets: int
     distributed: tuple[str, ...]
     referenced: tuple[str, ...]
+    on_coordinator: tuple[str, ...]
 
 
-def distribute(session: Session, shards: int) -> Distributed:
-    """Distributes what is not distributed yet, in one transaction. Raises `DatabaseError` without Citus."""
+def distribute(session: "Session", shards: int) -> Distributed:
+    """Places what is not placed yet, in one transaction. Raises `DatabaseError` without Citus."""
     return session.transact(lambda cursor: _distribute(cursor, shards))
 
 
-def tables_by_bucket(cursor: Cursor) -> list[str]:
+def place_new_tables(cursor: "Cursor") -> None:
+    """Places the tables that a migration has made, where the others are on a cluster."""
+    if is_citus(cursor) and FIRST in _placed(cursor):
+        _place(cursor, 0)
+
+
+def is_citus(cursor: "Cursor") -> bool:
+    """Whether the database is that of a cluster."""
+    return _version(cursor) is not None
+
+
+def coordinator_elsewhere(cursor: "Cursor") -> dict[str, Any]:
+    """How to connect to the coordinator, where this is another node of a cluster; else nothing."""
+    if not is_citus(cursor):
+        return {}
+    row = cursor.execute(_SQL["coordinator_elsewhere"].text).fetchone()
+    return {} if row is None else {"host": row[0], "port": row[1]}
+
+
+def tables_by_bucket(cursor: "Cursor") -> list[str]:
     """The tables whose key begins with the bucket."""
-    return [row[0] for row in cursor.execute(_BY_BUCKET).fetchall()]
+    return [row[0] for row in cursor.execute(_SQL["tables_by_bucket"].text).fetchall()]
 
 
-def _distribute(cursor: Cursor, shards: int) -> Distributed:
-    found = cursor.execute(_EXTENSION).fetchone()
-    if found is None:
+def _distribute(cursor: "Cursor", shards: int) -> Distributed:
+    version = _version(cursor)
+    if version is None:
         raise DatabaseError(
             "this server has no Citus extension, so there is no cluster to distribute the tables over; on a "
             "coordinator run CREATE EXTENSION citus and add its nodes first (docs/scaling.md). One server "
             "needs none of this"
         )
-    done = {row[0].removeprefix("tamias.") for row in cursor.execute(_DONE).fetchall()}
-    by_bucket = tables_by_bucket(cursor)
-    wanted = [FIRST, *(name for name in by_bucket if name != FIRST)]
-    new = [name for name in wanted if name not in done]
-    for name in new:
-        if name == FIRST:
-            cursor.execute(_DISTRIBUTE, [f"tamias.{name}", shards])
-        else:
-            cursor.execute(_BESIDE, [f"tamias.{name}", f"tamias.{FIRST}"])
-    there = {row[0] for row in cursor.execute(_THERE, [list(REFERENCED)]).fetchall()}
-    referenced = [name for name in REFERENCED if name in there and name not in done]
+    if cursor.execute(_SQL["coordinator_listed"].text).fetchone() is None:
+        raise DatabaseError(
+            "the coordinator is not in the cluster's list of nodes, so other nodes could not find the tables "
+            "on it; let an administrator run on the coordinator: SELECT citus_set_coordinator_host('HOST')"
+        )
+    distributed, referenced, local = _place(cursor, shards)
+    return Distributed(version, _buckets(cursor), distributed, referenced, local)
+
+
+def _place(cursor: "Cursor", shards: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Returns which tables were distributed, put on every node, and listed as the coordinator's."""
+    cursor.execute(_SQL["one_connection"].text)
+    placed, by_bucket = _placed(cursor), tables_by_bucket(cursor)
+    new = [name for (name,) in cursor.execute(_SQL["tables"].text).fetchall() if name not in placed]
+    distributed = sorted((name for name in new if name in by_bucket), key=lambda name: (name != FIRST, name))
+    for name in distributed:
+        words = {"table": f"tamias.{name}", "first": f"tamias.{FIRST}", "shards": shards}
+        cursor.execute(_SQL["distribute_first" if name == FIRST else "distribute_beside"].text, words)
+    referenced = [name for name in new if name in REFERENCED]
     for name in referenced:
-        cursor.execute(_REFERENCE, [f"tamias.{name}"])
-    return Distributed(str(found[0]), _buckets(cursor), tuple(new), tuple(referenced))
+        cursor.execute(_SQL["put_on_every_node"].text, {"table": f"tamias.{name}"})
+    local = [name for name in new if name not in by_bucket and name not in REFERENCED]
+    for name in local:
+        if name not in _placed(cursor):  # those that it refers to were listed together with it
+            cursor.execute(_SQL["list_as_coordinators"].text, {"table": f"tamias.{name}"})
+    return tuple(distributed), tuple(referenced), tuple(local)
 
 
-def _buckets(cursor: Cursor) -> int:
-    row: tuple[Any, ...] | None = cursor.execute("SELECT buckets FROM meta").fetchone()
+def _version(cursor: "Cursor") -> str | None:
+    row = cursor.execute(_SQL["extension"].text).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _placed(cursor: "Cursor") -> set[str]:
+    return {row[0] for row in cursor.execute(_SQL["placed"].text).fetchall()}
+
+
+def _buckets(cursor: "Cursor") -> int:
+    row = cursor.execute("SELECT buckets FROM meta").fetchone()
     assert row is not None
     return int(row[0])

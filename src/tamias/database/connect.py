@@ -2,20 +2,24 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from math import ceil
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
+from tamias.database.citus import coordinator_elsewhere, place_new_tables
 from tamias.database.disk import make_data_folder
 from tamias.database.embedded.embedded import Embedded
 from tamias.database.migrate import migrate
+from tamias.database.pooler import refuse_shared, refuses_options, set_up
 from tamias.database.roles import Role, ready_roles
 from tamias.database.sql import SqlStatement
 from tamias.model.errors import DatabaseError, DatabaseUnavailable, DiskFull
@@ -28,7 +32,9 @@ Parameters = dict[str, Any] | None
 T = TypeVar("T")
 
 # JIT is off because compiling our short statements takes longer than running them.
-_OPTIONS = "-c search_path=tamias,public -c jit=off -c client_min_messages=warning"
+_SEARCH_PATH = "tamias,public"
+_OPTIONS = f"-c search_path={_SEARCH_PATH} -c jit=off -c client_min_messages=warning"
+_USUAL: dict[str, Any] = {"connect_timeout": 10, "application_name": "tamias"}
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000"
 _CLOCK_SECONDS = 60.0
 _CLOCK_TRIES = 3
@@ -58,6 +64,9 @@ class Database:
         Sessions act as the `role`; where it cannot be had, as the user: `tamias doctor` tells of that.
         """
         self._named = _read_url(url) if url else {}
+        self._prepares = self._named.pop("prepare", "on") == "on"
+        self._pooled = False
+        self._coordinator: dict[str, Any] = {}
         if url and data.is_dir():
             make_data_folder(data)
         self.embedded = None if url else Embedded(data, create=create)
@@ -65,12 +74,16 @@ class Database:
         self._role: Role | None = None
 
         def make(cursor: Cursor) -> list[Role]:
-            migrate(cursor.connection, create=create, buckets=buckets, upto=upto)
+            if migrate(cursor.connection, create=create, buckets=buckets, upto=upto):
+                place_new_tables(cursor)
             return ready_roles(cursor).lacking if upto is None else list(Role)
 
         try:
             # An address that was mistyped should be told of at once.
             with closing(Session(self._connection, 0.0 if url else patience)) as session:
+                if url:
+                    self._notice_pooler(session)
+                    self._coordinator = session.transact(coordinator_elsewhere)
                 lacking = session.transact(make)
                 self._role = None if role in lacking else role
         except BaseException:
@@ -79,34 +92,74 @@ class Database:
 
     def session(self) -> "Session":
         """A connection of its own, for one thread."""
-        return Session(self._connection, self._patience)
+        return Session(
+            self._connection,
+            self._patience,
+            prepares=self._prepares,
+            connect_apart=partial(self._connection, self._coordinator),
+        )
 
     def close(self) -> None:
         """Closed when the sessions are; the embedded server ends with its last user."""
         if self.embedded is not None:
             self.embedded.close()
 
-    def _connection(self) -> Connection:
-        place = conninfo_to_dict(self.embedded.address()) if self.embedded else self._named
+    def _notice_pooler(self, session: "Session") -> None:
+        """One may refuse our options, or be set to ignore them; and it must not share sessions."""
+        found = session.fetch_one(b"SELECT current_setting('search_path')")
+        if found != (_SEARCH_PATH,) and not self._pooled:
+            self._pooled = True
+            session.close()
+        if self._pooled:
+            refuse_shared(self._bare_connection, _place(self._named))
+
+    def _connection(self, instead: Mapping[str, Any] = MappingProxyType({})) -> Connection:
+        place = conninfo_to_dict(self.embedded.address()) if self.embedded else {**self._named, **instead}
         options = f"{_OPTIONS} {place.get('options') or ''}"
         if self._role is not None:
             # As an option it costs no statement, and RESET ROLE comes back to it.
             options += f" -c role={self._role}"
-        words = {"connect_timeout": 10, "application_name": "tamias", **place, "options": options}
         try:
-            return psycopg.connect(autocommit=True, **words)
+            if self._pooled:
+                return self._pooled_connection(options)
+            return psycopg.connect(autocommit=True, **{**_USUAL, **place, "options": options})
         except psycopg.OperationalError as error:
+            if refuses_options(error) and not self._pooled:
+                self._pooled = True
+                return self._connection(instead)
             raise DatabaseUnavailable(f"cannot connect to {_place(place)}: {_sentence(error)}") from error
         except psycopg.Error as error:
             raise DatabaseError(f"cannot use {_place(place)}: {_sentence(error)}") from error
+
+    def _pooled_connection(self, options: str) -> Connection:
+        connection = self._bare_connection()
+        try:
+            set_up(connection, options)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _bare_connection(self) -> Connection:
+        """Without settings of ours."""
+        place = {name: value for name, value in self._named.items() if name != "options"}
+        return psycopg.connect(autocommit=True, **{**_USUAL, **place})
 
 
 class Session:
     """One connection that mends itself, and the database's clock. Not for two threads at once."""
 
-    def __init__(self, connect: Callable[[], Connection], patience: float, *, prepares: bool = True) -> None:
-        """`prepares` whether statements that are often used are prepared."""
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        patience: float,
+        *,
+        prepares: bool = True,
+        connect_apart: Callable[[], Connection] | None = None,
+    ) -> None:
+        """`prepares` whether frequent statements are prepared; `connect_apart` is for code of others."""
         self._connect = connect
+        self._connect_apart = connect_apart or connect
         self._patience = patience
         self._prepares = prepares
         self._connection: Connection | None = None
@@ -178,15 +231,16 @@ class Session:
     def apart(self) -> "Session":
         """A second connection, for code of others: what it leaves there, ours never meets.
 
+        On a Citus cluster it is one to the coordinator, where that code is, whichever node we are at.
         Nothing is prepared there, for a prepared statement could be replaced by one of the same name.
         """
         if self._apart is None:
-            self._apart = Session(self._connect, self._patience, prepares=False)
+            self._apart = Session(self._connect_apart, self._patience, prepares=False)
         return self._apart
 
     def end_backend(self, pid: int) -> None:
-        """Ends another connection of the same login from outside. What runs there cannot catch it."""
-        with closing(self._connect()) as connection:
+        """Ends a connection apart of the same login from outside. What runs there cannot catch it."""
+        with closing(self._connect_apart()) as connection:
             connection.execute("SET ROLE NONE")
             connection.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid])
 
@@ -274,8 +328,14 @@ def _text(statement: Statement) -> bytes:
 def _read_url(url: str) -> dict[str, Any]:
     try:
         if _URL.fullmatch(url):
-            return conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
+            parts = urlsplit(url)
+            asked = parse_qsl(parts.query, keep_blank_values=True)
+            ours = {name: value for name, value in asked if name == "prepare" and value in {"on", "off"}}
+            if ours:
+                others = urlencode([each for each in asked if each[0] != "prepare"], quote_via=quote)
+                url = urlunsplit(parts._replace(query=others))
+            return {**conninfo_to_dict(url), **ours}
+    except (psycopg.ProgrammingError, ValueError):
         pass  # its words may hold the password
     raise DatabaseError(
         "--db is not the URL of a PostgreSQL database; write postgresql://user:password@host:port/name, "

@@ -36,17 +36,22 @@ def migrations() -> list[Migration]:
 
 def migrate(
     connection: "psycopg.Connection[tuple[Any, ...]]", *, create: bool, buckets: int, upto: int | None = None
-) -> None:
-    """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused."""
+) -> bool:
+    """Brings the schema up to date; with `create` makes it. A newer schema than ours is refused.
+
+    Returns whether something was to be done.
+    """
     major = connection.info.server_version // 10000
     if major < OLDEST_MAJOR:
         raise DatabaseError(f"the server is PostgreSQL {major}; Tamias needs {OLDEST_MAJOR} or newer")
     steps = [step for step in migrations() if upto is None or step.number <= upto]
     version, chosen = _version_and_buckets(connection)
     if version == steps[-1].number and chosen:
-        return
+        return False
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
+        # So that Citus alters tables after their rows were changed; elsewhere the word means nothing.
+        connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
         version, chosen = _version_and_buckets(connection)
         if not chosen and not create:
             raise DataMissing("the database holds no Tamias data; 'tamias crawl' or 'tamias add' creates it")
@@ -62,6 +67,7 @@ def migrate(
         connection.execute("UPDATE meta SET schema_version = %s", [steps[-1].number])
         if not chosen:
             connection.execute("UPDATE meta SET buckets = %s, made_at = now()", [buckets])
+    return True
 
 
 def _refuse_newer(version: int, ours: int) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from psycopg import sql
 
 from tamias.database.connect import Cursor, Database
+from tamias.database.triggers import without_triggers
 from tamias.model.errors import DatabaseError, UsageError
 
 COUNTED_ANEW = ("attempts",)
@@ -121,14 +122,13 @@ def _copy_table(there: Cursor, here: Cursor, table: TableShape, buckets: int) ->
     name = sql.Identifier("tamias", table.name)
     columns = sql.SQL(", ").join(map(sql.Identifier, table.columns))
     # What migrations put there comes with the copy; counts kept by triggers are copied, not counted twice.
-    here.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(name))
-    here.execute(sql.SQL("DELETE FROM {}").format(name))
     into = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(name, columns)
     out = sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(_rows(table, buckets))
-    with there.copy(out) as reading, here.copy(into) as writing:
-        for block in reading:
-            writing.write(block)
-    here.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
+    with without_triggers(here, [table.name]):
+        here.execute(sql.SQL("DELETE FROM {}").format(name))
+        with there.copy(out) as reading, here.copy(into) as writing:
+            for block in reading:
+                writing.write(block)
     for column in table.identity:
         _advance(here, table.name, column)
     return Copied(table.name, _counted(there, here, table, buckets))

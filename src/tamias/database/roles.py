@@ -112,10 +112,12 @@ def powers(cursor: "Cursor") -> list[str]:
 
 
 def _standing(cursor: "Cursor") -> Standing:
-    row = cursor.execute(_SQL["standing"].text, {"roles": list(Role), "rights": _rights()[0]}).fetchone()
+    given = cursor.execute(_SQL["rights_given"].text).fetchone()
+    row = cursor.execute(_SQL["standing"].text, {"roles": list(Role)}).fetchone()
+    assert given is not None
     assert row is not None
-    current, is_owner, may_make, citus, joined, used = row
-    return Standing(current, is_owner, may_make, citus, tuple(joined), tuple(used))
+    is_owner, may_make, citus, joined, used = row
+    return Standing(given[0] == _rights()[0], is_owner, may_make, citus, tuple(joined), tuple(used))
 
 
 def _give_rights(cursor: "Cursor") -> None:

@@ -14,10 +14,14 @@ CREATE ROLE :role NOLOGIN NOINHERIT
 -- A server's user who may make roles is not yet one who may act as them.
 GRANT :role TO CURRENT_USER
 
+-- name: rights_given
+-- The rights that were given last. A statement of its own: Citus lets nobody but superusers join its tables with
+-- those of roles.
+SELECT meta.rights FROM meta
+
 -- name: standing
--- Whether the rights are given as they stand here; whether the schema is ours, and whether we may make roles;
--- the roles we may act as, and those of them that have rights. A node of a Citus cluster is asked by logging in
--- as the role: there it must be one that can.
+-- Whether the schema is ours, and whether we may make roles; the roles we may act as, and those of them that have
+-- rights. Citus logs in to its nodes as the role: there it must be one that can.
 WITH here AS (
     SELECT EXISTS (SELECT FROM pg_extension WHERE pg_extension.extname = 'citus') AS citus
 ), ours AS (
@@ -27,10 +31,10 @@ WITH here AS (
       AND pg_has_role(session_user, role.oid,
                       CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
 )
-SELECT meta.rights IS NOT DISTINCT FROM %(rights)b::text, pg_has_role(session_user, room.nspowner, 'MEMBER'),
+SELECT pg_has_role(session_user, room.nspowner, 'MEMBER'),
        (me.rolsuper OR me.rolcreaterole) AND NOT here.citus, here.citus,
        ARRAY(SELECT ours.name FROM ours), ARRAY(SELECT ours.name FROM ours WHERE ours.used)
-FROM here, meta, pg_namespace AS room, pg_roles AS me
+FROM here, pg_namespace AS room, pg_roles AS me
 WHERE room.nspname = 'tamias' AND me.rolname = session_user
 
 -- name: powers

@@ -44,7 +44,7 @@ def maven(coordinates: str) -> Path:
     def install(folder: Path) -> None:
         _run([tool, "-q", "-B", _COPY, f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"], folder)
 
-    return _installed(coordinates, install) / f"{artifact}-{version}.{packaging}"
+    return installed(coordinates, install) / f"{artifact}-{version}.{packaging}"
 
 
 def debian(*names: str) -> Path:
@@ -57,14 +57,14 @@ def debian(*names: str) -> Path:
             _run([tools[1], "-x", package.name, "."], folder)
             package.unlink()
 
-    return _installed(" ".join(names), install)
+    return installed(" ".join(names), install)
 
 
 def npm(*names: str) -> Path:
     """A folder whose `node_modules` has these packages."""
     tool = program("npm")
     words = ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", "."]
-    return _installed(" ".join(names), lambda folder: _run([tool, *words, *names], folder))
+    return installed(" ".join(names), lambda folder: _run([tool, *words, *names], folder))
 
 
 def pip(*names: str) -> Path:
@@ -75,13 +75,20 @@ def pip(*names: str) -> Path:
         _run([sys.executable, "-m", "venv", "environment"], folder)
         _run(["environment/bin/python", "-m", "pip", "install", "-q", *names], folder)
 
-    return _installed(" ".join(names), install) / "environment" / "bin"
+    return installed(" ".join(names), install) / "environment" / "bin"
 
 
-def _installed(name: str, install: Callable[[Path], None]) -> Path:
+def is_installed(name: str) -> bool:
+    """Whether the folder of a package is there."""
+    return (_folder(name) / "complete").exists()
+
+
+def installed(name: str, install: Callable[[Path], None]) -> Path:
     """The folder of a package, filled once; several processes may ask for it at the same time."""
-    folder = cache() / hashlib.sha256(name.encode()).hexdigest()[:16]
+    folder = _folder(name)
     complete = folder / "complete"
+    if complete.exists():
+        return folder
     with _alone():
         if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -89,6 +96,10 @@ def _installed(name: str, install: Callable[[Path], None]) -> Path:
             install(folder)
             complete.write_text(name, encoding="utf-8")
     return folder
+
+
+def _folder(name: str) -> Path:
+    return cache() / hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 @contextmanager

@@ -30,12 +30,12 @@ ON CONFLICT (sha256) DO NOTHING
 -- These must stay: a collector that waits for the row will find it fresh.
 WITH held AS (SELECT blob.sha256 FROM blob WHERE blob.sha256 = ANY(%(sha256)b::bytea[])
               ORDER BY blob.sha256 FOR NO KEY UPDATE)
-UPDATE blob SET kept_at = clock_timestamp() FROM held WHERE blob.sha256 = held.sha256
+UPDATE blob SET kept_at = now() FROM held WHERE blob.sha256 = held.sha256
 RETURNING blob.sha256
 
 -- name: replace_blob
 -- The same body, coded anew elsewhere.
-UPDATE blob SET ({columns}) = (SELECT new.* FROM unnest({parameters}) AS new), kept_at = clock_timestamp()
+UPDATE blob SET ({columns}) = (SELECT new.* FROM unnest({parameters}) AS new), kept_at = now()
 WHERE blob.sha256 = (%(sha256)b::bytea[])[1]
 
 -- name: new_pack
@@ -151,7 +151,7 @@ SELECT DISTINCT blob.base FROM blob WHERE blob.codec = 'chunks'
 -- Bodies in chunks that nobody wants and nobody has relied on for a while.
 DELETE FROM blob
 WHERE blob.codec = 'chunks' AND NOT EXISTS (SELECT FROM wanted WHERE wanted.sha256 = blob.sha256)
-  AND blob.kept_at < clock_timestamp() - %(grace)b::float8 * interval '1 second'
+  AND blob.kept_at < now() - %(grace)b::float8 * interval '1 second'
 RETURNING blob.sha256
 
 -- name: delete_unwanted
@@ -159,7 +159,7 @@ RETURNING blob.sha256
 DELETE FROM blob
 WHERE NOT EXISTS (SELECT FROM wanted WHERE wanted.sha256 = blob.sha256)
   AND NOT EXISTS (SELECT FROM blob AS follower WHERE follower.base = blob.sha256)
-  AND blob.kept_at < clock_timestamp() - %(grace)b::float8 * interval '1 second'
+  AND blob.kept_at < now() - %(grace)b::float8 * interval '1 second'
 RETURNING blob.sha256
 
 -- name: totals

@@ -111,8 +111,9 @@ def put_resources(
     What the user stopped stays so, unless the user names it again.
     """
     unique = {resource.id: (resource, host) for resource, host in new}
-    words = {"now": now, "by_user": by_user, **_columns(unique.values())}
-    rows = cursor.execute(_SQL["put_resources"].text, words).fetchall()
+    rows = cursor.execute(_SQL["put_resources"].text, {"now": now, **_columns(unique.values())}).fetchall()
+    if by_user:
+        cursor.execute(_SQL["go_on"].text, {"resource": list(unique)})
     named = [(resource.id, source) for resource, _ in new for source in resource.sources]
     pairs = {(resource, source.source): source for resource, source in named}
     if pairs:

@@ -1,8 +1,7 @@
 -- Resources under watch, their sources and versions.
 
 -- name: put_resources
--- Makes resources known. A known one takes a title or a promise that it lacked, and what the user says of visits;
--- one that was stopped is active again if the user names it.
+-- Makes resources known. A known one takes a title or a promise that it lacked, and what the user says of visits.
 INSERT INTO resource (resource, url, host, title, expected, added_at, every, priority, importance)
 SELECT new.resource, new.url, new.host, new.title, new.expected, %(now)b::int8, new.every, new.priority,
        coalesce(new.priority, 1)
@@ -16,9 +15,13 @@ SET title = coalesce(resource.title, excluded.title),
                     ELSE resource.expected END,
     every = coalesce(excluded.every, resource.every),
     priority = coalesce(excluded.priority, resource.priority),
-    importance = CASE WHEN excluded.priority IS NULL THEN resource.importance ELSE excluded.importance END,
-    state = CASE WHEN %(by_user)b::bool AND resource.state = 'stopped' THEN 'active' ELSE resource.state END
+    importance = CASE WHEN excluded.priority IS NULL THEN resource.importance ELSE excluded.importance END
 RETURNING resource, xmax = 0 AS inserted
+
+-- name: go_on
+-- Resources that were stopped, and that the user names again, are active. A statement of its own: a parameter where
+-- an insert meets a known row is lost on a Citus cluster.
+UPDATE resource SET state = 'active' WHERE resource.resource = ANY(%(resource)b::text[]) AND resource.state = 'stopped'
 
 -- name: put_sources
 -- Who names them.

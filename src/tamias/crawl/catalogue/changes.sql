@@ -9,7 +9,7 @@ WHERE catalogue.sink = %(sink)b::int4 AND catalogue.refreshed_at > now() - inter
 -- From now on what changes is noted for a store; what it is told of later begins here.
 INSERT INTO catalogue (sink, service, seen)
 VALUES (%(sink)b::int4, %(service)b::text, pg_current_xact_id())
-ON CONFLICT (sink) DO UPDATE SET service = excluded.service, seen = excluded.seen, refreshed_at = now()
+ON CONFLICT (sink) DO UPDATE SET service = excluded.service, seen = excluded.seen, refreshed_at = excluded.refreshed_at
 RETURNING seen::text
 
 -- name: oldest_running

@@ -11,6 +11,7 @@ from psycopg import errors as pg
 from tamias.crawl.strategy.scale import cluster, scale_for
 from tamias.crawl.strategy.scoring import SQL, Asked, Seen, asked_as_role, schema, scores_in, told, too_long
 from tamias.crawl.strategy.time_limit import TookTooLong, time_limit
+from tamias.database.citus import is_citus
 from tamias.database.connect import Cursor, Session
 from tamias.database.roles import for_administrators, ready_role
 from tamias.model.errors import DatabaseError, UsageError
@@ -98,11 +99,14 @@ def ready_strategies(cursor: Cursor) -> None:
             ready_role(cursor, ROLE)
             cursor.execute(SQL["grant_use"].text)
             cursor.execute(SQL["grant_reading"].text)
+            if is_citus(cursor):
+                # Not by the cursor: a request for binary answers holds one statement only.
+                cursor.connection.execute(SQL["grant_columns"].text)
     except pg.InsufficientPrivilege as error:
         raise DatabaseError(
             f"strategies run as the role {ROLE}, and the database's user may not make it "
             f"({error.diag.message_primary}); let an administrator of the server run: "
-            f"{for_administrators(cursor, [ROLE])}; "
+            f"{for_administrators(cursor, [ROLE], login=is_citus(cursor))}; "
             f"GRANT CREATE ON DATABASE {cursor.connection.info.dbname} TO {cursor.connection.info.user}"
         ) from error
 
@@ -139,6 +143,7 @@ def build(
 def _made(session: Session, cursor: Cursor, number: int, text: str, seconds: float) -> dict[str, str]:
     """Runs the text and makes what asks its functions; returns how they are called."""
     cursor.execute(SQL["one_at_a_time"].text)
+    cursor.execute(SQL["make_here"].text)
     for step in ("make_schema", "take_role", "make_url_type", "make_builder", "leave_role"):
         _do(cursor, step, number)
     others = _others(cursor, number)

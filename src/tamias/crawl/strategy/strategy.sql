@@ -8,6 +8,18 @@ GRANT USAGE ON SCHEMA tamias TO tamias_strategy
 -- The role can read what docs/strategy.md describes, and nothing else.
 GRANT SELECT ON tamias.frontier_urls, tamias.links, tamias.pages TO tamias_strategy
 
+-- name: grant_columns
+-- The same on a Citus cluster: its nodes are asked as the role for the columns of the tables that the views name.
+GRANT SELECT (bucket, qid, crawl, url, score, depth, tags, due, status, fails, first_seen)
+    ON tamias.url TO tamias_strategy;
+GRANT SELECT (bucket, qid, hkey) ON tamias.host TO tamias_strategy;
+GRANT SELECT (crawl, name) ON tamias.crawl TO tamias_strategy;
+GRANT SELECT (bucket, crawl, first_seen, count, from_score, from_quads, language, anchor, context_left, context_right,
+              from_url, to_url)
+    ON tamias.link TO tamias_strategy;
+GRANT SELECT (bucket, crawl, url, final_url, started_at, outcome, status, found_type, bytes, quads, links, depth)
+    ON tamias.capture TO tamias_strategy
+
 -- name: make_schema
 -- A room of its own for one version.
 CREATE SCHEMA :schema AUTHORIZATION tamias_strategy
@@ -113,6 +125,11 @@ LIMIT 1
 -- Versions are made one after another, so that what changes meanwhile is the doing of the text.
 SELECT pg_catalog.pg_advisory_xact_lock(2025111633)
 
+-- name: make_here
+-- On a Citus cluster a version is made on the coordinator only: other nodes would be told of its parts by different
+-- users, of whom one does not see what the other has made. Elsewhere the word means nothing.
+SET LOCAL citus.enable_ddl_propagation = off
+
 -- name: state_of_others
 -- All that the role owns outside of one schema, with the transactions that wrote it. Text must not change that.
 SELECT pg_catalog.md5(pg_catalog.string_agg(it.kind || it.oid::pg_catalog.text || ' ' || it.xmin::pg_catalog.text, ','
@@ -187,7 +204,7 @@ RETURNING strategy.number
 
 -- name: put_in_force
 -- From now on this one holds.
-UPDATE strategy SET state = 'in force', in_force_at = clock_timestamp(), problem = NULL, slow = 0
+UPDATE strategy SET state = 'in force', in_force_at = now(), problem = NULL, slow = 0
 WHERE strategy.number = %(number)b::int4 AND strategy.crawl = %(crawl)b::int4
   AND (strategy.in_force_at IS NOT NULL) = %(again)b::bool
 RETURNING strategy.number

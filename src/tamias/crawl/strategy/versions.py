@@ -104,6 +104,7 @@ def forget_strategies(session: Session, crawl: int) -> None:
     """Removes all strategies of a crawl that is to be deleted."""
 
     def work(cursor: Cursor) -> None:
+        cursor.execute(SQL["make_here"].text)
         for (number,) in cursor.execute(SQL["forget_versions"].text, {"crawl": crawl}).fetchall():
             cursor.execute(SQL["drop_schema"].text.replace(b":schema", schema(number).encode()))
         cursor.execute(SQL["forget_rescoring"].text, {"crawl": crawl})

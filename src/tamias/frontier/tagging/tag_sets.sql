@@ -2,7 +2,8 @@
 
 -- name: put_lane
 -- Makes a set of tags known, as long as there are not too many.
-INSERT INTO lane (tags) SELECT %(tags)b::text[]
+-- Numbered here: a node of a Citus cluster has no sequence of such small numbers.
+INSERT INTO lane (lane, tags) SELECT (SELECT coalesce(max(lane.lane), 0) + 1 FROM lane), %(tags)b::text[]
 WHERE (SELECT count(*) FROM lane) < %(most)b::int8
   AND NOT EXISTS (SELECT FROM lane WHERE lane.tags = %(tags)b::text[])
 ON CONFLICT DO NOTHING

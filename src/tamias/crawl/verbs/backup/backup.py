@@ -149,6 +149,8 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
 def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None) -> None:
     if cursor.execute("SELECT FROM capture LIMIT 1").fetchone() or _has_urls(cursor, snapshot.buckets):
         raise UsageError(f"the database {'named by --db' if db else 'in --data'} holds data already")
+    # A cluster that was initialised first has a number of its own.
+    cursor.execute("UPDATE meta SET buckets = %s", [snapshot.buckets])
     load_tables(cursor, place.snapshot(name) / "tables", snapshot.tables)
     load_sequences(cursor, snapshot.sequences)
     cursor.execute(_SQL["seal_segments"].text)

@@ -10,6 +10,7 @@ from psycopg import sql
 from tamias.crawl.verbs.backup.snapshot import BackupDamaged, SavedSequence, SavedTable
 from tamias.database.connect import Cursor
 from tamias.database.sql import statements
+from tamias.database.triggers import without_triggers
 
 _SQL = statements("tamias.crawl.verbs.backup", "backup.sql")
 _LEVEL = 6
@@ -66,12 +67,9 @@ def load_tables(cursor: Cursor, folder: Path, tables: Sequence[SavedTable]) -> i
             raise BackupDamaged(f"the rows of {table.name} in {folder} are not those that were saved")
     names = [table.name for table in tables]
     cursor.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, names))))
-    for name in names:
-        cursor.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(sql.Identifier(name)))
-    for table in tables:
-        _load(cursor, folder, table)
-    for name in names:
-        cursor.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(sql.Identifier(name)))
+    with without_triggers(cursor, names):
+        for table in tables:
+            _load(cursor, folder, table)
     return sum(table.rows for table in tables)
 
 

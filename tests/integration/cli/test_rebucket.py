@@ -1,9 +1,5 @@
-"""`tamias cluster`: another number of buckets, and what a Citus coordinator is told.
+"""`tamias cluster rebucket`: the data in another number of buckets. A real cluster is in ../cluster."""
 
-No Citus can be installed here: a stand-in with its two functions writes down how it was called.
-"""
-
-import json
 import os
 import time
 from contextlib import ExitStack, closing
@@ -15,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
+from tamias.database.citus import REFERENCED, tables_by_bucket
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
@@ -23,20 +20,6 @@ from tamias.model.item import NEVER, Item
 from tamias.model.lease import Done, Return
 
 CAPTURE = UUID("01890000-0000-7000-8000-000000000001")
-STAND_IN = """
-SET allow_system_table_mods = on;
-INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
-VALUES (4000000000, 'citus', 10, 'public'::regnamespace, false, '13.2-1');
-CREATE TABLE public.called (place int GENERATED ALWAYS AS IDENTITY, word text);
-CREATE TABLE public.pg_dist_partition (logicalrelid regclass);
-CREATE FUNCTION public.create_distributed_table(
-    t regclass, c text, shard_count int = 0, colocate_with text = '') RETURNS void LANGUAGE sql AS $$
-    INSERT INTO public.called (word) VALUES (format('%s by %s, %s shards beside %s', t, c, $3, $4));
-    INSERT INTO public.pg_dist_partition VALUES (t) $$;
-CREATE FUNCTION public.create_reference_table(t regclass) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO public.called (word) VALUES (format('%s everywhere', t));
-    INSERT INTO public.pg_dist_partition VALUES (t) $$;
-"""
 
 
 @pytest.fixture
@@ -163,27 +146,28 @@ def test_an_odd_number_of_buckets_is_refused(copied):
         copied(12)
 
 
+def test_every_table_with_a_bucket_is_distributed_by_it_or_known_not_to_be(source):
+    """On a cluster a table without the bucket first in its key stays on the coordinator."""
+    having = source[1].fetch_all(
+        b"SELECT pg_class.relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
+        b" WHERE relnamespace = 'tamias'::regnamespace AND relkind IN ('r', 'p') AND attname = 'bucket'"
+    )
+    distributed = set(source[1].transact(tables_by_bucket))
+    assert {name for (name,) in having} - distributed == {"rescoring"}
+
+
+def test_every_table_that_a_cluster_copies_to_all_nodes_has_a_key(source):
+    """Else it could not be copied to a new node while it is in use."""
+    with_key = source[1].fetch_all(
+        b"SELECT conrelid::regclass::text FROM pg_constraint"
+        b" WHERE contype = 'p' AND connamespace = 'tamias'::regnamespace"
+    )
+    assert set(REFERENCED) <= {name for (name,) in with_key}
+
+
 def test_a_server_without_citus_is_told_of(source):
     with pytest.raises(DatabaseError, match="has no Citus extension"):
         cluster("init", "--db", source[0])
-
-
-def test_a_coordinator_is_told_to_lay_all_tables_with_a_bucket_side_by_side(target):
-    with psycopg.connect(target, autocommit=True) as connection:
-        connection.execute(STAND_IN)
-        cluster("init", "--db", target, "--shards", 64)
-        words = [row[0] for row in connection.execute("SELECT word FROM public.called ORDER BY place")]
-    assert words[0] == "host by bucket, 64 shards beside "
-    assert "url by bucket, 0 shards beside tamias.host" in words
-    assert "crawl everywhere" in words
-    assert not [word for word in words if word.startswith(("resource ", "version "))]
-
-
-def test_a_second_init_distributes_nothing_twice(target):
-    with psycopg.connect(target, autocommit=True) as connection:
-        connection.execute(STAND_IN)
-    cluster("init", "--db", target)
-    assert json.loads(cluster("init", "--db", target, "--json"))["distributed"] == []
 
 
 def test_what_waits_for_a_sink_goes_where_its_capture_goes(source, copied):
