@@ -43,6 +43,11 @@ def place_new_tables(cursor: "Cursor") -> None:
         _place(cursor, 0)
 
 
+def one_table_after_another(cursor: "Cursor") -> None:
+    """For a transaction that changes all tables, of which some refer to others. Elsewhere it does nothing."""
+    cursor.execute(_SQL["one_connection"].text)
+
+
 def is_citus(cursor: "Cursor") -> bool:
     """Whether the database is that of a cluster."""
     return _version(cursor) is not None
@@ -80,7 +85,7 @@ def _distribute(cursor: "Cursor", shards: int) -> Distributed:
 
 def _place(cursor: "Cursor", shards: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Returns which tables were distributed, put on every node, and listed as the coordinator's."""
-    cursor.execute(_SQL["one_connection"].text)
+    one_table_after_another(cursor)
     placed, by_bucket = _placed(cursor), tables_by_bucket(cursor)
     new = [name for (name,) in cursor.execute(_SQL["tables"].text).fetchall() if name not in placed]
     distributed = sorted((name for name in new if name in by_bucket), key=lambda name: (name != FIRST, name))

@@ -11,6 +11,7 @@ from typing import Any, LiteralString
 import msgspec
 from psycopg import sql
 
+from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database
 from tamias.database.triggers import without_triggers
 from tamias.model.errors import DatabaseError, UsageError
@@ -74,6 +75,7 @@ def rebucket(source: Database, target: str, buckets: int, tell: Callable[[str], 
 
 def _copy(there: Cursor, here: Cursor, buckets: int, tell: Callable[[str], Any]) -> list[Copied]:
     there.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    one_table_after_another(here)
     _check(there, here)
     here.execute("UPDATE meta SET buckets = %s", [buckets])
     copied = []

@@ -21,6 +21,7 @@ from tamias.crawl.strategy.versions import build_anew
 from tamias.crawl.verbs.backup.files import FileGone, needed, restore_file, save_file
 from tamias.crawl.verbs.backup.snapshot import FORMAT, BackupFolder, SavedFile, Snapshot
 from tamias.crawl.verbs.backup.tables import begin, load_sequences, load_tables, save_tables, sequences
+from tamias.database.citus import one_table_after_another
 from tamias.database.connect import Cursor, Database, Session
 from tamias.database.disk import make_data_folder
 from tamias.database.locks import shared
@@ -147,6 +148,7 @@ def restore(folder: Path, name: str | None, data: Path, db: str | None) -> tuple
 
 
 def _load(cursor: Cursor, place: BackupFolder, name: str, snapshot: Snapshot, db: str | None) -> None:
+    one_table_after_another(cursor)
     if cursor.execute("SELECT FROM capture LIMIT 1").fetchone() or _has_urls(cursor, snapshot.buckets):
         raise UsageError(f"the database {'named by --db' if db else 'in --data'} holds data already")
     # A cluster that was initialised first has a number of its own.
