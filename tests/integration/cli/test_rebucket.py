@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from tamias.cli.main import cli
-from tamias.database.citus import REFERENCED, tables_by_bucket
 from tamias.database.connect import Database
 from tamias.frontier.postgres import PostgresFrontier
 from tamias.model.capture import Outcome
@@ -144,25 +143,6 @@ def test_a_database_with_data_is_not_copied_into(source, copied):
 def test_an_odd_number_of_buckets_is_refused(copied):
     with pytest.raises(UsageError, match="not a power of two"):
         copied(12)
-
-
-def test_every_table_with_a_bucket_is_distributed_by_it_or_known_not_to_be(source):
-    """On a cluster a table without the bucket first in its key stays on the coordinator."""
-    having = source[1].fetch_all(
-        b"SELECT pg_class.relname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
-        b" WHERE relnamespace = 'tamias'::regnamespace AND relkind IN ('r', 'p') AND attname = 'bucket'"
-    )
-    distributed = set(source[1].transact(tables_by_bucket))
-    assert {name for (name,) in having} - distributed == {"rescoring"}
-
-
-def test_every_table_that_a_cluster_copies_to_all_nodes_has_a_key(source):
-    """Else it could not be copied to a new node while it is in use."""
-    with_key = source[1].fetch_all(
-        b"SELECT conrelid::regclass::text FROM pg_constraint"
-        b" WHERE contype = 'p' AND connamespace = 'tamias'::regnamespace"
-    )
-    assert set(REFERENCED) <= {name for (name,) in with_key}
 
 
 def test_a_server_without_citus_is_told_of(source):

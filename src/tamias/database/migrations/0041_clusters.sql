@@ -78,6 +78,16 @@ BEGIN
     END IF;
 END $$;
 
+-- The same of all versions of resources.
+CREATE FUNCTION tell_of_all_versions(resources text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF cardinality(resources) > 0 AND EXISTS (SELECT FROM tamias.catalogue) THEN
+        PERFORM tamias.tell_catalogue('version', ARRAY(
+            SELECT version.resource || '_' || version.number FROM tamias.version
+            WHERE version.resource = ANY(resources)));
+    END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION tell_of_resources() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE names text[] := ARRAY(SELECT DISTINCT changed.resource FROM changed);
 BEGIN
@@ -85,11 +95,71 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE OR REPLACE FUNCTION tell_of_versions() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    names text[] := ARRAY(SELECT DISTINCT changed.resource FROM changed);
+    added text[] := ARRAY(SELECT changed.resource || '_' || changed.number FROM changed);
+BEGIN
+    PERFORM tamias.tell_catalogue('resource', names);
+    PERFORM tamias.tell_catalogue('version', added);
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tell_of_versions_taken() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    names text[];
+    numbers int[];
+    taken text[] := ARRAY(SELECT changed.resource || '_' || changed.number FROM changed);
+BEGIN
+    SELECT array_agg(first.resource), array_agg(first.number) INTO names, numbers
+    FROM (SELECT changed.resource, min(changed.number) AS number FROM changed GROUP BY changed.resource) AS first;
+    PERFORM tamias.tell_catalogue('resource', names);
+    PERFORM tamias.tell_catalogue('version', taken || ARRAY(
+        SELECT later.resource || '_' || later.number
+        FROM tamias.version AS later JOIN unnest(names, numbers) AS first (resource, number)
+             ON later.resource = first.resource AND later.number > first.number));
+    RETURN NULL;
+END $$;
+
 CREATE OR REPLACE FUNCTION tell_of_profiles() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE bodies bytea[] := ARRAY(SELECT changed.sha256 FROM changed);
 BEGIN
-    PERFORM tamias.tell_catalogue('resource', ARRAY(
-        SELECT DISTINCT version.resource FROM tamias.version WHERE version.sha256 = ANY(bodies)));
+    IF EXISTS (SELECT FROM tamias.catalogue) THEN
+        PERFORM tamias.tell_catalogue('resource', ARRAY(
+            SELECT DISTINCT version.resource FROM tamias.version WHERE version.sha256 = ANY(bodies)));
+        PERFORM tamias.tell_catalogue('version', ARRAY(
+            SELECT DISTINCT version.resource || '_' || version.number FROM tamias.version
+            WHERE version.sha256 = ANY(bodies)));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tell_of_changed_resources() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    names text[] := ARRAY(SELECT DISTINCT changed.resource FROM changed);
+    renamed text[] := ARRAY(SELECT changed.resource FROM changed JOIN was ON was.resource = changed.resource
+                            WHERE was.title IS DISTINCT FROM changed.title);
+BEGIN
+    PERFORM tamias.tell_catalogue('resource', names);
+    PERFORM tamias.tell_of_all_versions(renamed);
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tell_of_source_titles() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE named text[] := ARRAY(SELECT changed.resource FROM changed WHERE changed.title IS NOT NULL);
+BEGIN
+    PERFORM tamias.tell_of_all_versions(named);
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tell_of_changed_source_titles() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    renamed text[] := ARRAY(
+        SELECT changed.resource FROM changed
+        JOIN was ON was.resource = changed.resource AND was.source = changed.source
+        WHERE changed.title IS DISTINCT FROM was.title);
+BEGIN
+    PERFORM tamias.tell_of_all_versions(renamed);
     RETURN NULL;
 END $$;
 
