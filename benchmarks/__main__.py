@@ -65,6 +65,24 @@ def captures(place: CommonOptions, resources: int, hosts: int) -> int:
 
 
 @command.command()
+@click.option("--resources", type=int, default=20_000, show_default=True, help="Watched resources.")
+@click.option("--versions", type=int, default=20, show_default=True, help="Versions of each.")
+@click.option("--rate", type=float, default=200.0, show_default=True, help="Captures that arrive a second.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="How long they arrive.")
+@common
+def catalogue(place: CommonOptions, resources: int, versions: int, rate: float, seconds: float) -> int:
+    """Lag, size and restart of the SPARQL store while captures arrive and clients abandon cross products.
+
+    The size is compared with that of the bulk load of the same archive, statement by statement.
+
+    Example: python -m benchmarks catalogue --resources 1000 --seconds 20
+    """
+    from benchmarks.archive.catalogue import run
+
+    return _print_report(place, run(resources, versions, rate, seconds, out=_out(place)))
+
+
+@command.command()
 @click.option("--size", "sizes", type=int, multiple=True, help="URLs in the frontier. [0.1, 1 and 5 million]")
 @click.option("--clients", type=int, multiple=True, help="Client processes. [1 and 8]")
 @click.option("--grpc", is_flag=True, help="The service instead of the tables. [0.4 million URLs]")

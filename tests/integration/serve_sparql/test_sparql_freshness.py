@@ -7,7 +7,10 @@ import pytest
 from tamias.archive.catalogue import CatalogueBases
 from tamias.archive.versions.resources import stop_resources
 from tamias.crawl.catalogue.catalogue import CatalogueFollower, rebuild
+from tamias.crawl.catalogue.kept import KeptGraphs
 from tamias.model.capture import Outcome
+
+from .conftest import DAY, START
 
 URL = "http://data.example/a.csv"
 DOC = "http://d.example/doc"
@@ -68,6 +71,66 @@ def test_a_resource_that_is_taken_away_is_taken_from_the_store(corpus, refresher
     corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM resource"))
     refresher.round()
     assert ask("SELECT ?s { ?d arc:state ?s }") == []
+
+
+def everything(catalogue):
+    """What the store holds, by graphs."""
+    query = "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }"
+    with catalogue.ask(query, "text/tab-separated-values").content as content:
+        return sorted(content.read().decode().splitlines())
+
+
+CHANGES = {
+    "a version more": "INSERT INTO version SELECT resource, number + 1, captured_at + 1, sha256, byte_size, "
+    "media_type, told_type, fingerprint, noise, gen_random_uuid() FROM version WHERE number = 3",
+    "a version is taken": "DELETE FROM version WHERE number = 2",
+    "a title": "UPDATE resource SET title = 'Another'",
+    "a title of a source": "UPDATE source SET title = 'Of the source'",
+    "a source with a title": "INSERT INTO source (resource, source, title, first_seen, last_seen) "
+    "SELECT resource, 'http://p.example/2', 'Of another', 0, 0 FROM resource",
+    "a source is taken": "DELETE FROM source",
+    "a state": "UPDATE resource SET state = 'gone'",
+    "a profile": "INSERT INTO profile (sha256, kind, made_at, profile) SELECT sha256, 'content', 0, "
+    """'{"size": 9, "types": {"found": "text/csv"}, "tables": [{"name": "t", "rows": 7, "width": 1}]}' """
+    "FROM version WHERE number = 1",
+    "a resource is taken": "DELETE FROM resource",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_after_any_change_the_store_holds_what_one_that_is_made_anew_does(
+    corpus, catalogue, refresher, change
+):
+    """Only what a change concerns is written; nothing else may then be out of date."""
+    corpus.session.transact(lambda cursor: cursor.execute("DELETE FROM profile"))
+    corpus.put(URL, b"a\n", b"b\n", b"c\n")
+    refresher.round()
+    before = everything(catalogue)
+    corpus.session.transact(lambda cursor: cursor.execute(change))
+    refresher.round()
+    found = everything(catalogue)
+    rebuild(corpus.database, corpus.data)
+    anew = everything(catalogue)
+    kept = [line for line in found if "<urn:tamias:catalogue>" not in line and ":term:" not in line]
+    assert kept == [line for line in anew if "<urn:tamias:catalogue>" not in line and ":term:" not in line]
+    assert found != before
+
+
+def test_a_version_more_leaves_the_graphs_of_others_as_they_are(corpus, catalogue, refresher, monkeypatch):
+    """What is sent to the store is the head and the new version, however many there are."""
+    name = corpus.put(URL, *(b"%d\n" % number for number in range(20)))
+    refresher.round()
+    sent = []
+    monkeypatch.setattr(KeptGraphs, "replace_all", lambda _, contents: sent.extend(contents))
+    corpus.put(URL, b"one more\n", start=START + 30 * DAY)
+    refresher.round()
+    graphs = {graph for graph in sent if graph.startswith(f"urn:tamias:catalogue:{name}")}
+    assert graphs == {f"urn:tamias:catalogue:{name}", f"urn:tamias:catalogue:{name}:21"}
+
+
+def test_an_empty_archive_has_no_statements(catalogue, refresher):
+    refresher.round()
+    assert everything(catalogue)[1:] == []
 
 
 def test_a_transaction_that_commits_late_is_not_missed(corpus, refresher, ask):

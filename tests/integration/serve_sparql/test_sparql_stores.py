@@ -64,6 +64,22 @@ def damage(place):
         file.write_bytes(b"nonsense")
 
 
+def test_a_store_of_an_earlier_version_is_made_anew(corpus, place):
+    """It had no snapshots, and all versions of a resource in one graph."""
+    name = corpus.put("http://data.example/a.csv", b"a\n")
+    filled(corpus.database, place)
+    wait_for_the_end(place)
+    store = place / "catalogue" / "store"
+    for path in store.iterdir():
+        if path.name not in ("oxigraph", "id"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert filled(corpus.database, place) == {"1"}
+    with Catalogue(place) as catalogue:
+        query = f"SELECT ?v {{ GRAPH <urn:tamias:catalogue:{name}:1> {{ ?v dcat:version ?n }} }}"
+        with catalogue.ask(query, "text/csv").content as content:
+            assert content.read().split() == [b"v", f"http://127.0.0.1:8080/dataset/{name}/1".encode()]
+
+
 def test_a_store_that_is_damaged_is_told_of(corpus, place):
     filled(corpus.database, place)
     wait_for_the_end(place)

@@ -1,21 +1,26 @@
 """Snapshots of a store: hard links to its files, which never change, for any number of processes to read.
 
-In the folder of a store are `oxigraph`, which one process writes, and `snapshots`, each named by its number.
+In the folder of a store are `oxigraph`, which one process writes, and `snapshots`, each named by its number;
+`next` is the same store while it is written anew.
 A reader holds the lock beside the snapshot; the writer removes old ones that nobody holds.
 """
 
 import gc
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Final
 
+import msgspec
 from pyoxigraph import Quad, Store
 
 from tamias.database.locks import opened, shared, try_alone
 
 STORE: Final = "oxigraph"
+NEXT: Final = "next"
+_OLD: Final = "oxigraph.old"
+_LOADED: Final = "loaded.json"
 _SNAPSHOTS: Final = "snapshots"
 _FORMAT: Final = "format"
 _THIS_FORMAT: Final = "2"
@@ -25,12 +30,56 @@ _DIRTY: Final = "dirty"
 def make_store(folder: Path, quads: Iterable[Quad]) -> None:
     """A store of quads in a folder, with a snapshot to be read."""
     store = Store(str(folder / STORE))
-    store.bulk_extend(quads)
-    store.flush()
+    load(store, folder, quads)
     _take_snapshot(store, folder, 1)
     mark_format(folder)
     del store
     gc.collect()  # only then are its files closed, and the next process can have them
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A store when it was loaded."""
+
+    statements: int
+    bytes: int
+
+
+def load(store: Store, folder: Path, quads: Iterable[Quad]) -> None:
+    """Puts quads into an empty store, and notes how large it is then."""
+    counted = _Counted(quads)
+    store.bulk_extend(counted)
+    store.flush()
+    size = sum(entry.stat().st_size for entry in os.scandir(folder / STORE))
+    (folder / _LOADED).write_bytes(msgspec.json.encode(Loaded(counted.count, size)))
+
+
+def read_loaded(folder: Path) -> Loaded | None:
+    """How large the store in a folder was when it was loaded; None: it never was."""
+    try:
+        return msgspec.json.decode((folder / _LOADED).read_bytes(), type=Loaded)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def take_next(folder: Path) -> None:
+    """The store in `next` takes the place of the one that there is, which must be closed."""
+    old = folder / _OLD
+    (folder / STORE).rename(old)
+    (folder / NEXT / STORE).rename(folder / STORE)
+    (folder / NEXT / _LOADED).replace(folder / _LOADED)
+    shutil.rmtree(old)
+    shutil.rmtree(folder / NEXT)
+
+
+class _Counted:
+    def __init__(self, quads: Iterable[Quad]) -> None:
+        self._quads = quads
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Quad]:
+        for quad in self._quads:
+            self.count += 1
+            yield quad
 
 
 def mark_format(folder: Path) -> None:
@@ -66,6 +115,10 @@ def publish(store: Store, folder: Path) -> None:
 
 def clear_leftovers(folder: Path) -> None:
     """Removes what a process that was killed had begun."""
+    old = folder / _OLD
+    if old.exists() and not (folder / STORE).exists():
+        old.rename(folder / STORE)
+    shutil.rmtree(old, ignore_errors=True)
     for path in (folder / _SNAPSHOTS).glob("*"):
         if path.suffix in (".part", ".gone"):
             shutil.rmtree(path, ignore_errors=True)

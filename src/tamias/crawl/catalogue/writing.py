@@ -1,5 +1,6 @@
 """The process that owns the store and writes to it. What it has written, queries see in the next snapshot."""
 
+import gc
 import os
 import selectors
 import socket
@@ -12,14 +13,17 @@ from typing import BinaryIO, Final, NoReturn
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, parse
 
+from tamias.crawl.catalogue.compacting import Compaction
 from tamias.crawl.catalogue.messages import WriteOrder, WriteReply, receive, send
 from tamias.crawl.catalogue.snapshots import (
+    NEXT,
     STORE,
     clear_leftovers,
     is_dirty,
     mark_dirty,
     mark_format,
     publish,
+    take_next,
 )
 
 _LARGE_GRAPH: Final = 100_000
@@ -34,12 +38,13 @@ DAMAGED: Final = WriteReply(
 class GraphWriter:
     """Replaces graphs. What a graph has already is not written again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, compaction: Compaction | None = None) -> None:
         """Raises `OSError`."""
         self._folder = folder
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         clear_leftovers(folder)
         self._store = Store(str(folder / STORE))
+        self._compaction = compaction or Compaction(folder)
         mark_format(folder)
         self._written_at = time.monotonic() if is_dirty(folder) else None
 
@@ -60,6 +65,7 @@ class GraphWriter:
         self._store.remove_graph(name)
         with os.fdopen(descriptor, "rb") as file:
             self._store.bulk_extend(_quads(file, name))
+        self._compaction.note(graph, 0)
 
     def publish(self) -> None:
         """Queries see what was written."""
@@ -67,10 +73,37 @@ class GraphWriter:
             publish(self._store, self._folder)
             self._written_at = None
 
-    def publish_old(self) -> None:
-        """The same, where whoever wrote has not asked for it for some time: it may have been killed."""
+    def tend(self) -> None:
+        """To be called now and then: publishes what nobody has published, and keeps the store small."""
         if self._written_at is not None and time.monotonic() - self._written_at > _IDLE_SECONDS:
-            self.publish()
+            self.publish()  # whoever wrote it may have been killed
+        if self._compaction.is_done():
+            self._take_compacted()
+        elif self._written_at is None:
+            self._compaction.start_if_due()
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self._compaction.end()
+        del self._store
+        gc.collect()
+
+    def _take_compacted(self) -> None:
+        """What was written since the compaction began is brought to the new store, which is then this one."""
+        names = [NamedNode(graph) for graph in self._compaction.touched]
+        new = Store(str(self._folder / NEXT / STORE))
+        for name in names:
+            new.remove_graph(name)
+        new.bulk_extend(
+            quad for name in names for quad in self._store.quads_for_pattern(None, None, None, name)
+        )
+        new.flush()
+        del new, self._store
+        gc.collect()  # only then are their files closed
+        take_next(self._folder)
+        self._store = Store(str(self._folder / STORE))
+        self._begin()
+        self.publish()
 
     def _begin(self) -> None:
         if self._written_at is None:
@@ -79,15 +112,18 @@ class GraphWriter:
 
     def _replace(self, name: NamedNode, content: bytes) -> set[Quad]:
         """Removes what the graph has and shall not have; returns what it has not yet."""
-        new = set(_quads(content, name))
+        new = set(_quads(content, name)) if content else set()
         old = set(islice(self._store.quads_for_pattern(None, None, None, name), _LARGE_GRAPH))
         if not new or len(old) == _LARGE_GRAPH:
             if self._store.contains_named_graph(name):
                 self._begin()
                 self._store.remove_graph(name)
+                self._compaction.note(name.value, len(new) - len(old))
             return new
-        for quad in old - new:
+        if old != new:
             self._begin()
+            self._compaction.note(name.value, len(new) - len(old))
+        for quad in old - new:
             self._store.remove(quad)
         return new - old
 
@@ -108,18 +144,24 @@ def write_graphs(keeper: socket.socket, folder: Path) -> NoReturn:
                 line = key.fileobj
                 assert isinstance(line, socket.socket)
                 if line is keeper:
-                    lines.register(_newcomer(keeper), selectors.EVENT_READ)
+                    newcomer = _newcomer(keeper)
+                    if newcomer is None:
+                        if writer is not None:
+                            writer.close()
+                        os._exit(0)
+                    lines.register(newcomer, selectors.EVENT_READ)
                 elif not _obey(writer, line):
                     lines.unregister(line)
                     line.close()
             if writer is not None:
-                writer.publish_old()
+                writer.tend()
 
 
-def _newcomer(keeper: socket.socket) -> socket.socket:
+def _newcomer(keeper: socket.socket) -> socket.socket | None:
+    """The line to another user; None when the keeper wants an end."""
     word, descriptors, _, _ = socket.recv_fds(keeper, 1, 1)
     if not word:
-        os._exit(0)
+        return None
     line = socket.socket(fileno=descriptors[0])
     line.settimeout(_ORDER_SECONDS)
     return line

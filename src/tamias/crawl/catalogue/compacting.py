@@ -1,0 +1,107 @@
+"""A store is written anew: the bulk loader makes the smallest files, which updates make larger by and by.
+
+`python -m tamias.crawl.catalogue.compacting FOLDER` loads the newest snapshot into `FOLDER/next`, while the
+writer goes on. `Compaction` is the writer's side of it.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from pyoxigraph import Store
+
+from tamias.crawl.catalogue.snapshots import NEXT, STORE, load, open_newest, read_loaded
+
+GROWN: Final = 1.25
+"""How much larger a store may be than one that was just loaded, before it is written anew."""
+SLACK_BYTES: Final = 16 << 20
+QUIET_SECONDS: Final = 30.0
+LONGEST_SECONDS: Final = 3600.0
+"""How long a store that is never quiet may be larger than that."""
+_LOOK_SECONDS: Final = 10.0
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class Compaction:
+    """Says when it is due, runs it, and knows which graphs were written meanwhile."""
+
+    def __init__(
+        self, folder: Path, *, quiet_seconds: float = QUIET_SECONDS, slack: int = SLACK_BYTES
+    ) -> None:
+        self._folder = folder
+        self._quiet_seconds = quiet_seconds
+        self._slack = slack
+        self._process: subprocess.Popen[bytes] | None = None
+        self._looked_at = self._written_at = self._done_at = time.monotonic()
+        shutil.rmtree(folder / NEXT, ignore_errors=True)
+        self._more = 0
+        self.touched: set[str] = set()
+        """Graphs that the new store has not as they are now."""
+
+    def note(self, graph: str, more: int) -> None:
+        """A graph was written, and has so many statements more than before."""
+        self._written_at = time.monotonic()
+        self._more += more
+        if self._process is not None:
+            self.touched.add(graph)
+
+    def start_if_due(self) -> None:
+        """To be called when the newest snapshot has all that was written."""
+        now = time.monotonic()
+        if self._process is not None or now - self._looked_at < min(_LOOK_SECONDS, self._quiet_seconds):
+            return
+        self._looked_at = now
+        is_time = now - self._written_at > self._quiet_seconds or now - self._done_at > LONGEST_SECONDS
+        if is_time and self._is_large():
+            self.touched = set()
+            self._process = subprocess.Popen([sys.executable, "-P", "-m", __spec__.name, str(self._folder)])
+
+    def is_done(self) -> bool:
+        """Whether the new store is there. One that failed is forgotten."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        ended, self._process = self._process.returncode, None
+        self._done_at = time.monotonic()
+        self._more = 0
+        return ended == 0
+
+    def end(self) -> None:
+        """Ends one that is under way."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _is_large(self) -> bool:
+        loaded = read_loaded(self._folder)
+        now = size_of(self._folder / STORE)
+        if loaded is None or loaded.statements == 0:
+            return now > self._slack
+        return now > GROWN * loaded.bytes * (1 + self._more / loaded.statements) + self._slack
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of the files of a store."""
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+
+def main() -> None:
+    """Loads the newest snapshot of a store into another store beside it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.nice(10)
+    folder = Path(sys.argv[1])
+    with closing(open_newest(folder)) as snapshot:
+        target = folder / NEXT
+        target.mkdir(mode=0o700)
+        store = Store(str(target / STORE))
+        load(store, target, snapshot.store)
+
+
+if __name__ == "__main__":
+    main()

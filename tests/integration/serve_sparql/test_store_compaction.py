@@ -1,0 +1,85 @@
+"""A store that has grown by updates is written anew, and has what was written meanwhile."""
+
+import os
+import time
+from contextlib import closing
+
+import pytest
+
+from tamias.crawl.catalogue.compacting import Compaction, size_of
+from tamias.crawl.catalogue.snapshots import open_newest
+from tamias.crawl.catalogue.writing import GraphWriter
+
+
+def triples(graph, value, count=50):
+    return "".join(f'<urn:s{n}> <urn:p> "{graph} {n} {value}" .\n' for n in range(count)).encode()
+
+
+def content(folder):
+    with closing(open_newest(folder)) as snapshot:
+        return sorted(str(quad) for quad in snapshot.store)
+
+
+@pytest.fixture
+def writer(tmp_path):
+    with closing(GraphWriter(tmp_path, Compaction(tmp_path, quiet_seconds=0.0, slack=0))) as writer:
+        yield writer
+
+
+def until_compacted(writer, folder, meanwhile=lambda: None):
+    """The compaction is started, and then seen to be done."""
+    writer.tend()
+    meanwhile()
+    deadline = time.monotonic() + 60
+    while not (folder / "loaded.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        writer.tend()
+
+
+def test_it_has_the_same_statements_and_is_smaller(writer, tmp_path):
+    for value in range(20):
+        writer.replace_all({f"urn:g{n}": triples(n, value) for n in range(40)})
+        writer.publish()
+    before, size = content(tmp_path), size_of(tmp_path / "oxigraph")
+    until_compacted(writer, tmp_path)
+    assert content(tmp_path) == before
+    assert size_of(tmp_path / "oxigraph") < size
+
+
+def test_what_is_written_meanwhile_is_not_lost(writer, tmp_path):
+    writer.replace_all({f"urn:g{n}": triples(n, "old") for n in range(5)})
+    writer.publish()
+
+    def write():
+        writer.replace_all({"urn:g0": triples(0, "new"), "urn:g1": b"", "urn:more": triples(9, "more")})
+        writer.publish()
+
+    until_compacted(writer, tmp_path, write)
+    expected = {"urn:g0": triples(0, "new"), "urn:more": triples(9, "more")}
+    expected |= {f"urn:g{n}": triples(n, "old") for n in (2, 3, 4)}
+    lines = [
+        f"{line[:-2]} <{graph}>" for graph, told in expected.items() for line in told.decode().splitlines()
+    ]
+    assert content(tmp_path) == sorted(lines)
+
+
+def test_what_is_written_afterwards_is_found(writer, tmp_path):
+    writer.replace_all({"urn:g": triples(1, "old")})
+    writer.publish()
+    until_compacted(writer, tmp_path)
+    writer.replace_all({"urn:g": triples(1, "new", 1)})
+    writer.publish()
+    assert content(tmp_path) == ['<urn:s0> <urn:p> "1 0 new" <urn:g>']
+
+
+def test_a_writer_that_was_killed_between_the_stores_begins_with_the_old_one(tmp_path):
+    with closing(GraphWriter(tmp_path)) as writer:
+        writer.replace_all({"urn:g": triples(1, "old", 1)})
+        writer.publish()
+    os.rename(tmp_path / "oxigraph", tmp_path / "oxigraph.old")
+    with closing(GraphWriter(tmp_path)) as writer:
+        writer.replace_all({"urn:h": triples(2, "new", 1)})
+        writer.publish()
+    told = ['<urn:s0> <urn:p> "1 0 old" <urn:g>', '<urn:s0> <urn:p> "2 0 new" <urn:h>']
+    assert content(tmp_path) == told
