@@ -34,12 +34,19 @@ def command() -> None:
     help="Measure a repack of these histories beside git instead: a tar file or a folder with a folder for "
     "each file, its versions in the order of their names; 'made' makes some.",
 )
+@click.option("--memory", type=int, metavar="BYTES", help="Measure memory with a CSV of this size instead.")
 @common
-def archive(place: CommonOptions, size: int, versions: int, resources: int, histories: str | None) -> int:
+def archive(
+    place: CommonOptions, size: int, versions: int, resources: int, histories: str | None, memory: int | None
+) -> int:
     """Size, speed and memory of keeping versions, beside zstd file by file, borg and restic.
 
     Example: python -m benchmarks archive --size 2000000 --resources 1000
     """
+    if memory is not None:
+        from benchmarks.archive.memory import run_memory
+
+        return _print_report(place, run_memory(memory, _out(place)))
     if histories is not None:
         from benchmarks.archive.histories import run_histories
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from hashlib import sha256
+from hashlib import sha1, sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +17,8 @@ import msgspec
 
 from benchmarks.archive.edits import KINDS, edited_history
 from benchmarks.archive.ingest import spooled
-from benchmarks.archive.peers import ArchivePeer, peers
-from benchmarks.measuring.peers import Skipped, skipped_program
+from benchmarks.archive.peers import LEVEL, per_file
+from benchmarks.measuring.peers import skipped_program
 from benchmarks.measuring.targets import BenchmarkTarget, report_targets
 from tamias.archive.blobs import BlobReader, BlobWriter, LocalPacks, insert_blobs
 from tamias.archive.blobs.recode import recode_versions
@@ -60,8 +60,7 @@ def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
     missing = skipped_program("git", "git")
     if missing:
         raise SystemExit(f"git: {missing.reason}")
-    others = peers()
-    here = [peer for peer in others if isinstance(peer, ArchivePeer)]
+    no_borg = skipped_program("borg", "borgbackup")
     with TemporaryDirectory(prefix="tamias-bench-") as name:
         folder = Path(name)
         histories = _histories(place, folder / "histories")
@@ -79,10 +78,9 @@ def run_histories(place: Path | None, out: Out = print) -> dict[str, Any]:
                     "git ms",
                 )
             )
-            rows = [_measured(each, session, here, folder, out) for each in histories]
-    for peer in others:
-        if isinstance(peer, Skipped):
-            out(f"{peer.name}: skipped, {peer.reason}")
+            rows = [_measured(each, session, folder, no_borg is None, out) for each in histories]
+    if no_borg:
+        out(f"borg: skipped, {no_borg.reason}")
     return {"histories": msgspec.to_builtins(rows), **report_targets(_targets(rows, out), out)}
 
 
@@ -109,16 +107,16 @@ def _versions(folder: Path) -> list[Path]:
     return list({sha256(path.read_bytes()).digest(): path for path in reversed(files)}.values())[::-1]
 
 
-def _measured(
-    history: History, session: Session, here: Sequence[ArchivePeer], folder: Path, out: Out
-) -> HistoryFigures:
+def _measured(history: History, session: Session, folder: Path, has_borg: bool, out: Out) -> HistoryFigures:
     name, files = history
     row = _archived(session, folder / "blobs", name, files)
     _git(folder / "git", files, row)
-    for peer in here:
-        row.others[peer.name] = peer.keep(files, folder / "peer").stored
-        shutil.rmtree(folder / "peer")
-    row.others["zstd --long"] = _solid(files)
+    row.others["zstd -3, file by file"] = per_file(files, folder / "peer").stored
+    shutil.rmtree(folder / "peer")
+    if has_borg:
+        row.others["borg"] = _borg(folder / "borg", files)
+        shutil.rmtree(folder / "borg")
+    row.others["zstd -19 --long over all"] = _solid(files)
     shutil.rmtree(folder / "blobs")
     shutil.rmtree(folder / "git")
     out(_row(row))
@@ -183,22 +181,42 @@ def _git(folder: Path, files: Sequence[Path], row: HistoryFigures) -> None:
         words |= {f"GIT_{who}_NAME": "bench", f"GIT_{who}_EMAIL": "bench@example.org"}
     folder.mkdir()
 
-    def git(*arguments: str) -> bytes:
+    def git(*arguments: str, given: bytes = b"") -> bytes:
         command = ["git", "-C", str(folder), *arguments]
-        return subprocess.run(command, check=True, env=words, timeout=_SECONDS, capture_output=True).stdout
+        done = subprocess.run(
+            command, check=True, env=words, timeout=_SECONDS, input=given, capture_output=True
+        )
+        return done.stdout
 
     git("init", "-q")
-    for number, path in enumerate(files):
-        shutil.copyfile(path, folder / f"file{path.suffix}")
-        git("add", ".")
-        git("commit", "-q", "-m", str(number))
+    git("fast-import", "--quiet", given=b"".join(_commit(*each) for each in enumerate(files)))
     git("gc", "-q", "--aggressive", "--prune=now")
     row.git = sum(path.stat().st_size for path in (folder / ".git/objects/pack").glob("*.pack"))
     for path in files:
-        named = git("hash-object", str(path)).decode().strip()
+        body = path.read_bytes()
+        named = sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
         content, seconds = _best(partial(git, "cat-file", "blob", named))
         row.git_seconds.append(seconds)
-        assert content == path.read_bytes()
+        assert content == body
+
+
+def _commit(number: int, path: Path) -> bytes:
+    """A version as `git fast-import` reads it."""
+    body = path.read_bytes()
+    who = b"commit refs/heads/main\ncommitter bench <bench@example.org> %d +0000\n" % (number + 1)
+    return who + b"data 0\n\nM 100644 inline file\ndata %d\n%s\n" % (len(body), body)
+
+
+def _borg(folder: Path, files: Sequence[Path]) -> int:
+    """All versions in one archive, which shares chunks among them."""
+    store = folder / "store"
+    folder.mkdir()
+    words = {**os.environ, "HOME": str(folder)}
+    make = ["borg", "init", "--encryption=none", str(store)]
+    keep = ["borg", "create", f"--compression=zstd,{LEVEL}", f"{store}::all", *map(str, files)]
+    for command in (make, keep):
+        subprocess.run(command, check=True, env=words, timeout=_SECONDS, capture_output=True)
+    return sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
 
 
 def _solid(files: Sequence[Path]) -> int:
