@@ -28,5 +28,9 @@ def command(place: CommonOptions, url: str) -> None:
             f"{version.number:>5}  {rfc3339(version.captured_at)}  {version.byte_size:>14,}  "
             f"{version.media_type or '?'}  sha256:{version.sha256}"
         )
+        if version.noise is not None:
+            say(f"       the same content: {version.noise}")
+        if version.suspicious is not None:
+            say(f"       suspicious, accepted because it stayed: {version.suspicious}")
     if not versions:
         say("no version yet")

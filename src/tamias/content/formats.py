@@ -26,6 +26,8 @@ class Form(StrEnum):
     STATEMENTS = "statements"
     JSON = "json"
     JSON_LINES = "json-lines"
+    SHEETS = "sheets"
+    """Tables, each with a name."""
     MEMBERS = "members"
     GZIP = "gzip"
     TEXT = "text"
@@ -151,9 +153,9 @@ BUILT_IN: Final = (
     Format(media_type="application/json-seq", form=Form.BYTES),
     Format(media_type="application/vnd.google-earth.kml+xml", names=("kml",)),
     Format(media_type="application/gml+xml", names=("gml",)),
-    Format(media_type=SHEET, names=("xlsm",), endings=("xlsx",)),
-    Format(media_type=XLS, endings=("xls",)),
-    Format(media_type=ODS, names=("ods",)),
+    Format(media_type=SHEET, names=("xlsm",), endings=("xlsx",), form=Form.SHEETS),
+    Format(media_type=XLS, endings=("xls",), form=Form.SHEETS),
+    Format(media_type=ODS, names=("ods",), form=Form.SHEETS),
     Format(media_type=PARQUET, aliases=("application/x-parquet", "application/parquet"), names=("parquet",),
            signatures=(b"PAR1",)),
     Format(media_type="application/vnd.apache.arrow.file", signatures=(b"ARROW1",)),

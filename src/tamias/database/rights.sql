@@ -22,7 +22,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON pack, unreachable TO tamias_worker, tami
 GRANT SELECT, UPDATE (state, in_force_at, problem, slow, scale) ON strategy TO tamias_worker, tamias_frontier;
 GRANT SELECT, INSERT, UPDATE ON rescoring TO tamias_worker, tamias_frontier;
 -- Triggers leave notes for others.
-GRANT INSERT ON tally_news, catalogue_news, event_news TO tamias_worker, tamias_frontier;
+GRANT INSERT ON tally_news, catalogue_news, event_news, profile_due TO tamias_worker, tamias_frontier;
 
 -- The frontier service: what far workers deliver, and what clients of the URLFrontier API steer.
 GRANT INSERT ON crawl TO tamias_frontier;
@@ -37,7 +37,7 @@ GRANT SELECT
     ON meta, crawl, host, queue, url, lane, capture, segment, current_document, robots, unreachable, blob, pack,
        resource, source, version, suspect, profile, measure, figure, join_candidate, portal, described, offered,
        source_record, tally, tally_news, attempts, blocked, link, findable, catalogue, catalogue_news, event,
-       event_news, delivery, tagged, absence, resource_absence
+       event_news, delivery, tagged, absence, resource_absence, profile_due
     TO tamias_service;
 GRANT INSERT, UPDATE ON host, queue, url, resource, source, findable, tagged TO tamias_service;
 GRANT DELETE ON tagged TO tamias_service;

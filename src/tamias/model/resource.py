@@ -33,8 +33,10 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     told_type: str | None = None
     fingerprint: str | None = None
     """Of the content: equal where only the bytes differ."""
-    noise: bool = False
-    """Whether only its bytes differ from those of the version before, not its content."""
+    noise: str | None = None
+    """Why only its bytes differ from those of the version before; None where its content does."""
+    suspicious: str | None = None
+    """Why it was suspicious before it was accepted because it stayed; None where it never was."""
     capture: str
     """The attempt that brought it."""
 

@@ -58,7 +58,7 @@ class Filled:
         capture = str(new_capture_id(when))
         version = NewVersion(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=False, capture=capture,
+            told_type=f"{media_type}; charset=iso-8859-2", fingerprint=None, noise=None, capture=capture,
         )  # fmt: skip
 
         def record(cursor):

@@ -143,7 +143,7 @@ def known(filled, tmp_path_factory):
     keep_profile(filled.session, digest.hex(), found, 0)
     lie = NewVersion(
         resource=name, captured_at=1, sha256=digest.hex(), byte_size=7, media_type="text/html",
-        told_type=None, fingerprint=None, noise=False, capture=str(new_capture_id(1)),
+        told_type=None, fingerprint=None, noise=None, capture=str(new_capture_id(1)),
     )  # fmt: skip
     filled.session.transact(lambda cursor: add_suspects(cursor, [(lie, f"a lie: {HOSTILE}")]))
     measure_resources(filled.session, [name])

@@ -63,7 +63,7 @@ class Corpus:
         self.writer.sync()
         version = NewVersion(
             resource=name, captured_at=when, sha256=body.sha256, byte_size=body.size, media_type=media_type,
-            told_type=media_type, fingerprint=None, noise=False, capture=str(new_capture_id(when)),
+            told_type=media_type, fingerprint=None, noise=None, capture=str(new_capture_id(when)),
         )  # fmt: skip
 
         def record(cursor):

@@ -12,9 +12,9 @@ import tamias
 from tamias.analyse.links.header import alternates
 from tamias.archive.diffs import diff
 from tamias.archive.quality.formats import is_machine_readable, is_open
-from tamias.archive.versions.fingerprints import fingerprint
 from tamias.content import formats
 from tamias.content.canonical.blank_nodes import canonical_lines
+from tamias.content.canonical.content_digest import Stored, content_digest
 from tamias.content.canonical.statements import statement_lines
 from tamias.content.formats import BUILT_IN, Form, Format
 from tamias.content.sniff import found_type
@@ -186,14 +186,17 @@ def test_a_row_and_its_analyser_are_all_that_a_new_format_needs(tmp_path):
     told = diff(tmp_path / "old", tmp_path / "new", "text/words")
     assert (told.kind, told.added, told.removed) == ("triples", 1, 0)
     (tmp_path / "other").write_bytes(old + b"\n")
-    assert fingerprint(tmp_path / "old", WORDS.media_type) == fingerprint(
-        tmp_path / "other", WORDS.media_type
-    )
+    told = [
+        content_digest(Stored(source=tmp_path / name, media_type="text/words")) for name in ("old", "other")
+    ]
+    assert told[0] == told[1]
+    assert told[0].form is formats.Form.STATEMENTS
 
 
 def test_rdf_in_json_that_is_no_sound_graph_is_still_compared_as_json(tmp_path):
     for name, text in (("a", '{"no iri": {"p": 1}, "x": 2}'), ("b", '{"x": 2,  "no iri": {"p": 1}}')):
         (tmp_path / name).write_text(text)
-    fingerprints = {fingerprint(tmp_path / name, formats.RDF_JSON) for name in "ab"}
-    assert (len(fingerprints), None in fingerprints) == (1, False)
+    found = [content_digest(Stored(source=tmp_path / name, media_type=formats.RDF_JSON)) for name in "ab"]
+    assert found[0] == found[1]
+    assert found[0].form is formats.Form.JSON
     assert diff(tmp_path / "a", tmp_path / "b", formats.RDF_JSON).kind == "json"

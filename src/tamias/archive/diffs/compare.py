@@ -13,13 +13,22 @@ import numpy as np
 
 from tamias.archive.diffs.json_paths import json_diff, json_lines_diff
 from tamias.archive.diffs.lines import lines_diff
-from tamias.archive.diffs.rows import rows_diff
+from tamias.archive.diffs.rows import tables_diff
+from tamias.archive.diffs.sheets import sheets_diff
 from tamias.archive.diffs.triples import triples_diff
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical import Unreadable
+from tamias.content.canonical.content_digest import (
+    Stored,
+    noise_between,
+    table_of,
+    type_to_compare,
+    unpacked_in,
+    ways,
+)
+from tamias.content.canonical.tables import FileTable
 from tamias.content.containers.directory import ZipEntry, members
-from tamias.content.containers.packed import looked_at, unpack
-from tamias.content.formats import Form, bare_type, form_of
+from tamias.content.formats import Form, form_of
 
 _STEP = 1 << 22
 
@@ -62,7 +71,9 @@ def _agreeing(one: bytes, other: bytes, *, from_end: bool) -> int:
 
 def members_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
     """Compares two zip archives by their directories. Raises `Unreadable`."""
-    was, now = ({each.name: each for each in members(path)} for path in (old, new))
+    was, now = (
+        {each.name: each for each in members(path) if not each.tells_of_saving} for path in (old, new)
+    )
     changed = [name for name in was.keys() & now.keys() if was[name] != now[name]]
     names = sorted([*(was.keys() ^ now.keys()), *changed])
     notes = []
@@ -93,11 +104,12 @@ _KINDS = {
     Form.STATEMENTS: DiffKind.TRIPLES,
     Form.JSON: DiffKind.JSON,
     Form.JSON_LINES: DiffKind.JSON,
+    Form.SHEETS: DiffKind.SHEETS,
     Form.MEMBERS: DiffKind.MEMBERS,
     Form.TEXT: DiffKind.LINES,
+    Form.GZIP: DiffKind.BYTES,
     Form.BYTES: DiffKind.BYTES,
 }
-_UNTOLD = frozenset({"", "application/octet-stream"})
 
 
 def diff(
@@ -105,82 +117,99 @@ def diff(
     new: Path,
     media_type: str | None,
     *,
+    old_type: str | None = None,
     key: str | None = None,
     limits: DiffLimits | None = None,
     base: str | None = None,
 ) -> Diff:
-    """What is different in `new`. The key is a column that tells rows apart; the base resolves IRIs.
+    """What is different in `new`; empty just when `noise_between` finds that both say the same.
 
-    Never raises because of what the files say.
+    The old file is of the same type unless it is told. The key is a column that tells rows apart; the base
+    resolves IRIs. Never raises because of what the files say.
     """
     limits = limits or DiffLimits()
-    media_type = looked_at(old) if (media_type or "").lower() in _UNTOLD else media_type
-    if form_of(media_type) is Form.GZIP:
-        return _unpacked_diff(old, new, key, limits, base)
-    return _Files(old, new, media_type, key, limits, base).diff()
+    was = _stored(old, old_type or media_type, limits, base)
+    return _Pair(was, _stored(new, media_type, limits, base), key, limits).diff()
 
 
-def _unpacked_diff(old: Path, new: Path, key: str | None, limits: DiffLimits, base: str | None) -> Diff:
-    with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
-        was, now = Path(folder, "old"), Path(folder, "new")
-        try:
-            unpack(old, was, limits.unpacked_bytes)
-            unpack(new, now, limits.unpacked_bytes)
-        except Unreadable as fault:
-            return _noted(bytes_diff(old, new), [f"not unpacked: {fault}"])
-        media_type = looked_at(was)
-        if form_of(media_type) is Form.GZIP:
-            media_type = None
-        return _noted(_Files(was, now, media_type, key, limits, base).diff(), ["what is packed is compared"])
+def _stored(path: Path, media_type: str | None, limits: DiffLimits, base: str | None) -> Stored:
+    return Stored(
+        source=path,
+        media_type=type_to_compare(path, media_type),
+        base=base,
+        unpacked_bytes=limits.unpacked_bytes,
+    )
 
 
-class _Files(msgspec.Struct, frozen=True):
+class _Pair(msgspec.Struct, frozen=True):
     """Two files, and how they are to be compared."""
 
-    old: Path
-    new: Path
-    media_type: str | None
+    old: Stored
+    new: Stored
     key: str | None
     limits: DiffLimits
-    base: str | None
+
+    @property
+    def _files(self) -> tuple[Path, Path]:
+        assert isinstance(self.old.source, Path)
+        assert isinstance(self.new.source, Path)
+        return self.old.source, self.new.source
 
     def diff(self) -> Diff:
-        form = form_of(self.media_type)
-        if filecmp.cmp(self.old, self.new, shallow=False):
+        form = form_of(self.new.media_type)
+        if form is Form.GZIP is form_of(self.old.media_type):
+            return self._unpacked()
+        if filecmp.cmp(*self._files, shallow=False):
             return Diff(kind=_KINDS[form])
-        notes: list[str] = []
-        for kind, attempt in self._attempts(form):
+        noise = noise_between(self.old, self.new)
+        if noise is not None:
+            return Diff(kind=_KINDS[noise.form], notes=[f"the same content: {noise.reason}"])
+        return self._compared()
+
+    def _unpacked(self) -> Diff:
+        with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             try:
-                found = attempt()
+                was = unpacked_in(self.old, Path(folder, "old"))
+                now = unpacked_in(self.new, Path(folder, "new"))
+            except Unreadable as fault:
+                return _noted(bytes_diff(*self._files), [f"not unpacked: {fault}"])
+            inner = msgspec.structs.replace(self, old=was, new=now)
+            found = inner.diff() if form_of(now.media_type) is not Form.GZIP else bytes_diff(*inner._files)
+            return _noted(found, ["what is packed is compared"])
+
+    def _compared(self) -> Diff:
+        """In the best way that finds something: what is not the same content is never no difference."""
+        notes: list[str] = []
+        for form in ways(self.new.media_type):
+            try:
+                found = self._in(form)
             except (Unreadable, RecursionError) as fault:
-                notes.append(f"not compared as {kind}: {fault}")
-            else:
+                notes.append(f"not compared as {_KINDS[form]}: {fault}")
+                continue
+            if not found.is_empty:
                 return _noted(found, notes)
-        return _noted(bytes_diff(self.old, self.new), notes)
+            notes.append(f"no difference as {_KINDS[form]}: it is in how they are written")
+        return _noted(bytes_diff(*self._files), notes)
 
-    def _attempts(self, form: Form) -> list[tuple[DiffKind, Callable[[], Diff]]]:
-        """The ways to compare, the best first."""
-        ways: list[tuple[DiffKind, Callable[[], Diff]]] = []
+    def _in(self, form: Form) -> Diff:
+        if form is Form.ROWS:
+            return tables_diff(self._table(self.old), self._table(self.new), self.key, self.limits)
         if form is Form.STATEMENTS:
-            ways.append((DiffKind.TRIPLES, self._triples))
-        if form is Form.JSON or bare_type(self.media_type).endswith("+json"):
-            ways.append((DiffKind.JSON, lambda: json_diff(self.old, self.new, self.limits)))
-        elif form is Form.JSON_LINES:
-            ways.append((DiffKind.JSON, lambda: json_lines_diff(self.old, self.new, self.limits)))
-        elif form is Form.ROWS:
-            ways.append((DiffKind.ROWS, self._rows))
-        elif form is Form.MEMBERS:
-            return [(DiffKind.MEMBERS, lambda: members_diff(self.old, self.new, self.limits))]
-        elif form is Form.BYTES:
-            return []
-        return [*ways, (DiffKind.LINES, lambda: lines_diff(self.old, self.new, self.limits))]
+            return triples_diff(*self._files, self.new.media_type or "", self.limits, self.new.base)
+        if form is Form.SHEETS:
+            return sheets_diff(*self._files, self.key, self.limits)
+        return _COMPARED[form](*self._files, self.limits)
 
-    def _triples(self) -> Diff:
-        return triples_diff(self.old, self.new, self.media_type or "", self.limits, self.base)
+    def _table(self, stored: Stored) -> FileTable:
+        return table_of(stored, self.limits.read_bytes)
 
-    def _rows(self) -> Diff:
-        delimiter = "\t" if "tab-separated" in (self.media_type or "") else None
-        return rows_diff(self.old, self.new, delimiter, self.key, self.limits)
+
+_COMPARED: dict[Form, Callable[[Path, Path, DiffLimits], Diff]] = {
+    Form.JSON: json_diff,
+    Form.JSON_LINES: json_lines_diff,
+    Form.MEMBERS: members_diff,
+    Form.TEXT: lines_diff,
+}
 
 
 def _noted(found: Diff, notes: list[str]) -> Diff:

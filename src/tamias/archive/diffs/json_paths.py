@@ -4,7 +4,7 @@ Values are compared as text first and taken apart only where they differ, so tha
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,18 @@ import msgspec
 from tamias.archive.diffs.alignment import gaps
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, told_text
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.canonical_json import canonical, canonical_pieces, value_of
+from tamias.content.canonical.canonical_json import (
+    Raws,
+    by_key,
+    canonical_pieces,
+    key_paths,
+    parts_of_array,
+    parts_of_object,
+)
 from tamias.content.canonical.text import marked_chunks
 
 MAX_DEPTH = 100
-_KEYS = (
-    "@id",
-    "id",
-    "_id",
-    "identifier",
-    "uuid",
-    "uri",
-    "url",
-    "code",
-    "key",
-    "objectid",
-    "OBJECTID",
-    "name",
-)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_lists = msgspec.json.Decoder(list[msgspec.Raw])
-_objects = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-Raws = Sequence[msgspec.Raw]
 
 
 def json_diff(old: Path, new: Path, limits: DiffLimits) -> Diff:
@@ -100,9 +89,9 @@ class _Comparison:
             if not _equal(old, new):
                 self._tell(What.CHANGED, path, old, new)
         elif opening == b"{":
-            self._objects(path, _parts(_objects, old), _parts(_objects, new), depth + 1)
+            self._objects(path, parts_of_object(old), parts_of_object(new), depth + 1)
         else:
-            self.arrays(path, _parts(_lists, old), _parts(_lists, new), depth + 1)
+            self.arrays(path, parts_of_array(old), parts_of_array(new), depth + 1)
 
     def _objects(
         self, path: str, old: dict[str, msgspec.Raw], new: dict[str, msgspec.Raw], depth: int
@@ -118,8 +107,8 @@ class _Comparison:
 
     def arrays(self, path: str, old: Raws, new: Raws, depth: int) -> None:
         """Objects are matched by an identifier where all have one, other values by their order."""
-        for names in _key_paths(old, new):
-            was, now = _by_key(old, names), _by_key(new, names)
+        for names in key_paths(old) if new else ():
+            was, now = by_key(old, names), by_key(new, names)
             if was is not None and now is not None:
                 self._keyed(path, names, was, now, depth)
                 return
@@ -162,13 +151,6 @@ class _Comparison:
             self._changes.append(Change(what, where, _told(old, self._limits), _told(new, self._limits)))
 
 
-def _parts(decoder: "msgspec.json.Decoder[Any]", text: msgspec.Raw) -> Any:
-    try:
-        return decoder.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError) as fault:
-        raise Unreadable(f"not JSON: {fault}") from fault
-
-
 def _equal(old: msgspec.Raw, new: msgspec.Raw) -> bool:
     return b"".join(canonical_pieces(old)) == b"".join(canonical_pieces(new))
 
@@ -181,40 +163,6 @@ def _child(path: str, name: str) -> str:
     if _PLAIN_NAME.fullmatch(name):
         return f"{path}.{name}"
     return path + "['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
-
-
-def _key_paths(old: Raws, new: Raws) -> Iterable[Sequence[str]]:
-    """Where the objects of both arrays may have their identifier, judged by the first of each."""
-    if not old or not new or any(bytes(memoryview(each[0])[:1]) != b"{" for each in (old, new)):
-        return
-    first = _parts(_objects, old[0])
-    yield from ((name,) for name in _KEYS if name in first)
-    inner = first.get("properties")
-    if inner is not None and bytes(memoryview(inner)[:1]) == b"{":
-        names = _parts(_objects, inner)
-        yield from (("properties", name) for name in _KEYS if name in names)
-
-
-def _by_key(values: Raws, names: Sequence[str]) -> dict[bytes, msgspec.Raw] | None:
-    """The values by their identifier as JSON text; None if one has none, or two have the same."""
-    found: dict[bytes, msgspec.Raw] = {}
-    for value in values:
-        key = _key(value, names)
-        if key is None or key in found:
-            return None
-        found[key] = value
-    return found
-
-
-def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
-    for name in names:
-        if bytes(memoryview(value)[:1]) != b"{":
-            return None
-        part = _parts(_objects, value).get(name)
-        if part is None:
-            return None
-        value = part
-    return canonical(value_of(value)) if bytes(memoryview(value)[:1]) not in {b"{", b"[", b"n"} else None
 
 
 def _told(value: msgspec.Raw | None, limits: DiffLimits) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,13 +19,12 @@ from tamias.archive.diffs.values import (
     told_text,
 )
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.tables import FileTable, Row, found_table
+from tamias.content.canonical.tables import FileTable, Row
 
 
-def rows_diff(old: Path, new: Path, delimiter: str | None, key: str | None, limits: DiffLimits) -> Diff:
+def tables_diff(old: FileTable, new: FileTable, key: str | None, limits: DiffLimits) -> Diff:
     """Compares two tables. Raises `Unreadable` when one is none."""
-    tables = [found_table(path, limits.read_bytes, delimiter) for path in (old, new)]
-    was, now = _with_like_headers(*tables)
+    was, now = _with_like_headers(old, new)
     try:
         return _diff(was, now, key, limits)
     except Unreadable:
@@ -105,11 +103,11 @@ class _Sides(msgspec.Struct, frozen=True):
 
     def added(self, row: Row, limits: DiffLimits) -> Change:
         where = None if self.key is None else told_text(row[self.pairing.new[self.key]], limits)
-        return Change(What.ADDED, where, new=_cells(self.new.columns, row, limits))
+        return Change(What.ADDED, where, new=cells_told(self.new.columns, row, limits))
 
     def removed(self, row: Row, limits: DiffLimits) -> Change:
         where = None if self.key is None else told_text(row[self.pairing.old[self.key]], limits)
-        return Change(What.REMOVED, where, old=_cells(self.old.columns, row, limits))
+        return Change(What.REMOVED, where, old=cells_told(self.old.columns, row, limits))
 
     def changed(self, was: Row, now: Row, limits: DiffLimits) -> Change:
         assert self.key is not None
@@ -125,7 +123,8 @@ class _Sides(msgspec.Struct, frozen=True):
         )
 
 
-def _cells(names: Sequence[str], row: Row, limits: DiffLimits) -> dict[str, str]:
+def cells_told(names: Sequence[str], row: Row, limits: DiffLimits) -> dict[str, str]:
+    """The cells of a row by their columns, as far as they are shown."""
     return {
         name: told_text(cell, limits) for name, cell in islice(zip(names, row, strict=True), limits.cells)
     }

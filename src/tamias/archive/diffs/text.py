@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tamias.archive.diffs.values import Change, Columns, Diff, What
+from tamias.archive.diffs.values import Change, Columns, Diff, SheetDiff, What
 
 
 class CollectionDiff(msgspec.Struct, frozen=True):
@@ -49,6 +49,8 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     yield f"{diff.kind}{by_key}: {diff.added:,} added, {diff.removed:,} removed, {diff.changed:,} changed"
     if diff.columns is not None:
         yield from _column_lines(diff.columns)
+    for sheet in diff.sheets:
+        yield from _sheet_lines(sheet)
     for change in diff.changes:
         yield _change_line(change)
     if diff.truncated:
@@ -71,6 +73,14 @@ def _column_lines(columns: Columns) -> Iterator[str]:
     yield from (f"~ column {escaped(old)} → {escaped(new)}" for old, new in columns.renamed)
     if columns.moved:
         yield "~ columns in another order"
+
+
+def _sheet_lines(sheet: SheetDiff) -> Iterator[str]:
+    by_key = f" by {escaped(sheet.key)}" if sheet.key is not None else ""
+    counts = f"{sheet.added:,} added, {sheet.removed:,} removed, {sheet.changed:,} changed"
+    yield f"{_SIGNS[sheet.what]} sheet {escaped(sheet.sheet)}{by_key}: {counts}"
+    if sheet.columns is not None:
+        yield from _column_lines(sheet.columns)
 
 
 def _change_line(change: Change) -> str:

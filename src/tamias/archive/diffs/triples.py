@@ -5,6 +5,7 @@ Blank nodes are matched by what is said of them.
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,14 @@ from pyoxigraph import RdfFormat
 
 from tamias.archive.diffs.blank_matching import named_alike
 from tamias.archive.diffs.values import Change, Diff, DiffKind, DiffLimits, What, fair_shares, told_text
+from tamias.content.canonical import Broken, Unreadable
 from tamias.content.canonical.blank_nodes import Statement, with_gaps
-from tamias.content.canonical.statements import parsed_lines, read_document, statement_lines
+from tamias.content.canonical.statements import (
+    parsed_lines,
+    read_document,
+    recovered_lines,
+    statement_lines,
+)
 from tamias.content.formats import syntax_of
 
 _ONE_A_LINE = frozenset({RdfFormat.N_TRIPLES, RdfFormat.N_QUADS})
@@ -33,10 +40,10 @@ def statements_diff(
     old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None = None
 ) -> StatementsDiff:
     """All that was said and no longer is, and all that is said now. Raises `Unreadable`."""
-    was, now = _lines(old, new, media_type, limits, base)
+    notes: list[str] = []
+    was, now = _lines(old, new, media_type, limits, base, notes)
     old_ground, old_blank = _divided(was)
     new_ground, new_blank = _divided(now)
-    notes: list[str] = []
     old_named, new_named = named_alike(old_blank, new_blank, notes)
     gone, come = Counter(old_named), Counter(new_named)
     return StatementsDiff(
@@ -71,14 +78,22 @@ def _told(line: bytes, limits: DiffLimits) -> str:
 
 
 def _lines(
-    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None
+    old: Path, new: Path, media_type: str, limits: DiffLimits, base: str | None, notes: list[str]
 ) -> tuple[set[bytes], set[bytes]]:
     syntax = syntax_of(media_type)
-    if syntax not in _ONE_A_LINE:
-        return (
-            statement_lines(old, media_type, limits.held_bytes, base),
-            statement_lines(new, media_type, limits.held_bytes, base),
-        )
+    if syntax in _ONE_A_LINE:
+        with suppress(Broken):
+            return _differing_lines(old, new, syntax, limits, base)
+    return (
+        _statements(old, media_type, limits, base, ("the old version", notes)),
+        _statements(new, media_type, limits, base, ("the new version", notes)),
+    )
+
+
+def _differing_lines(
+    old: Path, new: Path, syntax: RdfFormat, limits: DiffLimits, base: str | None
+) -> tuple[set[bytes], set[bytes]]:
+    """What both documents have need not be parsed, unless it has blank nodes."""
     was, now = (_written_lines(path, limits) for path in (old, new))
     same = {line for line in was & now if b"_:" not in line}
     was -= same
@@ -86,8 +101,26 @@ def _lines(
     return parsed_lines(b"\n".join(was), syntax, base), parsed_lines(b"\n".join(now), syntax, base)
 
 
+def _statements(
+    path: Path, media_type: str, limits: DiffLimits, base: str | None, notes: tuple[str, list[str]]
+) -> set[bytes]:
+    """Of a broken document what a crawl would read of it."""
+    try:
+        return statement_lines(path, media_type, limits.held_bytes, base)
+    except Broken as fault:
+        if syntax_of(media_type) == RdfFormat.JSON_LD:  # its values are compared
+            raise
+        which, told = notes
+        try:
+            lines = recovered_lines(path, media_type, base)
+        except Unreadable:
+            raise fault from None
+        told.append(f"{which} is broken ({fault}): compared by the statements that can be read")
+        return lines
+
+
 def _written_lines(path: Path, limits: DiffLimits) -> set[bytes]:
-    """The lines as they stand: what both documents have need not be parsed."""
+    """The lines as they stand."""
     return set(read_document(path, limits.held_bytes).splitlines())
 
 

@@ -13,6 +13,8 @@ class DiffKind(StrEnum):
     TRIPLES = "triples"
     JSON = "json"
     """Values at paths."""
+    SHEETS = "sheets"
+    """The rows of a workbook, sheet by sheet."""
     MEMBERS = "members"
     """The files of an archive."""
     LINES = "lines"
@@ -32,7 +34,8 @@ class Change(msgspec.Struct, frozen=True):
 
     what: What
     where: str | None = None
-    """The key of a row, a JSON path, the name of a member, the number of a line."""
+    """The key of a row, a JSON path, the name of a member, the number of a line; of a workbook the sheet and
+    the key of the row, as in `Prices!12`."""
     old: Any = None
     """What was there: of a row its cells by column, of a changed row those that changed."""
     new: Any = None
@@ -45,6 +48,18 @@ class Columns(msgspec.Struct, frozen=True):
     removed: list[str] = []
     renamed: list[tuple[str, str]] = []
     moved: bool = False
+
+
+class SheetDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to one sheet of a workbook; counts are of its rows."""
+
+    sheet: str
+    what: What
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    key: str | None = None
+    columns: Columns | None = None
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,18 +75,21 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     """The column by which rows were matched."""
     columns: Columns | None = None
+    sheets: list[SheetDiff] = []
+    """The sheets of a workbook that are not as they were."""
     notes: list[str] = []
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is different."""
-        return not (self.added or self.removed or self.changed or self.columns)
+        return not (self.added or self.removed or self.changed or self.columns or self.sheets)
 
 
 _PARTS = {
     DiffKind.ROWS: "row",
     DiffKind.TRIPLES: "statement",
     DiffKind.JSON: "value",
+    DiffKind.SHEETS: "row",
     DiffKind.MEMBERS: "file",
     DiffKind.LINES: "line",
     DiffKind.BYTES: "byte",
@@ -93,7 +111,8 @@ def in_words(diff: Diff) -> str:
         first = next(n for n, _ in counts if n)
         told[0] = told[0].replace(" ", f" {part}{'s' if first > 1 else ''} ", 1)
     columns = diff.columns or Columns()
-    said = [", ".join(told)] if told else [] if diff.columns else [f"no {part} changed"]
+    said = [", ".join(told)] if told else [] if diff.columns or diff.sheets else [f"no {part} changed"]
+    said += [f"sheet {each.sheet} {each.what}" for each in diff.sheets]
     said += [f"column {old} renamed to {new}" for old, new in columns.renamed]
     said += [f"column {name} added" for name in columns.added]
     said += [f"column {name} removed" for name in columns.removed]

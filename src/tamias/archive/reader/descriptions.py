@@ -21,6 +21,10 @@ class VersionDescription(msgspec.Struct, frozen=True, kw_only=True):
     byte_size: int
     media_type: str | None
     told_type: str | None
+    noise: str | None
+    """Why only its bytes differ from those of the version before; null where its content does."""
+    suspicious: str | None
+    """Why it was suspicious before it was accepted because it stayed; null where it never was."""
     download: str
     """Where the service gives it out."""
 
@@ -62,6 +66,8 @@ def describe_version(version: Version, served_at: str = SERVED_AT) -> VersionDes
         byte_size=version.byte_size,
         media_type=version.media_type,
         told_type=version.told_type,
+        noise=version.noise,
+        suspicious=version.suspicious,
         download=f"{served_at}/api/v1/get/file/id/{version.id}",
     )
 

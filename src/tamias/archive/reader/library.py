@@ -171,7 +171,8 @@ class ArchiveReader:
         old, new = self._pair(url, a, b)
         with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
             files = [content.spooled(Path(folder)) for content in (old, new)]
-            return diff(files[0], files[1], new.version.media_type, key=key, base=new.resource.url)
+            was, now = old.version.media_type, new.version.media_type
+            return diff(files[0], files[1], now, old_type=was, key=key, base=new.resource.url)
 
     def diff_update(self, url: str, a: int | Moment | None = None, b: int | Moment | None = None) -> str:
         """SPARQL that turns the graph of one version into that of another; `UsageError` if it is no RDF."""

@@ -20,16 +20,19 @@ SELECT EXISTS (SELECT FROM source WHERE source.portal = %(portal)b::text)
 
 -- name: portal_between
 -- What a portal names, and the content of each at two times. What has left the portal was not seen in its last
--- whole harvest; it, and what its server says is gone, has no content from then on.
+-- whole harvest; it, and what its server says is gone, has no content from then on. A version that is noise has the
+-- content of the one before.
 SELECT offered.url,
        CASE WHEN offered.gone_at IS NULL OR offered.gone_at > %(before)b::int8 THEN (
            SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') FROM version
            WHERE version.resource = offered.resource AND version.captured_at <= %(before)b::int8
+             AND version.noise IS NULL
            ORDER BY version.number DESC LIMIT 1
        ) END,
        CASE WHEN offered.gone_at IS NULL OR offered.gone_at > %(after)b::int8 THEN (
            SELECT encode(coalesce(version.fingerprint, version.sha256), 'hex') FROM version
            WHERE version.resource = offered.resource AND version.captured_at <= %(after)b::int8
+             AND version.noise IS NULL
            ORDER BY version.number DESC LIMIT 1
        ) END
 FROM (

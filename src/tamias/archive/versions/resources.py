@@ -50,7 +50,12 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     media_type: Annotated[str | None, Column("text")]
     told_type: Annotated[str | None, Column("text")]
     fingerprint: Annotated[str | None, Column("bytea")]
-    noise: Annotated[bool, Column("bool")]
+    noise: Annotated[str | None, Column("text")]
+    """Why only the bytes differ, if so."""
+    suspicious: Annotated[str | None, Column("text")] = None
+    """Why it was suspicious, if it is accepted all the same."""
+    items: Annotated[int | None, Column("int8")] = None
+    """Rows, statements, items or files in it, where they were counted."""
     capture: Annotated[str, Column("uuid")]
 
 
@@ -321,7 +326,8 @@ def resource_of(row: Sequence[Any], sources: Iterable[Sequence[Any]]) -> Resourc
 
 
 def _version(row: tuple[Any, ...]) -> Version:
-    resource, number, captured_at, digest, size, media_type, told_type, fingerprint, noise, capture = row
+    (resource, number, captured_at, digest, size, media_type, told_type, fingerprint, noise, suspicious,
+     capture) = row  # fmt: skip
     return Version(
         resource=resource,
         number=number,
@@ -332,5 +338,6 @@ def _version(row: tuple[Any, ...]) -> Version:
         told_type=told_type,
         fingerprint=fingerprint,
         noise=noise,
+        suspicious=suspicious,
         capture=capture,
     )

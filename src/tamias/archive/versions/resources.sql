@@ -53,19 +53,20 @@ JOIN shared_body ON shared_body.host = asked.host AND shared_body.sha256 = asked
 -- more resource of its host that has the body.
 WITH new AS (
     SELECT * FROM unnest(%(resource)b::text[], %(captured_at)b::int8[], %(sha256)b::bytea[], %(byte_size)b::int8[],
-                         %(media_type)b::text[], %(told_type)b::text[], %(fingerprint)b::bytea[], %(noise)b::bool[],
-                         %(capture)b::uuid[])
-         AS new (resource, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, capture)),
+                         %(media_type)b::text[], %(told_type)b::text[], %(fingerprint)b::bytea[], %(noise)b::text[],
+                         %(suspicious)b::text[], %(items)b::int8[], %(capture)b::uuid[])
+         AS new (resource, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, suspicious,
+                 items, capture)),
 added AS (
     INSERT INTO version (resource, number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise,
-                         capture)
+                         suspicious, capture)
     SELECT resource.resource, resource.versions + 1, new.captured_at, new.sha256, new.byte_size, new.media_type,
-           new.told_type, new.fingerprint, new.noise, new.capture
+           new.told_type, new.fingerprint, new.noise, new.suspicious, new.capture
     FROM new JOIN resource ON resource.resource = new.resource
     WHERE resource.sha256 IS DISTINCT FROM new.sha256
       AND NOT EXISTS (SELECT FROM version WHERE version.resource = new.resource AND version.capture = new.capture)
     ORDER BY resource.resource
-    RETURNING resource, number, captured_at, sha256, media_type, fingerprint),
+    RETURNING resource, number, captured_at, sha256, media_type, fingerprint, suspicious),
 shared AS (
     INSERT INTO shared_body (host, sha256, resources)
     SELECT resource.host, added.sha256, count(*)
@@ -74,8 +75,8 @@ shared AS (
     ON CONFLICT (host, sha256) DO UPDATE SET resources = shared_body.resources + excluded.resources)
 UPDATE resource
 SET versions = added.number, sha256 = added.sha256, fingerprint = added.fingerprint, media_type = added.media_type,
-    captured_at = added.captured_at
-FROM added WHERE resource.resource = added.resource
+    captured_at = added.captured_at, items = new.items, suspicious = added.suspicious
+FROM added JOIN new ON new.resource = added.resource WHERE resource.resource = added.resource
 
 -- name: add_suspects
 -- Bodies that are not believed, and one more resource of its host that has each.
@@ -166,7 +167,8 @@ ORDER BY resource.resource LIMIT %(limit)b::int4
 -- name: read_versions
 -- The versions of resources, oldest first.
 SELECT version.resource, version.number, version.captured_at, encode(version.sha256, 'hex'), version.byte_size,
-       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise, version.capture::text
+       version.media_type, version.told_type, encode(version.fingerprint, 'hex'), version.noise,
+       version.suspicious, version.capture::text
 FROM version WHERE version.resource = ANY(%(resource)b::text[]) ORDER BY version.resource, version.number
 
 -- name: read_end_versions

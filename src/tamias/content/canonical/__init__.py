@@ -6,3 +6,7 @@ Read for fingerprints and diffs; nothing here trusts a file, and every reading i
 
 class Unreadable(Exception):
     """A content is not what its type says, or would cost too much to read; the message says which."""
+
+
+class Broken(Unreadable):
+    """It is of its type but for some faults, so that a part of it may be read."""

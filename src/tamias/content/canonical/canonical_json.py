@@ -1,9 +1,10 @@
 """One text for all JSON texts that say the same: keys in order, numbers in one spelling, no space.
 
-A large value is gone through part by part, so that little more than its text is held in memory.
+An array of objects that all have an identifier is a set: its items are put in order too. A large value is gone
+through part by part, so that little more than its text is held in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 from operator import itemgetter
 from typing import Any
@@ -16,6 +17,23 @@ SMALL = 1 << 18
 """Texts up to this length become objects at once."""
 _LARGE_LEVELS = 100
 _PLAIN_DIGITS = 40
+_ITEM_LEVELS = 2
+_KEYS = (
+    "@id",
+    "id",
+    "_id",
+    "identifier",
+    "uuid",
+    "uri",
+    "url",
+    "code",
+    "key",
+    "objectid",
+    "OBJECTID",
+    "name",
+)
+
+Raws = Sequence[msgspec.Raw]
 
 
 def number(text: str) -> Decimal | int:
@@ -46,7 +64,87 @@ def value_of(text: bytes | msgspec.Raw) -> Any:
 
 def canonical(value: Any) -> bytes:
     """The one text of a value."""
-    return _canonical.encode(value)
+    return _canonical.encode(_with_sets(value))
+
+
+def _with_sets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_sets(part) for name, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    parts = [_with_sets(part) for part in value]
+    if len(parts) < 2 or not isinstance(parts[0], dict):
+        return parts
+    texts = [_canonical.encode(part) for part in parts]
+    if not _is_set([msgspec.Raw(text) for text in texts]):
+        return parts
+    return [parts[place] for place in sorted(range(len(parts)), key=texts.__getitem__)]
+
+
+def key_paths(values: Raws) -> Iterator[Sequence[str]]:
+    """Where the objects of an array may have their identifier, judged by the first."""
+    if not values or bytes(memoryview(values[0])[:1]) != b"{":
+        return
+    first = parts_of_object(values[0])
+    yield from ((name,) for name in _KEYS if name in first)
+    inner = first.get("properties")
+    if inner is not None and bytes(memoryview(inner)[:1]) == b"{":
+        names = parts_of_object(inner)
+        yield from (("properties", name) for name in _KEYS if name in names)
+
+
+def by_key(values: Raws, names: Sequence[str]) -> dict[bytes, msgspec.Raw] | None:
+    """The values by their identifier as JSON text; None if one has none, or two have the same."""
+    found: dict[bytes, msgspec.Raw] = {}
+    for value in values:
+        key = _key(value, names)
+        if key is None or key in found:
+            return None
+        found[key] = value
+    return found
+
+
+def _key(value: msgspec.Raw, names: Sequence[str]) -> bytes | None:
+    for name in names:
+        if bytes(memoryview(value)[:1]) != b"{":
+            return None
+        part = parts_of_object(value).get(name)
+        if part is None:
+            return None
+        value = part
+    if bytes(memoryview(value)[:1]) in {b"{", b"[", b"n"}:
+        return None
+    return _canonical.encode(value_of(value))
+
+
+def _is_set(values: Raws) -> bool:
+    return any(by_key(values, names) is not None for names in key_paths(values))
+
+
+def parts_of_object(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """The members of an object. Raises `Unreadable`."""
+    found: dict[str, msgspec.Raw] = _decoded(_objects, text)
+    return found
+
+
+def parts_of_array(text: bytes | msgspec.Raw) -> list[msgspec.Raw]:
+    """The items of an array. Raises `Unreadable`."""
+    found: list[msgspec.Raw] = _decoded(_lists, text)
+    return found
+
+
+def item_count(text: bytes | msgspec.Raw, levels: int = _ITEM_LEVELS) -> int:
+    """How many items a JSON text has: those of its array, or of the longest array near its surface; else 1.
+
+    >>> item_count(b'{"type": "FeatureCollection", "features": [1, 2, 3]}'), item_count(b'{"error": "no"}')
+    (3, 1)
+    """
+    opening = bytes(memoryview(text)[:1])
+    if opening == b"[":
+        return len(parts_of_array(text))
+    if opening != b"{" or levels == 0:
+        return 1
+    return max((item_count(part, levels - 1) for part in parts_of_object(text).values()), default=1)
 
 
 def canonical_pieces(text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS) -> Iterator[bytes]:
@@ -63,16 +161,18 @@ def canonical_pieces(text: bytes | msgspec.Raw, levels: int = _LARGE_LEVELS) -> 
 
 def _list_pieces(text: bytes | msgspec.Raw, levels: int) -> Iterator[bytes]:
     sign = b"["
-    for part in _decoded(_lists, text):
+    parts = parts_of_array(text)
+    pieces = ([b"".join(canonical_pieces(part, levels))] for part in parts)
+    for each in sorted(pieces) if _is_set(parts) else (canonical_pieces(part, levels) for part in parts):
         yield sign
-        yield from canonical_pieces(part, levels)
+        yield from each
         sign = b","
     yield b"]" if sign == b"," else b"[]"
 
 
 def _object_pieces(text: bytes | msgspec.Raw, levels: int) -> Iterator[bytes]:
     sign = b"{"
-    for name, part in sorted(_decoded(_objects, text).items(), key=itemgetter(0)):
+    for name, part in sorted(parts_of_object(text).items(), key=itemgetter(0)):
         yield sign + canonical(name) + b":"
         yield from canonical_pieces(part, levels)
         sign = b","

@@ -5,14 +5,13 @@ pyoxigraph ends its process on some hostile documents: what would do so is refus
 
 import re
 from itertools import islice
-from pathlib import Path
 from xml.parsers import expat
 
 import msgspec
 from pyoxigraph import RdfFormat, parse, serialize
 
-from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import marked_chunks
+from tamias.content.canonical import Broken, Unreadable
+from tamias.content.canonical.text import Source, marked_chunks, open_source, size_of
 from tamias.content.containers.streams import HEAD
 from tamias.content.formats import load_analyser, syntax_of
 from tamias.content.quad_lines import QuadLines
@@ -26,6 +25,8 @@ BATCH = 500
 MAX_DEPTH = 500
 MAX_ENTITIES = 64 << 10
 MAX_JSON_LD = 16 << 20
+MOST_RECOVERED = 8 << 20
+"""Bytes of a broken document, which is read by slower means."""
 _GROWTH = 10
 _FREE_GROWTH = 8 << 20
 _CONTEXT_WORK = 200_000_000
@@ -38,29 +39,41 @@ _ROUND = bytes.maketrans(b"[]", b"()")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]()"))
 
 
-def statement_lines(path: Path, media_type: str, most_bytes: int, base: str | None = None) -> set[bytes]:
+def statement_lines(source: Source, media_type: str, most_bytes: int, base: str | None = None) -> set[bytes]:
     """Every statement of a document, each a line of N-Quads without its end. Raises `Unreadable`."""
     syntax = syntax_of(media_type)
     if syntax is None:
-        return _analysed_lines(path, media_type, most_bytes, base)
-    return parsed_lines(read_document(path, most_bytes), syntax, base)
+        return _analysed_lines(source, media_type, most_bytes, base, lenient=False)
+    return parsed_lines(read_document(source, most_bytes), syntax, base)
 
 
-def _analysed_lines(path: Path, media_type: str, most_bytes: int, base: str | None) -> set[bytes]:
-    """What the analyser of a format reads, where it finds no fault: what it mends is not compared."""
-    _check_size(path, most_bytes)
+def recovered_lines(source: Source, media_type: str, base: str | None) -> set[bytes]:
+    """What a crawl reads of a broken document. Raises `Unreadable` where that is nothing."""
+    lines = _analysed_lines(source, media_type, MOST_RECOVERED, base, lenient=True)
+    if not lines:
+        raise Unreadable(f"not {media_type}")
+    return lines
+
+
+def _analysed_lines(
+    source: Source, media_type: str, most_bytes: int, base: str | None, *, lenient: bool
+) -> set[bytes]:
+    """What the analyser of a format reads. Raises `Broken` where it finds a fault, unless it is lenient."""
+    _check_size(source, most_bytes)
     analyser = load_analyser(media_type)
     if analyser is None:
         raise Unreadable(f"no analyser reads {media_type}")
     lines: set[bytes] = set()
     size = 0
-    with path.open("rb") as file:
+    with open_source(source) as file:
         charset = found_charset(file.read(HEAD), None, media_type)
         file.seek(0)
         document = Document(url=base or NO_BASE, stream=file, media_type=media_type, charset=charset)
         try:
             for finding in analyser().analyse(document):
-                text = _written(finding, media_type)
+                if isinstance(finding, Problem) and not lenient:
+                    raise Broken(f"not {media_type}: {finding.what}")
+                text = _written(finding)
                 size += len(text)
                 if size > _GROWTH * most_bytes:
                     raise Unreadable(f"{media_type} of more than {_GROWTH * most_bytes} bytes of statements")
@@ -71,23 +84,21 @@ def _analysed_lines(path: Path, media_type: str, most_bytes: int, base: str | No
     return lines
 
 
-def _written(finding: Finding, media_type: str) -> bytes:
-    if isinstance(finding, Problem):
-        raise Unreadable(f"not {media_type}: {finding.what}")
+def _written(finding: Finding) -> bytes:
     if not isinstance(finding, Quads):
         return b""
     quads = finding.quads
     return quads.nquads if isinstance(quads, QuadLines) else serialize(quads, format=RdfFormat.N_QUADS) or b""
 
 
-def read_document(path: Path, most_bytes: int) -> bytes:
+def read_document(source: Source, most_bytes: int) -> bytes:
     """The text of a document, without a mark. Raises `Unreadable`."""
-    _check_size(path, most_bytes)
-    return b"".join(marked_chunks(path))
+    _check_size(source, most_bytes)
+    return b"".join(marked_chunks(source))
 
 
-def _check_size(path: Path, most_bytes: int) -> None:
-    size = path.stat().st_size
+def _check_size(source: Source, most_bytes: int) -> None:
+    size = size_of(source)
     if size > most_bytes:
         raise Unreadable(f"{size} bytes of RDF, more than the {most_bytes} that are compared")
 
@@ -100,7 +111,7 @@ def parsed_lines(data: bytes, syntax: RdfFormat, base: str | None = None) -> set
         batches = iter(lambda: serialize(islice(quads, BATCH), format=RdfFormat.N_QUADS), b"")
         lines = {line for batch in batches for line in (batch or b"").split(b"\n")}
     except (SyntaxError, ValueError, MemoryError) as fault:  # the last: a token beyond the parser's buffer
-        raise Unreadable(f"not {syntax.name}: {fault}") from fault
+        raise Broken(f"not {syntax.name}: {fault}") from fault
     lines.discard(b"")
     return lines
 
@@ -163,7 +174,7 @@ def _check_xml(data: bytes) -> None:
     try:
         look.parser.Parse(data, True)
     except (expat.ExpatError, LookupError, ValueError) as fault:
-        raise Unreadable(f"not XML: {fault}") from fault
+        raise Broken(f"not XML: {fault}") from fault
     if look.entities and data.count(b"&") * max(look.entities) > _FREE_GROWTH + _GROWTH * len(data):
         raise Unreadable(f"XML entities may grow the document by more than {_GROWTH} times")
 

@@ -4,13 +4,12 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import LONGEST_LINE, FoundText, found_text
+from tamias.content.canonical.text import LONGEST_LINE, FoundText, Source, found_text
 
 SAMPLE = 1 << 20
 _JUDGED_ROWS = 200
@@ -33,14 +32,15 @@ class FileTable(msgspec.Struct, frozen=True):
 
     def rows(self) -> Iterator[list[str]]:
         """The rows below the header, all of one width. Raises `Unreadable`."""
+        for row in islice(self.all_rows(), len(self.above) + (self.header is not None), None):
+            yield row if len(row) == self.width else self._fitted(row)
+
+    def all_rows(self) -> Iterator[list[str]]:
+        """Every row as it is written, also above the table and in its header. Raises `Unreadable`."""
         with self.text.opened() as file:
             lines = csv.reader(file, delimiter=self.delimiter, quoting=_quoting(self.quoted))
-            rows = filter(None, lines)  # a blank line is no row
             try:
-                for _ in range(len(self.above) + (self.header is not None)):
-                    next(rows, None)
-                for row in rows:
-                    yield row if len(row) == self.width else self._fitted(row)
+                yield from filter(None, lines)  # a blank line is no row
             except csv.Error as fault:
                 raise Unreadable(f"not a table: {fault} near line {lines.line_num}") from fault
 
@@ -88,11 +88,14 @@ class FileTable(msgspec.Struct, frozen=True):
 csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # geometries are longer than its default
 
 
-def found_table(path: Path, most_bytes: int, delimiter: str | None = None) -> FileTable:
+def found_table(source: Source, most_bytes: int, delimiter: str | None = None) -> FileTable:
     """The table in a file; the delimiter is found unless it is given. Raises `Unreadable`."""
-    text = found_text(path, most_bytes)
-    lines = text.sample(SAMPLE).split("\n")
-    dialects = [(sign, quoted) for sign in (delimiter or _DELIMITERS) for quoted in (True, False)]
+    text = found_text(source, most_bytes)
+    sample = text.sample(SAMPLE)
+    lines = sample.split("\n")
+    signs = delimiter or "".join(filter(sample.__contains__, _DELIMITERS)) or _DELIMITERS[0]
+    quotings = (True, False) if '"' in sample else (True,)
+    dialects = [(sign, quoted) for sign in signs for quoted in quotings]
     judged = [(*_judged(_read(lines, sign, quoted)), sign, quoted) for sign, quoted in dialects]
     score, width, sign, quoted = max(judged, key=lambda each: (each[0], each[3], each[1]))
     if score == 0 and any(lines):

@@ -1,9 +1,10 @@
 """Text of whatever encoding: as UTF-8 piece by piece, or as lines."""
 
 import codecs
+import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import msgspec
 
@@ -13,10 +14,23 @@ from tamias.content.charsets import USUAL, marked_encoding
 CHUNK = 1 << 20
 LONGEST_LINE = 8 * CHUNK
 
+Source = Path | bytes
+"""Where a content is: in a file, or at hand."""
 
-def marked_chunks(path: Path) -> Iterator[bytes]:
+
+def open_source(source: Source) -> BinaryIO:
+    """The bytes from their beginning."""
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+
+
+def size_of(source: Source) -> int:
+    """In bytes."""
+    return len(source) if isinstance(source, bytes) else source.stat().st_size
+
+
+def marked_chunks(source: Source) -> Iterator[bytes]:
     """The text without its mark: UTF-16 and UTF-32 as UTF-8, what has no mark as it is."""
-    with path.open("rb") as file:
+    with open_source(source) as file:
         encoding, length = marked_encoding(file.read(4))
         file.seek(length)
         raw = iter(lambda: file.read(CHUNK), b"")
@@ -43,15 +57,17 @@ def plain_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class FoundText(msgspec.Struct, frozen=True):
-    """A file that has been found to be text, and how it is written."""
+    """A content that has been found to be text, and how it is written."""
 
-    path: Path
+    source: Source
     encoding: str
     mark: int = 0
 
     def opened(self) -> TextIO:
         """The text from its beginning, with line feeds only. What cannot be decoded is shown as `\\xNN`."""
-        file = self.path.open(encoding=self.encoding, errors="backslashreplace", newline=None)
+        file = io.TextIOWrapper(
+            open_source(self.source), encoding=self.encoding, errors="backslashreplace", newline=None
+        )
         if self.mark:
             file.read(1)
         return file
@@ -63,22 +79,22 @@ class FoundText(msgspec.Struct, frozen=True):
         return text if len(text) < size else text[: text.rfind("\n") + 1]
 
 
-def found_text(path: Path, most_bytes: int) -> FoundText:
-    """How a file is written: by its mark, in UTF-8, else in Windows-1252. Raises `Unreadable`."""
-    size = path.stat().st_size
+def found_text(source: Source, most_bytes: int) -> FoundText:
+    """How a text is written: by its mark, in UTF-8, else in Windows-1252. Raises `Unreadable`."""
+    size = size_of(source)
     if size > most_bytes:
         raise Unreadable(f"{size} bytes, more than the {most_bytes} that are read")
-    with path.open("rb") as file:
+    with open_source(source) as file:
         encoding, mark = marked_encoding(file.read(4))
     if encoding is not None and encoding != "utf-8":
-        return FoundText(path, encoding, mark)
-    return FoundText(path, "utf-8" if _is_utf8(path) else USUAL, mark)
+        return FoundText(source, encoding, mark)
+    return FoundText(source, "utf-8" if _is_utf8(source) else USUAL, mark)
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(source: Source) -> bool:
     """Goes through all of it, also for what no text has."""
     decoder, is_utf8, unbroken = codecs.getincrementaldecoder("utf-8")(), True, 0
-    with path.open("rb") as file:
+    with open_source(source) as file:
         while chunk := file.read(CHUNK):
             unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
             if b"\0" in chunk:

@@ -2,12 +2,12 @@
 
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from tamias.content.canonical import Unreadable
+from tamias.content.canonical.text import Source, open_source
 from tamias.content.containers.limits import MAX_DIRECTORY
 from tamias.model.document import LimitExceeded
 
@@ -57,9 +57,9 @@ def bounded_zip(file: BinaryIO, look: Callable[[bytes], None] = lambda _data: No
     return zipfile.ZipFile(_BoundedDirectory(file, look))
 
 
-def members(path: Path) -> list[ZipEntry]:
+def members(source: Source) -> list[ZipEntry]:
     """The members in the order of the directory, without folders. Raises `Unreadable`."""
-    with path.open("rb") as file:
+    with open_source(source) as file:
         try:
             return [_member(entry) for entry in _entries(file) if not entry.is_dir()]
         except _FAULTS as fault:

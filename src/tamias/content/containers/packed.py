@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tamias.content.canonical import Unreadable
-from tamias.content.canonical.text import CHUNK, marked_chunks
+from tamias.content.canonical.text import CHUNK, Source, marked_chunks, open_source
 from tamias.content.formats import CSV, GZIP, HTML, JSON, NDJSON, NQUADS, RDF_XML, TURTLE, ZIP
 
 _ZIP = b"PK\x03\x04"
@@ -21,10 +21,10 @@ _LOOKS = (
 )
 
 
-def unpack(path: Path, target: Path, most_bytes: int) -> None:
+def unpack(source: Source, target: Path, most_bytes: int) -> None:
     """Unpacks a gzip file. Raises `Unreadable`."""
     size = 0
-    with gzip.open(path, "rb") as packed, target.open("wb") as file:
+    with open_source(source) as raw, gzip.GzipFile(fileobj=raw) as packed, target.open("wb") as file:
         while chunk := _chunk(packed):
             size += len(chunk)
             if size > most_bytes:
@@ -39,9 +39,9 @@ def _chunk(packed: gzip.GzipFile) -> bytes:
         raise Unreadable(f"not gzip: {fault}") from fault
 
 
-def looked_at(path: Path) -> str | None:
+def looked_at(source: Source) -> str | None:
     """The media type that a file seems to have; delimited text as CSV. None for what is not text."""
-    head = next(marked_chunks(path), b"")
+    head = next(marked_chunks(source), b"")
     if head.startswith(_ZIP):
         return ZIP
     if head.startswith(b"\x1f\x8b"):

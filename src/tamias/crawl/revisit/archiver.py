@@ -9,15 +9,16 @@ import random
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from tamias.archive.blobs import Blob, BlobWriter, Prepared
+from tamias.archive.blobs import Blob, BlobDamaged, BlobMissing, BlobWriter, Prepared
 from tamias.archive.sources.catalogues import read_trust, write_trust
-from tamias.archive.versions.fingerprints import fingerprint
+from tamias.archive.versions.fingerprints import fingerprint_of, is_comparable
 from tamias.archive.versions.judgement import AttemptMeaning, Came, Judgement, KnownState, judge
 from tamias.archive.versions.resources import (
     NewVersion,
@@ -29,6 +30,7 @@ from tamias.archive.versions.resources import (
     put_resources,
     read_watched,
 )
+from tamias.content.canonical.content_digest import ContentDigest, Stored, content_digest, noise_between
 from tamias.crawl.revisit.timetable import Timetable
 from tamias.database.connect import Cursor, Session
 from tamias.database.threads import SessionThread, wait_uncancelled
@@ -69,7 +71,10 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
     judgement: Judgement
     capture: Capture
     media_type: str | None
-    fingerprint: str | None
+    content: ContentDigest | None
+    """What it says, where that was read."""
+    noise: str | None
+    """Why only the bytes differ, if so."""
     prepared: Prepared | None
     next: NextVisit
     trust: Trust | None
@@ -103,8 +108,9 @@ class ArchiveResult(msgspec.Struct, kw_only=True):
             byte_size=prepared.size,
             media_type=self.media_type,
             told_type=self.capture.told_type,
-            fingerprint=self.fingerprint,
-            noise=self.judgement.meaning is AttemptMeaning.NOISE,
+            fingerprint=fingerprint_of(self.content),
+            items=self.content.items if self.content else None,
+            noise=self.noise,
             capture=capture_id,
         )
 
@@ -340,16 +346,19 @@ class Archiver:
         watched = known.watched.get(attempt.resource)
         is_new = watched is None
         watched = watched or _new(attempt)
-        print_of = self._fingerprint(capture, media_type, watched.known)
+        now = _stored(capture, media_type, watched)
+        content = None if now is None else content_digest(now)
         stored = known.shared.get(attempt.body, 0) if attempt.body is not None else 0
-        came = self._came(attempt, print_of, watched, stored)
-        judgement = judge(came, watched.known)
+        came = self._came(attempt, content, watched, stored)
+        judgement = judge(came, self._comparable(watched) if now is not None else watched.known)
+        is_noise = judgement.meaning is AttemptMeaning.NOISE
         result = ArchiveResult(
             watched=watched,
             judgement=judgement,
             capture=capture,
             media_type=media_type,
-            fingerprint=print_of,
+            content=content,
+            noise=self._noise(watched, now) if now is not None and is_noise else None,
             prepared=None,
             next=self._next(watched, judgement, capture),
             trust=_tested(watched, judgement, capture.ended_at, known.trust),
@@ -366,7 +375,7 @@ class Archiver:
             result.prepared = self._writer.prepare(body, result.watched.known.sha256, chains)
             reached("blob-written")
 
-    def _came(self, attempt: _Attempt, print_of: str | None, watched: Watched, stored: int) -> Came:
+    def _came(self, attempt: _Attempt, content: ContentDigest | None, watched: Watched, stored: int) -> Came:
         body = attempt.capture.body
         shared = 0
         if body is not None and body.sha256 != watched.known.sha256:
@@ -376,15 +385,36 @@ class Archiver:
             sha256=body.sha256 if body else None,
             size=body.size if body else 0,
             media_type=attempt.media_type,
-            fingerprint=print_of,
+            fingerprint=fingerprint_of(content),
             shared_by=shared,
         )
 
-    def _fingerprint(self, capture: Capture, media_type: str | None, known: KnownState) -> str | None:
-        body = capture.body
-        if body is None or capture.outcome is not Outcome.OK or body.sha256 == known.sha256:
-            return None
-        return _fingerprint_of(body, media_type)
+    def _comparable(self, watched: Watched) -> KnownState:
+        """What is known, with a fingerprint by the present rules where it was made by earlier ones."""
+        known = watched.known
+        if known.fingerprint is None or is_comparable(known.fingerprint):
+            return known
+        with self._version_before(watched) as before:
+            found = None if before is None else fingerprint_of(content_digest(before))
+        return msgspec.structs.replace(known, fingerprint=found)
+
+    def _noise(self, watched: Watched, now: Stored) -> str:
+        with self._version_before(watched) as before:
+            found = None if before is None else noise_between(before, now)
+        return "other bytes, the same content" if found is None else found.reason
+
+    @contextmanager
+    def _version_before(self, watched: Watched) -> Iterator[Stored | None]:
+        """The current version; None if it cannot be read."""
+        known = watched.known
+        with tempfile.NamedTemporaryFile(prefix="tamias-") as file:
+            try:
+                file.writelines(self._writer.reader.pieces(known.sha256 or ""))
+                file.flush()
+            except (BlobMissing, BlobDamaged):
+                yield None
+            else:
+                yield Stored(source=Path(file.name), media_type=known.media_type, base=watched.url)
 
     def _expected(self, watched: Watched, capture: Capture) -> float | None:
         """How often it changes by the word of others, before anything was seen."""
@@ -447,10 +477,10 @@ def _by_user(watched: Watched, judgement: Judgement, capture: Capture, due: int)
     return regular if judgement.meaning in _TELLING else min(due, regular)
 
 
-def _fingerprint_of(body: Body, media_type: str | None) -> str | None:
-    if body.path is not None:
-        return fingerprint(Path(body.path), media_type)
-    with tempfile.NamedTemporaryFile(prefix="tamias-") as file:
-        file.write(body.data or b"")
-        file.flush()
-        return fingerprint(Path(file.name), media_type)
+def _stored(capture: Capture, media_type: str | None, watched: Watched) -> Stored | None:
+    """What came, if it is to be compared with what is known."""
+    body = capture.body
+    if body is None or capture.outcome is not Outcome.OK or body.sha256 == watched.known.sha256:
+        return None
+    source = Path(body.path) if body.path is not None else body.data or b""
+    return Stored(source=source, media_type=media_type, base=watched.url)

@@ -43,6 +43,8 @@ class VersionChange(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     byte_size: int
     media_type: str | None
+    noise: str | None
+    """Why only its bytes differ from those of the version before."""
     download: str
 
 
@@ -165,13 +167,15 @@ def _change(row: Row, base: str) -> VersionChange:
         sha256=digest,
         byte_size=size,
         media_type=media_type,
+        noise=noise,
         download=f"{base}/api/v1/get/file/id/{resource}_{number}",
     )
 
 
 def _entry(change: VersionChange, base: str, sentence: str | None) -> FeedEntry:
-    kinds = {"new": "first seen", "changed": "changed", "noise": "other bytes, the same content"}
-    what = sentence or kinds[change.kind]
+    noise = f"the same content ({change.noise})"
+    kinds = {"new": "first seen", "changed": "changed", "noise": noise}
+    what = noise if change.noise else sentence or kinds[change.kind]
     return FeedEntry(
         id=f"urn:tamias:version:{change.id}",
         title=f"{change.title or change.url}: version {change.number}",

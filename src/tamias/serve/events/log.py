@@ -30,8 +30,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256: str | None = None
     byte_size: int | None = None
     media_type: str | None = None
-    noise: bool | None = None
-    """Whether only its bytes differ from those of the version before."""
+    noise: str | None = None
+    """Why only its bytes differ from those of the version before; None where its content does."""
     state: str | None = None
 
 

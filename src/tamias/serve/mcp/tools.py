@@ -115,7 +115,9 @@ def _diff(db: ServiceSession, asked: Arguments, owner: bool) -> str:
     )
     with tempfile.TemporaryDirectory(prefix="tamias-mcp-") as folder:
         files = [Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new)]
-        found = diff(files[0], files[1], new.media_type, limits=limits, base=resource.url)
+        found = diff(
+            files[0], files[1], new.media_type, old_type=old.media_type, limits=limits, base=resource.url
+        )
     return _json({"a": old.number, "b": new.number, "diff": found})
 
 

@@ -34,7 +34,7 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True):
     captured_at: str
     byte_size: int
     media_type: str | None
-    noise: bool
+    noise: str | None
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,7 +101,8 @@ def history_of(row: tuple[Any, ...]) -> ResourceHistory:
 
 
 def _version(resource: str, row: tuple[Any, ...]) -> Version:
-    number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, capture = row
+    (number, captured_at, sha256, byte_size, media_type, told_type, fingerprint, noise, suspicious,
+     capture) = row  # fmt: skip
     return Version(
         resource=resource,
         number=number,
@@ -111,5 +112,7 @@ def _version(resource: str, row: tuple[Any, ...]) -> Version:
         media_type=media_type,
         told_type=told_type,
         fingerprint=fingerprint.hex() if fingerprint else None,
+        noise=noise,
+        suspicious=suspicious,
         capture=capture,
     )

@@ -7,7 +7,7 @@ SELECT wanted.place, resource.resource, resource.url, resource.state, resource.t
        resource.error, resource.error_at,
        named.source, named.portal, named.title, named.format,
        kept.number, kept.captured_at, kept.sha256, kept.byte_size, kept.media_type, kept.told_type, kept.fingerprint,
-       kept.capture
+       kept.noise, kept.suspicious, kept.capture
 FROM unnest(%(resource)b::text[], %(url)b::text[]) WITH ORDINALITY AS wanted (resource, url, place)
 CROSS JOIN LATERAL (
     SELECT resource.* FROM resource
@@ -23,7 +23,8 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(version.number), '{}') AS number, array_agg(version.captured_at) AS captured_at,
            array_agg(version.sha256) AS sha256, array_agg(version.byte_size) AS byte_size,
            array_agg(version.media_type) AS media_type, array_agg(version.told_type) AS told_type,
-           array_agg(version.fingerprint) AS fingerprint, array_agg(version.capture::text) AS capture
+           array_agg(version.fingerprint) AS fingerprint, array_agg(version.noise) AS noise,
+           array_agg(version.suspicious) AS suspicious, array_agg(version.capture::text) AS capture
     FROM (SELECT version.* FROM version WHERE version.resource = resource.resource ORDER BY version.number)
          AS version) AS kept
 

@@ -1,7 +1,5 @@
 """Workbooks (XLSX, XLS, ODS): a child under limits writes the sheets as CSV, each is profiled as a table."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,18 +7,11 @@ import msgspec
 
 from tamias.analyse.profile.dialect import Marks
 from tamias.analyse.profile.encoding import as_utf8
-from tamias.analyse.profile.files import sheet_rows
-from tamias.analyse.profile.files.sheet_rows import Order, Report, Sheet
-from tamias.analyse.profile.limits import MIB, ProfileLimits, Watch
+from tamias.analyse.profile.limits import ProfileLimits, Watch
 from tamias.analyse.profile.tables import Tables
-from tamias.model.environment import environment_without_secrets
+from tamias.content.canonical.sheet_rows import Order, Report, Sheet
+from tamias.content.canonical.workbooks import ENCRYPTED, MEMORY, is_encrypted, read_sheets
 from tamias.model.profile import TableProfile
-
-_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-
-MEMORY = 2048 * MIB
-"""Of addresses, which Python and its libraries take more of than of memory."""
 
 
 def sheet_tables(
@@ -28,7 +19,7 @@ def sheet_tables(
 ) -> Iterator[TableProfile]:
     """A table for each sheet that has rows."""
     if is_encrypted(path):
-        problems.append("encrypted: not read without its password")
+        problems.append(ENCRYPTED)
         return
     report = _sheets(path, folder, limits, watch)
     problems.extend(report.problems)
@@ -40,16 +31,6 @@ def sheet_tables(
         table = tables.table(text, sheet.name, Marks(","))
         if table is not None:
             yield _as_sheet(table, sheet, limits, problems)
-
-
-def is_encrypted(path: Path) -> bool:
-    """Whether it is a compound file that has a workbook behind a password, as its directory says."""
-    with path.open("rb") as file:
-        head = file.read(512)
-        if not head.startswith(_COMPOUND):
-            return False
-        file.seek((int.from_bytes(head[48:52], "little") + 1) << min(head[30], 16))
-        return _ENCRYPTED in file.read(4096)
 
 
 def _as_sheet(table: TableProfile, sheet: Sheet, limits: ProfileLimits, problems: list[str]) -> TableProfile:
@@ -81,25 +62,7 @@ def _sheets(path: Path, folder: Path, limits: ProfileLimits, watch: Watch) -> Re
         columns=limits.columns,
         bytes=limits.bytes,
     )
-    command = [sys.executable, "-P", sheet_rows.__file__, msgspec.json.encode(order).decode()]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds + 1,
-            check=False,
-            env=environment_without_secrets(),
-        )
-        return msgspec.json.decode(done.stdout, type=Report)
-    except subprocess.TimeoutExpired:
+        return read_sheets(order)
+    except TimeoutError:
         return Report(sheets=[], problems=[str(watch.over())])
-    except msgspec.DecodeError:
-        return Report(sheets=[], problems=[_ended(done.returncode)])
-
-
-def _ended(code: int) -> str:
-    return (
-        f"not read: the reader of workbooks ended with {f'signal {-code}' if code < 0 else f'code {code}'},"
-        f" as when it needs more than {MEMORY // MIB} MiB of memory"
-    )

@@ -42,7 +42,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     byte_size: int
     media_type: str | None
     sha256: str
-    noise: bool
+    noise: str | None
     """Whether its content is that of the version before."""
     download: str
     memento: str

@@ -98,7 +98,7 @@ def compared(db: ServiceSession, resource: Resource, old: Version, new: Version)
     limits = DiffLimits(read_bytes=LARGEST, held_bytes=_HELD, unpacked_bytes=LARGEST)
     with tempfile.TemporaryDirectory(prefix="tamias-diff-") as folder:
         was, now = (Content(resource, each, db.reader).spooled(Path(folder)) for each in (old, new))
-        return diff(was, now, new.media_type, limits=limits, base=resource.url)
+        return diff(was, now, new.media_type, old_type=old.media_type, limits=limits, base=resource.url)
 
 
 def _table(view: Difference) -> CsvTable:

@@ -55,7 +55,7 @@ class VersionPage(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str | None
     told_type: str | None
     """As its server said it."""
-    noise: bool
+    noise: str | None
     """Whether its content is that of the version before."""
     grown: int | None
     """By how many bytes; None for the first."""

@@ -98,7 +98,9 @@ def _sheet(sheet: "CalamineSheet", name: str, file: str, order: Order) -> Sheet:
 
 def _rows(sheet: "CalamineSheet", columns: int) -> Iterator[list[str]]:
     for row in sheet.iter_rows():
-        yield [_text(cell) for cell in row[:columns]]
+        cells = [_text(cell) for cell in row[:columns]]
+        if any(cells):  # an empty row says nothing, like a blank line of CSV
+            yield cells
 
 
 def _text(cell: Cell) -> str:

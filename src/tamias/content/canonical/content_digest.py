@@ -1,0 +1,364 @@
+"""What a file says as one digest, whatever its bytes; and in what way two files that say the same differ.
+
+The digest decides both whether a new version is noise and whether a diff is empty, so that the two agree.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from tamias.content.canonical import Unreadable
+from tamias.content.canonical.blank_nodes import canonical_lines
+from tamias.content.canonical.canonical_json import canonical, canonical_pieces, item_count, value_of
+from tamias.content.canonical.statements import statement_lines
+from tamias.content.canonical.tables import FileTable, Row, found_table
+from tamias.content.canonical.text import CHUNK, Source, found_text, marked_chunks, open_source, size_of
+from tamias.content.canonical.workbooks import opened_workbook
+from tamias.content.containers.directory import members
+from tamias.content.containers.packed import looked_at, unpack
+from tamias.content.formats import TSV, Form, bare_type, form_of
+
+MOST_BYTES = 64 << 20
+STREAMED = 16
+"""What need not be held in memory may be this many times larger."""
+_UNKNOWN = frozenset({"", "application/octet-stream"})
+
+
+class ContentDigest(msgspec.Struct, frozen=True):
+    """What a file says: equal for two files just when they say the same."""
+
+    form: Form
+    digest: bytes
+    items: int
+    """Rows, statements, items of JSON, files: how much it says."""
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A content, and what it is said to be."""
+
+    source: Source
+    media_type: str | None
+    base: str | None = None
+    """Resolves the relative IRIs of RDF."""
+    most_bytes: int = MOST_BYTES
+    unpacked_bytes: int = 4 * MOST_BYTES
+
+
+def type_to_compare(source: Source, media_type: str | None) -> str | None:
+    """The type as it is told, or by a look at the content where it tells nothing."""
+    return looked_at(source) if bare_type(media_type) in _UNKNOWN else media_type
+
+
+def ways(media_type: str | None) -> list[Form]:
+    """The forms in which a type is compared, the best first; the next where a content is not of that form."""
+    form = form_of(media_type)
+    if form is Form.STATEMENTS:
+        return [form, *([Form.JSON] if bare_type(media_type).endswith("json") else []), Form.TEXT]
+    if form in (Form.JSON, Form.JSON_LINES, Form.ROWS):
+        return [form, Form.TEXT]
+    if form is Form.SHEETS:
+        return [form, Form.MEMBERS]
+    return [] if form is Form.BYTES else [form]
+
+
+def content_digest(stored: Stored) -> ContentDigest | None:
+    """The digest in the first form in which the content can be read; None where only its bytes can."""
+    media_type = type_to_compare(stored.source, stored.media_type)
+    for form in ways(media_type):
+        try:
+            content, items = _DIGESTS[form](msgspec.structs.replace(stored, media_type=media_type))
+        except (Unreadable, RecursionError):
+            continue
+        return ContentDigest(form, sha256(form.value.encode() + b"\0" + content).digest(), items)
+    return None
+
+
+class _Multiset:
+    """Texts in any order, kept as the sum of their digests."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self.count = 0
+
+    def add(self, text: bytes) -> None:
+        self._sum += int.from_bytes(sha256(text).digest(), "big")
+        self.count += 1
+
+    def digest(self) -> bytes:
+        return b"%d %d" % (self.count, self._sum)
+
+
+def table_of(stored: Stored, most_bytes: int | None = None) -> FileTable:
+    """The table in a content. Raises `Unreadable`."""
+    delimiter = "\t" if bare_type(stored.media_type) == TSV else None
+    return found_table(stored.source, most_bytes or STREAMED * stored.most_bytes, delimiter)
+
+
+def _of_rows(stored: Stored) -> tuple[bytes, int]:
+    table = table_of(stored)
+    try:
+        found = _rows_of(table)
+    except Unreadable:
+        found = _rows_of(table.without_quotes())
+    return found.digest(), found.count
+
+
+def _rows_of(table: FileTable) -> _Multiset:
+    """All rows, also the header: a list without one is the same in any order."""
+    found = _Multiset()
+    for row in table.all_rows():
+        found.add(_packed(_trimmed(row)))
+    return found
+
+
+def _trimmed(row: Row) -> Row:
+    """Without the empty cells at its end."""
+    end = len(row)
+    while end and not row[end - 1]:
+        end -= 1
+    return row[:end]
+
+
+_packed = msgspec.msgpack.Encoder().encode
+
+
+def _of_sheets(stored: Stored) -> tuple[bytes, int]:
+    with opened_workbook(stored.source) as sheets:
+        found = {name: _rows_of(table) for name, table in sheets.items()}
+    told = sorted((name, rows.digest()) for name, rows in found.items())
+    return _packed(told), sum(rows.count for rows in found.values())
+
+
+def _of_json(stored: Stored) -> tuple[bytes, int]:
+    text = _json_text(stored)
+    return _digest(canonical_pieces(text)), item_count(text)
+
+
+def _json_text(stored: Stored) -> bytes:
+    return b"".join(_bounded(marked_chunks(stored.source), stored.most_bytes)).strip()
+
+
+def _of_json_lines(stored: Stored) -> tuple[bytes, int]:
+    """The values in any order, as rows are."""
+    found = _Multiset()
+    for line in _json_lines(stored):
+        found.add(canonical(value_of(line)))
+    return found.digest(), found.count
+
+
+def _json_lines(stored: Stored) -> Iterator[bytes]:
+    held = b""
+    for chunk in _bounded(marked_chunks(stored.source), STREAMED * stored.most_bytes):
+        *lines, held = (held + chunk).split(b"\n")
+        if len(held) > stored.most_bytes or any(len(line) > stored.most_bytes for line in lines):
+            raise Unreadable(f"more than {stored.most_bytes} bytes in a line")
+        yield from filter(None, map(bytes.strip, lines))
+    if held := held.strip():
+        yield held
+
+
+def _of_statements(stored: Stored) -> tuple[bytes, int]:
+    lines = _statements(stored)
+    return _digest(line + b"\n" for line in canonical_lines(lines)), len(lines)
+
+
+def _statements(stored: Stored) -> set[bytes]:
+    return statement_lines(stored.source, stored.media_type or "", stored.most_bytes, stored.base)
+
+
+def _of_members(stored: Stored) -> tuple[bytes, int]:
+    found = members(stored.source)
+    if any(member.encrypted for member in found):
+        raise Unreadable("encrypted members have no checksum that can be relied on")
+    told = sorted((each.name, each.crc, each.size) for each in found if not each.tells_of_saving)
+    return _digest(repr(each).encode() for each in told), len(told)
+
+
+def _of_gzip(stored: Stored) -> tuple[bytes, int]:
+    """What is packed, as what it looks like; else its bytes."""
+    with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
+        unpacked = unpacked_in(stored, Path(folder) / "content")
+        found = content_digest(unpacked) if form_of(unpacked.media_type) is not Form.GZIP else None
+        if found is not None:
+            return found.form.value.encode() + found.digest, found.items
+        return _file_digest(unpacked.source), 1
+
+
+def unpacked_in(stored: Stored, target: Path) -> Stored:
+    """What is in a gzip file, written to another. Raises `Unreadable`."""
+    unpack(stored.source, target, stored.unpacked_bytes)
+    return msgspec.structs.replace(stored, source=target, media_type=looked_at(target))
+
+
+def _of_text(stored: Stored) -> tuple[bytes, int]:
+    """Lines, without regard to their ends and to the encoding."""
+    whole, lines, last = sha256(), 0, "\n"
+    with found_text(stored.source, STREAMED * stored.most_bytes).opened() as file:
+        while text := file.read(CHUNK):
+            whole.update(text.encode("utf-8", "surrogatepass"))
+            lines += text.count("\n")
+            last = text[-1]
+    if last != "\n":
+        whole.update(b"\n")
+        lines += 1
+    return whole.digest(), lines
+
+
+def _bounded(chunks: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most_bytes:
+            raise Unreadable(f"more than {most_bytes} bytes")
+        yield chunk
+
+
+def _digest(pieces: Iterable[bytes]) -> bytes:
+    whole = sha256()
+    for piece in pieces:
+        whole.update(piece)
+    return whole.digest()
+
+
+def _file_digest(source: Source) -> bytes:
+    with open_source(source) as file:
+        return _digest(iter(lambda: file.read(CHUNK), b""))
+
+
+_DIGESTS: dict[Form, Callable[[Stored], tuple[bytes, int]]] = {
+    Form.ROWS: _of_rows,
+    Form.STATEMENTS: _of_statements,
+    Form.JSON: _of_json,
+    Form.JSON_LINES: _of_json_lines,
+    Form.SHEETS: _of_sheets,
+    Form.MEMBERS: _of_members,
+    Form.GZIP: _of_gzip,
+    Form.TEXT: _of_text,
+}
+
+
+class Noise(msgspec.Struct, frozen=True):
+    """Why only the bytes differ."""
+
+    form: Form
+    reason: str
+
+
+def noise_between(old: Stored, new: Stored) -> Noise | None:
+    """In what way two contents differ that say the same; None where they do not say the same.
+
+    Both are read again, so this is for the few that seem to be the same.
+    """
+    was, now = content_digest(old), content_digest(new)
+    if was is None or now is None or was.digest != now.digest:
+        return None
+    old = msgspec.structs.replace(old, media_type=type_to_compare(old.source, old.media_type))
+    new = msgspec.structs.replace(new, media_type=type_to_compare(new.source, new.media_type))
+    return Noise(was.form, _REASONS[was.form](old, new))
+
+
+def _why_rows(old: Stored, new: Stored) -> str:
+    was, now = table_of(old), table_of(new)
+    told = _why_text_differs(was.text.encoding, now.text.encoding)
+    if was.delimiter != now.delimiter and max(was.width, now.width) > 1:
+        told.append(f"delimiter {_named(now.delimiter)} instead of {_named(was.delimiter)}")
+    if _count(old, b'"') != _count(new, b'"'):
+        told.append("other quotation marks")
+    if _order_of(was) != _order_of(now):
+        told.append("rows in another order")
+    return _joined(told or _line_ends(old, new), "blank lines, or empty cells at the end of rows")
+
+
+def _named(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else delimiter
+
+
+def _count(stored: Stored, sign: bytes) -> int:
+    return sum(chunk.count(sign) for chunk in marked_chunks(stored.source))
+
+
+def _order_of(table: FileTable) -> bytes:
+    try:
+        return _digest(_packed(_trimmed(row)) for row in table.all_rows())
+    except Unreadable:
+        return _order_of(table.without_quotes())
+
+
+def _why_text_differs(was: str, now: str) -> list[str]:
+    return [] if was == now else [f"encoding {now} instead of {was}"]
+
+
+def _line_ends(old: Stored, new: Stored) -> list[str]:
+    return ["other line ends"] if _count(old, b"\r") != _count(new, b"\r") else []
+
+
+def _why_text(old: Stored, new: Stored) -> str:
+    was, now = (found_text(each.source, size_of(each.source)) for each in (old, new))
+    told = _why_text_differs(was.encoding, now.encoding)
+    return _joined(told + _line_ends(old, new), "a byte order mark, or the end of the last line")
+
+
+def _why_json(old: Stored, new: Stored) -> str:
+    was, now = _json_text(old), _json_text(new)
+    if _same_json(was, now, None):
+        return "white space, or another spelling of numbers and characters"
+    return "keys in another order" if _same_json(was, now, "sorted") else "items in another order"
+
+
+def _same_json(was: bytes, now: bytes, order: str | None) -> bool:
+    return _json_digest(was, order) == _json_digest(now, order)
+
+
+def _json_digest(text: bytes, order: str | None) -> bytes:
+    return sha256(msgspec.json.encode(value_of(text), order="sorted" if order else None)).digest()
+
+
+def _why_json_lines(old: Stored, new: Stored) -> str:
+    was, now = (_digest(canonical(value_of(line)) for line in _json_lines(each)) for each in (old, new))
+    return "keys in another order, or other white space" if was == now else "lines in another order"
+
+
+def _why_statements(old: Stored, new: Stored) -> str:
+    if _statements(old) == _statements(new):
+        return "statements in another order, or written differently"
+    return "other labels of blank nodes"
+
+
+def _why_members(_old: Stored, _new: Stored) -> str:
+    return "packed again: times, order or compression of the files"
+
+
+def _why_sheets(old: Stored, new: Stored) -> str:
+    with opened_workbook(old.source) as was, opened_workbook(new.source) as now:
+        told = ["sheets in another order"] if list(was) != list(now) else []
+        if any(_order_of(was[name]) != _order_of(now[name]) for name in was):
+            told.append("rows in another order")
+    return _joined(["workbook saved again", *told], "")
+
+
+def _why_gzip(old: Stored, new: Stored) -> str:
+    with tempfile.TemporaryDirectory(prefix="tamias-") as folder:
+        was, now = (unpacked_in(each, Path(folder) / name) for each, name in ((old, "old"), (new, "new")))
+        if _file_digest(was.source) == _file_digest(now.source):
+            return "compressed again"
+        inner = noise_between(was, now)
+        return f"in the compressed file: {inner.reason}" if inner else "compressed again"
+
+
+def _joined(told: list[str], otherwise: str) -> str:
+    return ", ".join(told) or otherwise
+
+
+_REASONS: dict[Form, Callable[[Stored, Stored], str]] = {
+    Form.ROWS: _why_rows,
+    Form.STATEMENTS: _why_statements,
+    Form.JSON: _why_json,
+    Form.JSON_LINES: _why_json_lines,
+    Form.SHEETS: _why_sheets,
+    Form.MEMBERS: _why_members,
+    Form.GZIP: _why_gzip,
+    Form.TEXT: _why_text,
+}

@@ -1,0 +1,326 @@
+"""Noise and the diff never disagree: whatever is done to a file, it is noise just when its diff is empty."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import zipfile
+
+import pytest
+from pyoxigraph import RdfFormat, parse, serialize
+
+from tamias.archive.diffs import DiffKind, diff
+from tamias.archive.versions.fingerprints import fingerprint_of
+from tamias.content.canonical import Unreadable
+from tamias.content.canonical.content_digest import Stored, content_digest, noise_between
+from tamias.content.canonical.tables import found_table
+from tests.workbook_files import ods, xlsx, zipped
+
+CSV, TSV, JSON, TURTLE = "text/csv", "text/tab-separated-values", "application/json", "text/turtle"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+MOST = 40_000
+BASE = "http://data.example/file"
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """What is said of two contents: whether a version is noise, whether the diff is empty, and the reason."""
+
+    def judge(old, new, media_type, old_type=None):
+        (tmp_path / "old").write_bytes(old)
+        (tmp_path / "new").write_bytes(new)
+        was = Stored(source=tmp_path / "old", media_type=old_type or media_type, base=BASE)
+        now = Stored(source=tmp_path / "new", media_type=media_type, base=BASE)
+        fingerprints = [fingerprint_of(content_digest(each)) for each in (was, now)]
+        at_hand = fingerprint_of(content_digest(Stored(source=new, media_type=media_type, base=BASE)))
+        assert at_hand == fingerprints[1], "bytes at hand are the same as a file of them"
+        is_noise = fingerprints[0] is not None and fingerprints[0] == fingerprints[1]
+        found = diff(tmp_path / "old", tmp_path / "new", media_type, old_type=old_type, base=BASE)
+        noise = noise_between(was, now)
+        assert (noise is not None) is is_noise
+        assert found.is_empty is (is_noise or old == new), (is_noise, found)
+        return noise and noise.reason, found
+
+    return judge
+
+
+def written(rows, *, delimiter=",", quoting=csv.QUOTE_MINIMAL, end="\n", encoding="utf-8"):
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=end).writerows(rows)
+    return text.getvalue().encode(encoding)
+
+
+def shuffled(rows):
+    return [rows[0], *random.Random(1).sample(rows[1:], len(rows) - 1)]
+
+
+SAME_TABLE = {
+    "delimiter": (lambda rows: written(rows, delimiter="|"), "delimiter | instead of"),
+    "semicolons": (lambda rows: written(rows, delimiter=";"), "delimiter ; instead of"),
+    "quoting": (lambda rows: written(rows, quoting=csv.QUOTE_ALL), "other quotation marks"),
+    "encoding": (lambda rows: written(rows, encoding="utf-16"), "encoding utf-16"),
+    "line ends": (lambda rows: written(rows, end="\r\n"), "other line ends"),
+    "order": (lambda rows: written(shuffled(rows)), "rows in another order"),
+}
+OTHER_TABLE = {
+    "cell": lambda rows: written([*rows[:-1], [rows[-1][0] + "x", *rows[-1][1:]]]),
+    "row gone": lambda rows: written(rows[:-1]),
+    "row twice": lambda rows: written([*rows, rows[-1]]),
+    "row more": lambda rows: written([*rows, ["new"] * len(rows[-1])]),
+    "column renamed": lambda rows: written([["renamed", *rows[0][1:]], *rows[1:]]),
+    "column more": lambda rows: written([[*row, "more"] for row in rows]),
+    "columns exchanged": lambda rows: written([row[::-1] for row in rows]),
+    "cells of two rows exchanged": lambda rows: written(
+        [*rows[:-2], [rows[-1][0], *rows[-2][1:]], [rows[-2][0], *rows[-1][1:]]]
+    ),
+}
+
+
+def real_tables(folder):
+    """The rows of each real table that has some, as its own reader finds them."""
+    for path in sorted(folder.rglob("*.[ct]sv")):
+        if path.stat().st_size > MOST:
+            continue
+        try:
+            table = found_table(path, MOST)
+            rows = list(table.all_rows())
+        except Unreadable:
+            continue
+        if len(rows) > 3 and table.width > 1 and len({len(row) for row in rows}) == 1:
+            yield path, rows
+
+
+@pytest.mark.parametrize("edit", [*SAME_TABLE, *OTHER_TABLE])
+def test_real_tables_that_are_edited_are_noise_just_when_their_diff_is_empty(suites, judged, edit):
+    tables = 0
+    for path, rows in real_tables(suites("real-csv-samples")):
+        old = written(rows)
+        if edit in SAME_TABLE:
+            make, why = SAME_TABLE[edit]
+            reason, found = judged(old, make(rows), CSV)
+            assert reason is not None or make(rows) == old, (path.name, found)
+            assert reason is None or why in reason, (path.name, reason)
+        else:
+            new = OTHER_TABLE[edit](rows)
+            reason, found = judged(old, new, CSV)
+            is_same_row = sorted(csv.reader(io.StringIO(new.decode()))) == sorted(rows)
+            assert (reason is not None) is is_same_row, (path.name, reason, found)
+        tables += 1
+    assert tables > 15
+
+
+def test_real_tables_as_they_are_keep_their_fingerprint_in_other_line_ends(suites, judged):
+    for path in sorted(suites("real-csv-samples").rglob("*.*sv")):
+        old = path.read_bytes()
+        if len(old) < MOST and b"\0" not in old:
+            judged(old, old.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"), CSV)
+            judged(old, old[:-3], CSV)
+
+
+def test_commas_become_tabs_and_the_type_changes_with_them(judged):
+    rows = [["id", "name"], ["1", "a"], ["2", "b"]]
+    reason, found = judged(written(rows), written(rows, delimiter="\t"), TSV, CSV)
+    assert (reason, found.kind) == ("delimiter tab instead of ,", DiffKind.ROWS)
+    assert found.notes == ["the same content: delimiter tab instead of ,"]
+
+
+def test_windows_1252_and_utf_8_say_the_same(judged):
+    rows = [["id", "name"], ["1", "Müller"], ["2", "Straße"]]
+    reason, _ = judged(written(rows, encoding="cp1252"), written(rows), CSV)
+    assert reason == "encoding utf-8 instead of cp1252"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"id,name\n1,a\n2,b\n", b" id,name\n1,a\n2,b\n"),
+        (b"Title\nid,name\n1,a\n2,b\n", b"Other title\nid,name\n1,a\n2,b\n"),
+        (b"name,town\na,b\nc,d\n", b"a,b\nname,town\nc,d\n"),
+        (b"", b"id,name\n"),
+        (b"a\n", b"a\n\n"),
+        (b"x", b"y"),
+        (b'"a\n', b"a\n"),
+    ],
+)
+def test_small_tables_at_the_edge_are_judged_alike(judged, old, new):
+    judged(old, new, CSV)
+    judged(new, old, CSV)
+
+
+RDF = {
+    ".ttl": RdfFormat.TURTLE,
+    ".nt": RdfFormat.N_TRIPLES,
+    ".rdf": RdfFormat.RDF_XML,
+    ".owl": RdfFormat.RDF_XML,
+}
+
+
+def rdf_files(folder, *endings):
+    for path in sorted(each for each in folder.rglob("*") if each.suffix in endings):
+        if path.stat().st_size < MOST // 2:
+            yield path
+
+
+@pytest.mark.parametrize("ending", RDF)
+def test_real_rdf_that_is_written_again_is_noise_and_that_says_less_is_not(suites, judged, ending):
+    syntax, read = RDF[ending], 0
+    for path in rdf_files(suites("real-rdf-files"), ending):
+        old = path.read_bytes()
+        judged(old, old[: len(old) // 2], syntax.media_type)  # mostly broken
+        judged(old, old + b"\n", syntax.media_type)
+        try:
+            quads = list(dict.fromkeys(parse(old, format=syntax, base_iri=BASE)))
+            new = serialize(quads[::-1], format=syntax) or b""
+        except (SyntaxError, ValueError):
+            continue
+        if not quads:
+            continue
+        same, found = judged(old, new, syntax.media_type)
+        less, _ = judged(old, serialize(quads[1:], format=syntax) or b"", syntax.media_type)
+        # Rings of blank nodes that cannot be distinguished are compared as text.
+        assert same is not None or found.kind is not DiffKind.TRIPLES, (path.name, found)
+        assert less is None, path.name
+        read += 1
+    assert read
+
+
+def test_broken_rdf_is_compared_by_the_statements_that_can_be_read(judged):
+    good = "".join(f"<http://x.example/{n}> <http://x.example/p> {n} .\n" for n in range(20))
+    broken = good.replace("<http://x.example/p> 7 .", "<http://x.example/p> .")
+    reason, found = judged(good.encode(), broken.encode(), TURTLE)
+    assert (reason, found.kind, found.added, found.removed) == (None, DiffKind.TRIPLES, 0, 1)
+    assert found.notes[0].startswith("the new version is broken (not Turtle: ")
+    assert "/7>" in found.changes[0].old
+
+
+def json_files(folder):
+    for path in sorted(folder.rglob("*.json")):
+        if path.stat().st_size < MOST:
+            try:
+                yield path, json.loads(path.read_bytes())
+            except ValueError:
+                continue
+
+
+def reversed_keys(value):
+    if isinstance(value, dict):
+        return {key: reversed_keys(value[key]) for key in reversed(value)}
+    return [reversed_keys(each) for each in value] if isinstance(value, list) else value
+
+
+def test_real_json_is_noise_in_another_order_of_keys_and_not_with_another_value(suites, judged):
+    read = 0
+    for path, value in json_files(suites("real-portal-records")):
+        old = json.dumps(value).encode()
+        reason, _ = judged(old, json.dumps(value, indent=2, ensure_ascii=False).encode(), JSON)
+        assert reason in (None, "white space, or another spelling of numbers and characters")
+        turned = json.dumps(reversed_keys(value)).encode()
+        reason, _ = judged(old, turned, JSON)
+        assert reason == "keys in another order" or turned == old, path
+        reason, _ = judged(old, json.dumps([value, 1]).encode(), JSON)
+        assert reason is None
+        read += 1
+    assert read > 5
+
+
+def test_items_with_identifiers_may_change_their_order_others_not(judged):
+    features = [{"id": n, "tags": [n, n + 1]} for n in range(5)]
+    old = json.dumps({"features": features}).encode()
+    reason, _ = judged(old, json.dumps({"features": features[::-1]}).encode(), JSON)
+    assert reason == "items in another order"
+    features[0]["tags"].reverse()
+    reason, found = judged(old, json.dumps({"features": features}).encode(), JSON)
+    assert (reason, found.kind, found.added, found.removed) == (None, DiffKind.JSON, 1, 1)
+
+
+def test_a_large_array_is_a_set_like_a_small_one(judged):
+    features = [{"id": n, "text": "x" * 100} for n in range(4000)]
+    reason, _ = judged(json.dumps(features).encode(), json.dumps(features[::-1], indent=1).encode(), JSON)
+    assert reason == "items in another order"
+
+
+def test_json_lines_in_another_order_are_noise(judged):
+    lines = [json.dumps({"a": n, "b": 1}).encode() for n in range(5)]
+    ndjson = "application/x-ndjson"
+    assert judged(b"\n".join(lines), b"\n".join(lines[::-1]), ndjson)[0] == "lines in another order"
+    turned = [json.dumps({"b": 1, "a": n}).encode() for n in range(5)]
+    assert judged(b"\n".join(lines), b"\n".join(turned), ndjson)[0].startswith("keys in another order")
+    assert judged(b"\n".join(lines), b"\n".join(lines[1:]), ndjson)[0] is None
+
+
+PRICES = [["id", "price", "name"], *([n, n * 1.5, f"good {n}"] for n in range(20))]
+
+
+def saved_again(book):
+    """The same members in another order, with other times and another record of who saved it."""
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        parts = {name: archive.read(name) for name in reversed(archive.namelist())}
+    return zipped({**parts, "docProps/core.xml": "<saved>again</saved>"})
+
+
+@pytest.mark.parametrize(("make", "media_type"), [(xlsx, XLSX), (ods, ODS)], ids=["xlsx", "ods"])
+def test_a_workbook_is_compared_sheet_by_sheet(judged, make, media_type):
+    old = make({"Prices": PRICES, "Notes": [["a", "b"], ["x", "y"]]})
+    reason, _ = judged(old, saved_again(old), media_type)
+    assert reason == "workbook saved again"
+    turned = make({"Notes": [["a", "b"], ["x", "y"]], "Prices": [PRICES[0], *PRICES[:0:-1]]})
+    reason, _ = judged(old, turned, media_type)
+    assert reason == "workbook saved again, sheets in another order, rows in another order"
+    dearer = [PRICES[0], [0, 99, "good 0"], *PRICES[2:]]
+    reason, found = judged(old, make({"Prices": dearer, "More": [["a"], ["1"]]}), media_type)
+    assert (reason, found.kind, found.added, found.removed, found.changed) == (None, DiffKind.SHEETS, 1, 1, 1)
+    assert [(each.sheet, each.what, each.key) for each in found.sheets] == [
+        ("Prices", "changed", "id"),
+        ("Notes", "removed", None),
+        ("More", "added", None),
+    ]
+    assert (found.changes[0].where, found.changes[0].old, found.changes[0].new) == (
+        "Prices!0",
+        {"price": "0"},
+        {"price": "99"},
+    )
+
+
+def test_a_sheet_without_rows_is_a_difference_too(judged):
+    reason, found = judged(xlsx({"a": PRICES}), xlsx({"a": PRICES, "b": []}), XLSX)
+    assert (reason, [(each.sheet, each.what) for each in found.sheets]) == (None, [("b", "added")])
+
+
+def test_the_same_rows_as_xlsx_and_ods_are_the_same_content(judged):
+    assert judged(xlsx({"Prices": PRICES}), ods({"Prices": PRICES}), ODS, XLSX)[0] == "workbook saved again"
+
+
+def test_a_workbook_that_cannot_be_read_is_compared_by_its_members(judged):
+    old = zipped({"xl/sheet1.xml": "<a/>", "docProps/core.xml": "2020"})
+    new = zipped({"xl/sheet1.xml": "<b/>", "docProps/core.xml": "2021"})
+    reason, found = judged(old, new, XLSX)
+    assert (reason, found.kind, found.changed) == (None, DiffKind.MEMBERS, 1)
+
+
+def test_other_office_files_saved_again_are_noise(judged):
+    letter = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    old = zipped({"word/document.xml": "<a/>", "docProps/core.xml": "2020"})
+    reason, _ = judged(old, saved_again(old), letter)
+    assert reason == "packed again: times, order or compression of the files"
+
+
+def test_what_is_compressed_is_judged_by_what_is_in_it(judged):
+    rows = [["id", "name"], *([str(n), f"name {n}"] for n in range(50))]
+    old = gzip.compress(written(rows), 1, mtime=1)
+    assert judged(old, gzip.compress(written(rows), 9, mtime=2), "application/gzip")[0] == "compressed again"
+    reason, found = judged(old, gzip.compress(written(shuffled(rows)), mtime=2), "application/gzip")
+    assert (reason, found.kind) == ("in the compressed file: rows in another order", DiffKind.ROWS)
+    reason, found = judged(old, gzip.compress(written(rows[:-1]), mtime=2), "application/gzip")
+    assert (reason, found.removed) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "media_type", [None, "application/octet-stream", "text/plain", "text/html", CSV, JSON]
+)
+def test_line_ends_and_encodings_of_any_text_are_noise(judged, media_type):
+    text = "Ärger, 1\nÖl, 2\n"
+    reason, _ = judged(text.encode(), text.replace("\n", "\r\n").encode("cp1252"), media_type)
+    assert reason.startswith("encoding cp1252 instead of utf-8")
+    assert judged(text.encode(), text.upper().encode(), media_type)[0] is None
