@@ -1,7 +1,7 @@
 """One text for all JSON texts that say the same: keys in order, numbers in one spelling, no space.
 
-An array of objects that all have an identifier is a set: its items are put in order too. A large value is gone
-through part by part, so that little more than its text is held in memory.
+An array of objects that all have an identifier is a set: its items are put in order too. A large value is
+gone through part by part, so that little more than its text is held in memory.
 """
 
 from collections.abc import Iterator, Sequence
